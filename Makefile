@@ -1,0 +1,62 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo serve test lint format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+install: $(VENV)/installed ## Make the environment of the lock file in .venv
+
+demo: install ## Train, export, serve and ask a model of a real table
+	$(BIN)/tfbbb demo
+
+serve: install ## Serve the models under saved_models/ on 127.0.0.1:8000
+	$(BIN)/tfbbb serve
+
+test: install ## Check formatting, lint and types, then run every test
+	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest || status=1; exit $$status
+
+lint: install ## Check formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: install ## Format the code and repair what lint can
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lock: ## Remake the lock files from pyproject.toml (UPGRADE=1: newest versions)
+	$(PYTHON) -m venv $(VENV)/uv
+	$(VENV)/uv/bin/pip install --quiet uv
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --output-file requirements-test.lock --all-extras --constraint requirements.lock
+
+# One version of each package for every Python and system.
+COMPILE = $(VENV)/uv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" \
+	$(if $(UPGRADE),--upgrade)
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache dist
+
+# The package itself, without another look at its dependencies.
+$(VENV)/installed: $(VENV)/locked pyproject.toml
+	$(BIN)/pip install --quiet --no-deps --editable .
+	$(BIN)/pip check
+	@touch $@
+
+# Made from nothing each time: an install that was interrupted leaves packages
+# that pip takes for complete.
+$(VENV)/locked: requirements-test.lock
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+		echo 'tfbbb needs Python 3.11, 3.12 or 3.13; name one with `make PYTHON=python3.12 ...`.' \
+			"Received: $$($(PYTHON) --version 2>&1)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo 'Python has no `venv` with pip: install it, on Debian with `apt-get install python3-venv`.' \
+			"Received: $$(command -v $(PYTHON))" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --require-hashes --requirement requirements-test.lock
+	@touch $@

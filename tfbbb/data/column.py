@@ -1,0 +1,143 @@
+"""One column of a table: what a model knows about it, and how it reads it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.data.column_names import check_column_exists
+from tfbbb.data.table_error import TableError
+from tfbbb.data.values import Kind, first_row, kind_of, numbers_of, texts_of
+
+MAX_CATEGORIES = 1000
+_SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a model knows about one column of its table.
+
+    Attributes:
+        name: Name of the column.
+        kind: `"numeric"` (numbers; `true` and `false` count as 1 and 0) or
+            `"categorical"` (text).
+        missing: Whether a value may be missing: null, NaN or the empty text.
+        mean: Mean of the values; 0.0 for a categorical column.
+        scale: Standard deviation of the values; 1.0 for a constant or
+            categorical column.
+        categories: The distinct texts in order; the empty text is missing. Empty
+            for a numeric column.
+        constant: Whether a numeric column holds one value only, so that nothing
+            can be learned from it.
+    """
+
+    name: str
+    kind: Kind
+    missing: bool = False
+    mean: float = 0.0
+    scale: float = 1.0
+    categories: tuple[str, ...] = ()
+    constant: bool = False
+
+    @classmethod
+    def infer(cls, table: pa.Table, name: str, rows: np.ndarray | None) -> "Column":
+        """Infers a column: its kind and `missing` from all rows of a table.
+
+        Args:
+            table: Table with a column of this name.
+            name: Name of the column.
+            rows: Indices of the rows that give statistics and categories, or None
+                for all.
+
+        Raises:
+            TableError: The column holds neither numbers nor text, or infinite
+                values, or more than 1000 distinct texts, or no value at all.
+        """
+        if kind_of(table, name) == "numeric":
+            return cls.of_numbers(name, numbers_of(table, name), rows)
+        return cls.of_texts(name, texts_of(table, name), rows)
+
+    @classmethod
+    def of_numbers(
+        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
+    ) -> "Column":
+        """Describes a column of numbers `[n]`, NaN for missing; see `infer`."""
+        missing = np.isnan(values)
+        known = values if rows is None else values[rows]
+        known = known[~np.isnan(known)]
+        if not known.size:
+            where = "" if missing.all() else " in the training rows"
+            raise TableError(f"Column {name!r} has no values{where}.")
+        # Models compute in single precision: what is equal there is constant.
+        single = known.astype(np.float32)
+        scale = float(known.std())
+        constant = bool(single.min() == single.max()) or scale < _SMALLEST_SCALE
+        return cls(
+            name=name,
+            kind="numeric",
+            missing=bool(missing.any()),
+            mean=float(known.mean()),
+            scale=1.0 if constant else scale,
+            constant=constant,
+        )
+
+    @classmethod
+    def of_texts(
+        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
+    ) -> "Column":
+        """Describes a column of texts `[n]`, `""` for missing; see `infer`."""
+        missing = values == ""
+        if missing.all():
+            raise TableError(f"Column {name!r} has no values.")
+        distinct = len(set(values))
+        if distinct > MAX_CATEGORIES:
+            raise TableError(
+                f"Column {name!r} has {distinct} distinct texts, more than the "
+                f"{MAX_CATEGORIES} that can be categories; group its values or leave "
+                "the column out."
+            )
+        return cls(
+            name=name,
+            kind="categorical",
+            missing=bool(missing.any()),
+            categories=tuple(sorted(set(values if rows is None else values[rows]))),
+        )
+
+    def values_of(self, table: pa.Table) -> np.ndarray:
+        """Reads this column of a table for a model.
+
+        Args:
+            table: Any table with a column of this name.
+
+        Returns:
+            Array `[n]`: float32 with NaN for missing, or text (object) with `""`
+            for missing.
+
+        Raises:
+            TableError: The table lacks the column, or a value is of the wrong
+                kind, infinite, or missing although none was in training.
+        """
+        check_column_exists(table, self.name, role="feature")
+        if self.kind == "numeric":
+            values = numbers_of(table, self.name).astype(np.float32)
+            missing = np.isnan(values)
+        else:
+            values = texts_of(table, self.name)
+            missing = values == ""
+        if missing.any() and not self.missing:
+            raise TableError(
+                f"Column {self.name!r} has no value in row {first_row(missing)}, but "
+                "the model was trained without missing values in it."
+            )
+        return values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the column as plain JSON values."""
+        return {**asdict(self), "categories": list(self.categories)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Column":
+        """Remakes a column from the result of `to_dict`."""
+        return cls(**{**values, "categories": tuple(values["categories"])})

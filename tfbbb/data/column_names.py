@@ -1,0 +1,44 @@
+"""The names of a table's columns: valid, and found with help."""
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from tfbbb.data.table_error import TableError
+
+
+def check_column_names(names: Sequence[str], *, where: str = "") -> None:
+    """Raises a `TableError` unless the names are non-empty and unique."""
+    for number, name in enumerate(names, start=1):
+        if not name.strip():
+            raise TableError(
+                f"{where}column {number} of {len(names)} has no name; name it or "
+                "remove it."
+            )
+    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+    if count > 1:
+        raise TableError(
+            f"{where}the column name {name!r} appears {count} times; column names must "
+            "be unique."
+        )
+
+
+def check_column_exists(table: pa.Table, name: str, *, role: str) -> None:
+    """Raises a `TableError` with a suggestion unless the table has the column."""
+    names = table.column_names
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        suggestion = f" (did you mean {near[0]!r}?)" if near else ""
+        raise TableError(
+            f"The table has no {role} column {name!r}{suggestion}; its columns are "
+            f"{listed(names)}."
+        )
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Returns the names as text, the first of them if there are many."""
+    text = ", ".join(repr(name) for name in names[:most])
+    more = len(names) - most
+    return f"{text} and {more} more" if more > 0 else text

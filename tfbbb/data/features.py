@@ -1,0 +1,74 @@
+"""The part of a model that turns raw columns into features."""
+
+import keras
+
+from tfbbb.data.column import Column
+from tfbbb.data.column_input import ColumnInput
+from tfbbb.data.one_hot import OneHot
+from tfbbb.data.schema import Schema
+from tfbbb.data.standardize import Standardize
+
+
+def preprocessing(
+    schema: Schema,
+) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
+    """Makes the symbolic inputs of a model and its features from a schema.
+
+    Numbers become `(x - mean) / scale`. A number that is missing becomes 0, and a
+    column that may miss values gets an indicator feature. Text becomes one
+    indicator per category and one for all texts that training did not see. Missing
+    text is a category of its own if training saw it. Constant columns give 0.
+
+    The features come as: standardised numeric columns in their order, indicators of
+    missing numbers, indicators of categories.
+
+    Args:
+        schema: Schema of the training table.
+
+    Returns:
+        The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
+        named `inputs` if `schema.input_format` is `"matrix"`, else a dictionary of
+        tensors `[n]` by column name, float32 or string. Both take what
+        `schema.inputs_of(table)` returns.
+
+    Example:
+    >>> from tfbbb.data import Schema, samples
+    >>> schema = Schema.infer(samples.diabetes(), "progression")
+    >>> inputs, features = preprocessing(schema)
+    >>> inputs.shape, features.shape
+    ((None, 10), (None, 10))
+    """
+    numeric = [column for column in schema.features if column.kind == "numeric"]
+    categorical = [column for column in schema.features if column.kind == "categorical"]
+    if schema.input_format == "matrix":
+        inputs = keras.Input((len(numeric),), name="inputs")
+        return inputs, _standardize(numeric)(inputs)
+    inputs = {
+        column.name: ColumnInput(
+            column.name, "float32" if column.kind == "numeric" else "string"
+        ).output
+        for column in schema.features
+    }
+    parts = []
+    if numeric:
+        stacked = keras.ops.stack([inputs[c.name] for c in numeric], axis=-1)
+        parts.append(_standardize(numeric)(stacked))
+    if categorical:
+        one_hot = OneHot([column.categories for column in categorical])
+        parts.append(one_hot([inputs[column.name] for column in categorical]))
+    features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
+    return inputs, features
+
+
+def _standardize(columns: list[Column]) -> Standardize:
+    return Standardize(
+        [
+            {
+                "mean": column.mean,
+                "scale": column.scale,
+                "missing": column.missing,
+                "constant": column.constant,
+            }
+            for column in columns
+        ]
+    )

@@ -1,0 +1,181 @@
+"""What a model knows about the table it was trained on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tfbbb.data.column import Column
+from tfbbb.data.column_names import check_column_exists, check_column_names
+from tfbbb.data.table_error import TableError
+from tfbbb.data.target import (
+    Task,
+    class_targets,
+    infer_target,
+    infer_task,
+    regression_targets,
+)
+
+MIN_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features and the target of a model, as inferred from its table.
+
+    Attributes:
+        features: The columns that a model reads, in order.
+        target: The column that it predicts.
+        task: `"regression"` or `"classification"`.
+        classes: The values of the target in order, as text; empty for a
+            regression.
+
+    Example:
+    >>> import pyarrow as pa
+    >>> table = pa.table({"x": range(12), "kind": ["a", None, "b"] * 4,
+    ...                   "y": [0.5 * x for x in range(12)]})
+    >>> schema = Schema.infer(table, "y")
+    >>> schema.task, schema.input_format
+    ('regression', 'columns')
+    >>> [(column.name, column.kind, column.missing) for column in schema.features]
+    [('x', 'numeric', False), ('kind', 'categorical', True)]
+    >>> schema.inputs_of(table)["kind"][:3]
+    array(['a', '', 'b'], dtype=object)
+    >>> schema.targets_of(table)[:3].tolist()
+    [[0.0], [0.5], [1.0]]
+    """
+
+    features: tuple[Column, ...]
+    target: Column
+    task: Task
+    classes: tuple[str, ...] = ()
+
+    @classmethod
+    def infer(
+        cls,
+        table: pa.Table,
+        target: str,
+        *,
+        task: Task | None = None,
+        features: Sequence[str] | None = None,
+        training_rows: npt.ArrayLike | None = None,
+    ) -> "Schema":
+        """Infers the schema of a table.
+
+        Kinds, classes and whether values are missing come from the whole table;
+        means, scales and categories from the training rows only, so that nothing
+        of the held-out rows reaches a model.
+
+        Args:
+            table: Table of features and target.
+            target: Name of the column to predict.
+            task: `"regression"` or `"classification"`. By default text and
+                booleans are classified, numbers are regressed. Whole numbers can
+                be classes too.
+            features: Names of the columns to predict from, by default all others.
+            training_rows: Indices of the rows a model trains on, by default all.
+
+        Returns:
+            The schema.
+
+        Raises:
+            TableError: The table can't serve for this; the message says where and
+                why.
+        """
+        if task not in (None, "regression", "classification"):
+            raise ValueError(
+                "`task` must be 'regression', 'classification' or None. "
+                f"Received: task={task!r}"
+            )
+        check_column_names(table.column_names)
+        if table.num_rows < MIN_ROWS:
+            raise TableError(
+                f"The table has {table.num_rows} rows; at least {MIN_ROWS} are needed."
+            )
+        rows = None if training_rows is None else np.asarray(training_rows)
+        check_column_exists(table, target, role="target")
+        if features is None:
+            features = [name for name in table.column_names if name != target]
+        if not features:
+            raise TableError(f"The table has no column beside the target {target!r}.")
+        if target in features:
+            raise TableError(f"The target {target!r} can't be a feature as well.")
+        check_column_names(features)
+        for name in features:
+            check_column_exists(table, name, role="feature")
+        task = task or infer_task(table, target)
+        target_column, classes = infer_target(table, target, task, rows)
+        return cls(
+            features=tuple(Column.infer(table, name, rows) for name in features),
+            target=target_column,
+            task=task,
+            classes=classes,
+        )
+
+    @property
+    def input_format(self) -> Literal["matrix", "columns"]:
+        """`"matrix"` if all features are numbers and none may be missing."""
+        plain = all(c.kind == "numeric" and not c.missing for c in self.features)
+        return "matrix" if plain else "columns"
+
+    def inputs_of(self, table: pa.Table) -> np.ndarray | dict[str, np.ndarray]:
+        """Reads the features of a table, in raw units.
+
+        Args:
+            table: Table with all feature columns; others are ignored.
+
+        Returns:
+            A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
+            dictionary of arrays `[n]` by column name: float32 with NaN for missing
+            numbers, text with `""` for missing.
+
+        Raises:
+            TableError: A column is not there, or a value is of the wrong kind,
+                infinite, or missing although none was in training.
+        """
+        columns = {c.name: c.values_of(table) for c in self.features}
+        if self.input_format == "matrix":
+            return np.stack(list(columns.values()), axis=-1)
+        return columns
+
+    def targets_of(self, table: pa.Table) -> np.ndarray:
+        """Reads the target of a table, in raw units.
+
+        Args:
+            table: Table with the target column.
+
+        Returns:
+            float32 `[n, 1]` for a regression, int32 class indices `[n]` for a
+            classification.
+
+        Raises:
+            TableError: The column is not there, or a value is missing, of the
+                wrong kind, or not one of the classes.
+        """
+        name = self.target.name
+        check_column_exists(table, name, role="target")
+        if self.task == "classification":
+            return class_targets(table, name, self.classes)
+        return regression_targets(table, name).astype(np.float32)[:, None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the schema as plain JSON values."""
+        return {
+            "features": [column.to_dict() for column in self.features],
+            "target": self.target.to_dict(),
+            "task": self.task,
+            "classes": list(self.classes),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Schema":
+        """Remakes a schema from the result of `to_dict`."""
+        return cls(
+            features=tuple(Column.from_dict(column) for column in values["features"]),
+            target=Column.from_dict(values["target"]),
+            task=values["task"],
+            classes=tuple(values["classes"]),
+        )

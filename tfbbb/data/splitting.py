@@ -1,0 +1,66 @@
+"""Held-out rows."""
+
+import numpy as np
+import numpy.typing as npt
+
+
+def split(
+    num_rows: int,
+    fraction: float,
+    *,
+    seed: int,
+    stratify: npt.ArrayLike | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Splits rows at random into training and test rows.
+
+    Args:
+        num_rows: Number of rows `n`, at least 2.
+        fraction: Fraction of the rows to test on, between 0 and 1. At least one
+            row falls on each side.
+        seed: Seed; the same seed gives the same split.
+        stratify: Class of each row `[n]`. Each class is then split on its own in
+            the same proportion: one of two rows or more is on both sides, one of a
+            single row is in training only.
+
+    Returns:
+        Indices of the training rows and of the test rows, each in random order.
+
+    Raises:
+        ValueError: An argument is out of range.
+
+    Example:
+    >>> train, test = split(10, 0.2, seed=0)
+    >>> len(train), len(test)
+    (8, 2)
+    """
+    if num_rows < 2:
+        raise ValueError(
+            f"A split needs at least 2 rows. Received: num_rows={num_rows}"
+        )
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"`fraction` must be between 0 and 1. Received: fraction={fraction}"
+        )
+    labels = np.zeros(num_rows) if stratify is None else np.asarray(stratify)
+    if labels.shape != (num_rows,):
+        raise ValueError(
+            "`stratify` must hold one class per row. "
+            f"Received: stratify of shape {labels.shape}, num_rows={num_rows}"
+        )
+    order = np.random.default_rng(seed).permutation(num_rows)
+    _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    test = np.zeros(num_rows, dtype=bool)
+    for index, count in enumerate(_shares(sizes, fraction)):
+        of_class = order[classes[order] == index]
+        test[of_class[:count]] = True
+    return order[~test[order]], order[test[order]]
+
+
+def _shares(sizes: np.ndarray, fraction: float) -> np.ndarray:
+    """Test rows per class, by largest remainder, within `[1, size - 1]`."""
+    exact = fraction * sizes
+    shares = np.floor(exact).astype(int)
+    rest = round(fraction * int(sizes.sum())) - int(shares.sum())
+    # A stable sort: ties go to the class that comes first.
+    shares[np.argsort(shares - exact, kind="stable")[:rest]] += 1
+    return np.clip(shares, np.minimum(1, sizes - 1), sizes - 1)

@@ -1,0 +1,126 @@
+"""What a model knows about the column it predicts."""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.data.column import MAX_CATEGORIES, Column
+from tfbbb.data.column_names import listed
+from tfbbb.data.table_error import TableError
+from tfbbb.data.values import (
+    first_row,
+    is_boolean,
+    kind_of,
+    labels_of,
+    number_texts,
+    numbers_of,
+)
+
+Task = Literal["regression", "classification"]
+
+
+def infer_task(table: pa.Table, name: str) -> Task:
+    """Returns what a target asks for: text and booleans are classified.
+
+    Raises:
+        TableError: The target is text, but most of it are numbers.
+    """
+    if is_boolean(table, name):
+        return "classification"
+    if kind_of(table, name) == "numeric":
+        return "regression"
+    numbers = number_texts(table, name)
+    if 2 * numbers.sum() > len(numbers) and not numbers.all():
+        row = first_row(~numbers)
+        raise TableError(
+            f"The target {name!r} is mostly numbers, but has the text "
+            f"{table.column(name)[row - 1].as_py()!r} in row {row}; correct it, or ask "
+            "for task='classification'."
+        )
+    return "classification"
+
+
+def infer_target(
+    table: pa.Table, name: str, task: Task, rows: np.ndarray | None
+) -> tuple[Column, tuple[str, ...]]:
+    """Infers the target column and its classes (none for a regression).
+
+    Args:
+        table: Table with a column of this name.
+        name: Name of the target column.
+        task: `"regression"` or `"classification"`.
+        rows: Indices of the training rows, or None for all.
+
+    Raises:
+        TableError: A value is missing or of the wrong kind, the target is
+            constant in the training rows, or there are more than 1000 classes.
+    """
+    if task == "regression":
+        return _infer_regression(table, name, rows), ()
+    return _infer_classification(table, name, rows)
+
+
+def regression_targets(table: pa.Table, name: str) -> np.ndarray:
+    """Returns a target as float64 numbers `[n]`.
+
+    Raises:
+        TableError: A value is missing, infinite or not a number.
+    """
+    values = numbers_of(table, name)
+    missing = np.isnan(values)
+    if missing.any():
+        raise TableError(
+            f"The target {name!r} has no value in row {first_row(missing)}."
+        )
+    return values
+
+
+def class_targets(table: pa.Table, name: str, classes: tuple[str, ...]) -> np.ndarray:
+    """Returns a target as int32 class indices `[n]`.
+
+    Raises:
+        TableError: A value is missing, or not one of the classes.
+    """
+    labels = labels_of(table, name)
+    index = {label: number for number, label in enumerate(classes)}
+    indices = np.array([index.get(label, -1) for label in labels], dtype=np.int32)
+    if (unknown := indices < 0).any():
+        row = first_row(unknown)
+        raise TableError(
+            f"The target {name!r} has the class {labels[row - 1]!r} in row {row}; the "
+            f"classes in training were {listed(classes)}."
+        )
+    return indices
+
+
+def _infer_regression(table: pa.Table, name: str, rows: np.ndarray | None) -> Column:
+    values = regression_targets(table, name)
+    column = Column.of_numbers(name, values, rows)
+    if column.constant:
+        raise TableError(
+            f"The target {name!r} has the same value, {column.mean:g}, in every "
+            "training row, so there is nothing to learn."
+        )
+    return column
+
+
+def _infer_classification(
+    table: pa.Table, name: str, rows: np.ndarray | None
+) -> tuple[Column, tuple[str, ...]]:
+    labels = labels_of(table, name)
+    known = set(labels if rows is None else labels[rows])
+    if len(known) == 1:
+        raise TableError(
+            f"The target {name!r} has the same class, {known.pop()!r}, in every "
+            "training row, so there is nothing to learn."
+        )
+    distinct = set(labels)
+    if len(distinct) > MAX_CATEGORIES:
+        raise TableError(
+            f"The target {name!r} has {len(distinct)} classes; at most "
+            f"{MAX_CATEGORIES} are possible."
+        )
+    numbers = kind_of(table, name) == "numeric" and not is_boolean(table, name)
+    classes = tuple(sorted(distinct, key=int if numbers else None))
+    return Column(name=name, kind="categorical", categories=classes), classes

@@ -1,0 +1,147 @@
+"""The values of an Arrow column as NumPy arrays of numbers, texts or labels."""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from tfbbb.data.table_error import TableError
+
+Kind = Literal["numeric", "categorical"]
+
+_NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def kind_of(table: pa.Table, name: str) -> Kind:
+    """Returns the kind of a column, by its Arrow type.
+
+    Raises:
+        TableError: The column holds neither numbers, booleans nor text.
+    """
+    type_ = _type_of(table, name)
+    if (
+        pa.types.is_boolean(type_)
+        or pa.types.is_integer(type_)
+        or pa.types.is_floating(type_)
+        or pa.types.is_decimal(type_)
+        or pa.types.is_null(type_)
+    ):
+        return "numeric"
+    if (
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_string_view(type_)
+    ):
+        return "categorical"
+    advice = "make them numbers or text"
+    if pa.types.is_temporal(type_):
+        advice = "make them numbers that matter here (days since a date, the month)"
+    raise TableError(
+        f"Column {name!r} holds values of type {type_}, which a model can't read; "
+        f"{advice}, or leave the column out."
+    )
+
+
+def is_boolean(table: pa.Table, name: str) -> bool:
+    """Returns whether a column holds `true` and `false`."""
+    return pa.types.is_boolean(_type_of(table, name))
+
+
+def numbers_of(table: pa.Table, name: str) -> np.ndarray:
+    """Returns a column as float64 numbers `[n]`, NaN for missing.
+
+    Text is read as numbers if all of it can be.
+
+    Raises:
+        TableError: A text is not a number, or a number is infinite in single
+            precision, in which models compute.
+    """
+    column = table.column(name)
+    if kind_of(table, name) == "categorical":
+        texts = ~number_texts(table, name)
+        if texts.any():
+            row = first_row(texts)
+            raise TableError(
+                f"Column {name!r} has the text {column[row - 1].as_py()!r} in row "
+                f"{row} where a number belongs."
+            )
+    values = column.cast(pa.float64(), safe=False).to_numpy()
+    with np.errstate(over="ignore"):
+        infinite = np.isinf(values.astype(np.float32))
+    if infinite.any():
+        row = first_row(infinite)
+        raise TableError(
+            f"Column {name!r} has the value {values[row - 1]:g} in row {row}, which is "
+            "infinite in single precision."
+        )
+    return values
+
+
+def texts_of(table: pa.Table, name: str) -> np.ndarray:
+    """Returns a column as an array `[n]` of texts, `""` for missing.
+
+    Raises:
+        TableError: The column holds numbers.
+    """
+    column = table.column(name)
+    if kind_of(table, name) == "numeric" and column.null_count < len(column):
+        raise TableError(
+            f"Column {name!r} holds values of type {column.type} where text belongs; "
+            f"read a CSV file with read_table(path, text_columns=[{name!r}])."
+        )
+    return column.cast(pa.string()).fill_null("").to_numpy()
+
+
+def labels_of(table: pa.Table, name: str) -> np.ndarray:
+    """Returns a target column as an array `[n]` of class labels.
+
+    Text stands for itself, whole numbers for their digits, booleans for `true`
+    and `false`.
+
+    Raises:
+        TableError: A value is missing, or a number with a fraction.
+    """
+    if _may_have_fractions(table, name):
+        values = numbers_of(table, name)
+        fractions = ~np.isnan(values) & (values != np.round(values))
+        if fractions.any():
+            row = first_row(fractions)
+            raise TableError(
+                f"The target {name!r} has the value {values[row - 1]:g} in row {row}; "
+                "classes must be text, booleans or whole numbers."
+            )
+        labels = np.array(
+            ["" if np.isnan(value) else str(int(value)) for value in values],
+            dtype=object,
+        )
+    else:
+        labels = table.column(name).cast(pa.string()).fill_null("").to_numpy()
+    missing = labels == ""
+    if missing.any():
+        raise TableError(
+            f"The target {name!r} has no value in row {first_row(missing)}."
+        )
+    return labels
+
+
+def number_texts(table: pa.Table, name: str) -> np.ndarray:
+    """Returns which texts `[n]` of a text column are numbers, or missing."""
+    texts = table.column(name).cast(pa.string())
+    matches = pa.compute.match_substring_regex(texts, _NUMBER)
+    return matches.fill_null(True).to_numpy()
+
+
+def first_row(marked: np.ndarray) -> int:
+    """Returns the number, from 1, of the first row that is marked."""
+    return int(np.argmax(marked)) + 1
+
+
+def _may_have_fractions(table: pa.Table, name: str) -> bool:
+    type_ = _type_of(table, name)
+    return pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+
+
+def _type_of(table: pa.Table, name: str) -> pa.DataType:
+    type_ = table.column(name).type
+    return type_.value_type if pa.types.is_dictionary(type_) else type_

@@ -1,0 +1,139 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfbbb.export import Manifest
+from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
+
+
+@pytest.fixture
+def fields() -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "created": "2030-01-01T00:00:00+00:00",
+        "task": "classification",
+        "inputs": "columns",
+        "features": [
+            {"name": "age", "kind": "numeric", "missing": False, "tensor": "age"},
+            {"name": "sex?", "kind": "categorical", "missing": True, "tensor": "sex_"},
+        ],
+        "target": None,
+        "units": "as in the training table",
+        "classes": ["no", "yes"],
+        "likelihood": {"class_name": "Categorical", "config": {}},
+        "layers": [
+            {
+                "name": "dense",
+                "class_name": "DenseVariational",
+                "posterior": "mean_field_normal",
+                "prior": "normal",
+                "estimator": "local",
+                "num_parameters": 20,
+            }
+        ],
+        "num_rows": None,
+        "kl_weight": None,
+        "method": "local",
+        "default_num_samples": 100,
+        "default_seed": 0,
+        "metrics": {"nll": 1},
+        "libraries": {"tensorflow": "2.21.0"},
+        "files": {},
+    }
+
+
+def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
+    manifest = Manifest.from_json(json.dumps(fields))
+    assert json.loads(manifest.to_json()) == fields
+    assert Manifest.from_json(manifest.to_json()) == manifest
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 2}, r"schema version 1; .* Received: schema_version=2"),
+        ({"task": "ranking"}, r"`task` is wrong: .* Received: 'ranking'"),
+        ({"num_rows": 1.5}, r"`num_rows` is wrong: .* Received: 1\.5"),
+        ({"default_num_samples": 1}, r"`default_num_samples` is wrong"),
+        ({"features": [{"name": 1}]}, r"`features\.0\.name` is wrong"),
+        ({"features": []}, r"names each column once, and at least one"),
+        ({"metrics": {"rmse": "low"}}, r"`metrics\.rmse` is wrong"),
+        ({"classes": None}, r"A classification has `classes`"),
+        ({"inputs": "matrix"}, r"all lie in the tensor `inputs`"),
+    ],
+)
+def test_malformed_field_is_named(
+    fields: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ManifestError, match=message):
+        Manifest.from_json(json.dumps(fields | change))
+
+
+def test_lacking_field_is_named(fields: dict[str, Any]) -> None:
+    del fields["likelihood"]
+    with pytest.raises(ManifestError, match="lacks `likelihood`"):
+        Manifest.from_json(json.dumps(fields))
+
+
+def test_columns_may_not_share_a_tensor(fields: dict[str, Any]) -> None:
+    fields["features"][1]["tensor"] = "age"
+    with pytest.raises(ManifestError, match="a tensor of its own"):
+        Manifest.from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize("text", ["{", "", b"\xff"])
+def test_what_is_not_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ManifestError, match="not JSON"):
+        Manifest.from_json(text)
+
+
+def test_directory_without_manifest_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=str(tmp_path)):
+        Manifest.read(tmp_path)
+
+
+@pytest.fixture
+def model_directory(tmp_path: Path, fields: dict[str, Any]) -> Path:
+    (tmp_path / "variables").mkdir()
+    (tmp_path / "saved_model.pb").write_bytes(b"graph")
+    (tmp_path / "variables" / "variables.index").write_bytes(b"weights")
+    path = tmp_path / MANIFEST_PATH
+    path.parent.mkdir()
+    path.write_text(json.dumps(fields | {"files": file_digests(tmp_path)}))
+    return tmp_path
+
+
+def test_untouched_directory_verifies(model_directory: Path) -> None:
+    manifest = Manifest.read(model_directory)
+    assert set(manifest.files) == {"saved_model.pb", "variables/variables.index"}
+    manifest.verify(model_directory)
+
+
+def test_changed_file_is_named(model_directory: Path) -> None:
+    (model_directory / "variables" / "variables.index").write_bytes(b"Weights")
+    with pytest.raises(ManifestError, match=r"variables/variables\.index .* sha256"):
+        Manifest.read(model_directory).verify(model_directory)
+
+
+def test_missing_file_is_named(model_directory: Path) -> None:
+    (model_directory / "saved_model.pb").unlink()
+    with pytest.raises(ManifestError, match=r"saved_model\.pb is missing"):
+        Manifest.read(model_directory).verify(model_directory)
+
+
+def test_file_that_was_not_exported_is_named(model_directory: Path) -> None:
+    (model_directory / "assets.extra" / "payload").write_bytes(b"!")
+    with pytest.raises(ManifestError, match=r"assets\.extra/payload .* not exported"):
+        Manifest.read(model_directory).verify(model_directory)
+
+
+def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
+    program = (
+        "import sys; from tfbbb.export import Manifest; Manifest.read(sys.argv[1]);"
+        "sys.exit('tensorflow' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program, model_directory], check=True)

@@ -1,0 +1,196 @@
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.exported_models import CLASSES
+from tfbbb.export import load_exported
+from tfbbb.export.inputs import InputError
+from tfbbb.export.manifest import ManifestError
+
+X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
+
+
+def test_answer_is_that_of_the_signature(regression: Path) -> None:
+    expected = tf.saved_model.load(str(regression)).signatures["predict"](
+        inputs=tf.constant(X), num_samples=tf.constant(30), seed=tf.constant(7)
+    )
+    answer = load_exported(regression).predict(X, num_samples=30, seed=7)
+    assert set(answer) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(answer[name], value)
+
+
+def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
+    model = load_exported(regression)
+    default = model.predict(X)
+    explicit = model.predict(X, num_samples=100, seed=0)
+    np.testing.assert_array_equal(default["mean"], explicit["mean"])
+    assert not np.array_equal(default["mean"], model.predict(X, seed=1)["mean"])
+
+
+def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
+    # S = 10 000 draws of f = 2 sum(x) + 0.1 w: four standard errors of the mean,
+    # and of the variance, whose relative error is sqrt(2 / S).
+    answer = load_exported(regression).predict(X, num_samples=10_000)
+    np.testing.assert_allclose(answer["mean"], [[12.0], [0.0]], atol=4 * 0.1 / 100)
+    np.testing.assert_allclose(answer["epistemic"], 0.01, rtol=4 * np.sqrt(2e-4))
+    np.testing.assert_allclose(answer["mean_standard_error"], 0.001, rtol=0.06)
+    np.testing.assert_allclose(
+        answer["variance"], answer["epistemic"] + answer["aleatoric"], rtol=1e-6
+    )
+
+
+def test_quantiles_and_samples_agree(regression: Path) -> None:
+    model = load_exported(regression)
+    samples = model.sample(X, num_samples=1001, seed=3)
+    quantiles = model.quantiles(X, [0.1, 0.5], num_samples=1001, seed=3)
+    assert samples.shape == (1001, 2, 1)
+    assert quantiles.shape == (2, 2, 1)
+    np.testing.assert_array_equal(
+        quantiles[:, :, 0], np.sort(samples[:, :, 0], axis=0)[[100, 500]].T
+    )
+
+
+def test_columns_are_found_by_name(regression: Path) -> None:
+    model = load_exported(regression)
+    named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist()}
+    np.testing.assert_array_equal(
+        model.predict(named)["mean"], model.predict(X)["mean"]
+    )
+
+
+def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
+    model = load_exported(columns)
+    answer = model.predict(
+        {
+            "age": [1, True],
+            "blood pressure": [None, 5],
+            "sex": ["f", "male"],
+            "region": ["", None],
+        }
+    )
+    # A missing number counts 100 and a text its length; the mean's error is 0.01.
+    np.testing.assert_allclose(answer["mean"], [[204.0], [20.0]], atol=0.05)
+    rows = [[1, np.nan, "f", ""], [1, 5, "male", None]]
+    np.testing.assert_array_equal(model.predict(rows)["mean"], answer["mean"])
+
+
+def test_classes_are_answered_as_probabilities(classification: Path) -> None:
+    model = load_exported(classification)
+    answer = model.predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
+    assert set(answer) == {
+        "probabilities",
+        "entropy",
+        "mutual_information",
+        "mean_standard_error",
+    }
+    assert model.manifest.classes == CLASSES
+    np.testing.assert_allclose(answer["probabilities"].sum(axis=1), 1.0, rtol=1e-6)
+    assert answer["probabilities"].argmax(axis=1).tolist() == [0, 2]
+    assert model.sample([[9.0, 0.0, 0.0]], num_samples=5).tolist() == [[0]] * 5
+    with pytest.raises(ValueError, match="no quantiles"):
+        model.quantiles(X, [0.5])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (np.zeros((2, 4)), r"rows of 3 values: 'age', 'bmi', 'bp'. .*shape=\(2, 4\)"),
+        (np.zeros((0, 3)), r"shape=\(0, 3\)"),
+        (np.zeros(3), r"shape=\(3,\)"),
+        ([[1, 2, 3], [1, 2]], r"rows of 3 values"),
+        ([[1, 2, 3], [1, np.nan, 3]], r"Row 2, column 'bmi' has no value"),
+        ([[1, 2, 3], [1, None, 3]], r"Row 2, column 'bmi' has no value"),
+        ([[1, 2, -np.inf]], r"Row 1, column 'bp' .* finite .* Received: -inf"),
+        ([[1, 2, 1e39]], r"Row 1, column 'bp' .* single precision"),
+        ([[1, "2", 3]], r"Row 1, column 'bmi' needs a number\. Received: '2'"),
+        ({"age": [1], "bmi": [1]}, r"The column 'bp' is lacking"),
+        ({"age": [1], "bmi": [1], "b": [1]}, r"reads no column 'b'"),
+        ({"age": [1, 2], "bmi": [1], "bp": [1]}, r"same number of rows"),
+        ({"age": [], "bmi": [], "bp": []}, r"at least one"),
+        ({"age": 1, "bmi": [1], "bp": [1]}, r"'age' needs a list .* Received: 1"),
+        ({"age": [[1]], "bmi": [1], "bp": [1]}, r"Row 1, column 'age' needs a number"),
+        ({"age": [0, []], "bmi": [1], "bp": [1]}, r"Row 2, column 'age' .* number"),
+    ],
+)
+def test_matrix_model_names_what_does_not_fit(
+    regression: Path, inputs: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        load_exported(regression).predict(inputs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": [None]}, r"Row 1, column 'age' has no value"),
+        ({"blood pressure": [np.inf]}, r"Row 1, column 'blood pressure' .* finite"),
+        ({"sex": [""]}, r"Row 1, column 'sex' has no value"),
+        ({"sex": [3]}, r"Row 1, column 'sex' needs text\. Received: 3"),
+        ({"sex": "male"}, r"'sex' needs a list of values"),
+    ],
+)
+def test_columns_model_names_what_does_not_fit(
+    columns: Path, change: dict[str, Any], message: str
+) -> None:
+    inputs = {"age": [1], "blood pressure": [1], "sex": ["f"], "region": ["x"]}
+    with pytest.raises(InputError, match=message):
+        load_exported(columns).predict(inputs | change)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_samples": 1}, "`num_samples` must be at least 2"),
+        ({"num_samples": 2.0}, "`num_samples` must be an integer"),
+        ({"num_samples": True}, "`num_samples` must be an integer"),
+        ({"seed": 2**31}, r"`seed` must be .* below 2\*\*31"),
+    ],
+)
+def test_draws_are_validated(
+    regression: Path, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_exported(regression).predict(X, **arguments)
+
+
+@pytest.mark.parametrize("levels", [[0.0], [1.0], [np.nan], [], 0.5, [[0.5]]])
+def test_levels_are_validated(regression: Path, levels: Any) -> None:
+    with pytest.raises(ValueError, match="`levels` must be"):
+        load_exported(regression).quantiles(X, levels)
+
+
+def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", regression, copy], check=True)
+    weights = copy / "variables" / "variables.data-00000-of-00001"
+    weights.write_bytes(weights.read_bytes()[::-1])
+    with pytest.raises(ManifestError, match=r"variables\.data"):
+        load_exported(copy)
+
+
+def test_threads_get_the_answers_one_thread_gets(regression: Path) -> None:
+    model = load_exported(regression)
+    alone = [model.predict(X, seed=seed)["mean"] for seed in range(64)]
+    with ThreadPoolExecutor(8) as pool:
+        together = pool.map(lambda seed: model.predict(X, seed=seed)["mean"], range(64))
+        np.testing.assert_array_equal(list(together), alone)
+
+
+def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(
+    regression: Path,
+) -> None:
+    program = """
+import sys
+for name in ("keras", "tf_keras", "tensorflow_probability"):
+    sys.modules[name] = None  # Importing it raises.
+from tfbbb.export import load_exported
+assert load_exported(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
+"""
+    subprocess.run([sys.executable, "-c", program, regression], check=True)

@@ -1,0 +1,221 @@
+"""Small SavedModels with the signatures of an export, written by hand.
+
+Their answers are known: f(x, w) = 2 * sum(x) + 0.1 * w with w ~ N(0, 1) shared by
+all rows, and y ~ N(f, 0.2^2). They need no Keras and no training.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.export.manifest import (
+    MANIFEST_PATH,
+    Feature,
+    LayerSummary,
+    Manifest,
+    file_digests,
+)
+
+MATRIX_FEATURES = tuple(
+    Feature(name, "numeric", missing=False, tensor="inputs")
+    for name in ("age", "bmi", "bp")
+)
+COLUMN_FEATURES = (
+    Feature("age", "numeric", missing=False, tensor="age"),
+    Feature("blood pressure", "numeric", missing=True, tensor="blood_pressure"),
+    Feature("sex", "categorical", missing=False, tensor="sex"),
+    Feature("region", "categorical", missing=True, tensor="region"),
+)
+CLASSES = ("setosa", "versicolor", "virginica")
+
+_DRAWS = (
+    tf.TensorSpec([], tf.int32, name="num_samples"),
+    tf.TensorSpec([], tf.int32, name="seed"),
+)
+
+
+def write_regression(directory: Path, bias: float = 0.0) -> Path:
+    """Reads a matrix `[n, 3]`."""
+    inputs = (tf.TensorSpec([None, 3], tf.float32, name="inputs"),)
+
+    def network(inputs: Any) -> Any:
+        return 2.0 * tf.reduce_sum(inputs, axis=1, keepdims=True) + bias
+
+    return _write_regression(directory, MATRIX_FEATURES, inputs, network)
+
+
+def write_columns(directory: Path) -> Path:
+    """Reads four columns; a missing number counts 100, a text its length."""
+    inputs = tuple(
+        tf.TensorSpec(
+            [None],
+            tf.float32 if feature.kind == "numeric" else tf.string,
+            name=feature.tensor,
+        )
+        for feature in COLUMN_FEATURES
+    )
+
+    def network(age: Any, blood_pressure: Any, sex: Any, region: Any) -> Any:
+        pressure = tf.where(tf.math.is_nan(blood_pressure), 100.0, blood_pressure)
+        lengths = tf.strings.length(sex) + 10 * tf.strings.length(region)
+        total = age + pressure + tf.cast(lengths, tf.float32)
+        return 2.0 * total[:, tf.newaxis]
+
+    return _write_regression(directory, COLUMN_FEATURES, inputs, network)
+
+
+def write_classification(directory: Path) -> Path:
+    """Reads a matrix `[n, 3]`, the logits of three classes."""
+    inputs = (tf.TensorSpec([None, 3], tf.float32, name="inputs"),)
+
+    def predict(inputs: Any, num_samples: Any, seed: Any) -> dict[str, Any]:
+        noise = _noise([num_samples, 1, 3], seed, 0)
+        drawn = tf.nn.softmax(inputs + 0.1 * noise)
+        probabilities = tf.reduce_mean(drawn, axis=0)
+        entropy = _entropy(probabilities)
+        return {
+            "probabilities": probabilities,
+            "entropy": entropy,
+            "mutual_information": entropy - tf.reduce_mean(_entropy(drawn), axis=0),
+            "mean_standard_error": tf.math.reduce_std(drawn, axis=0)
+            / tf.sqrt(tf.cast(num_samples, tf.float32)),
+        }
+
+    def sample(inputs: Any, num_samples: Any, seed: Any) -> dict[str, Any]:
+        logits = inputs + 0.1 * _noise([num_samples, 1, 3], seed, 0)
+        uniform = tf.random.stateless_uniform(tf.shape(logits), tf.stack([seed, 1]))
+        gumbel = -tf.math.log(-tf.math.log(uniform))
+        return {"samples": tf.argmax(logits + gumbel, -1, tf.int32)}
+
+    return _write(
+        directory,
+        _manifest("classification", MATRIX_FEATURES, CLASSES),
+        {"predict": (predict, inputs), "sample": (sample, inputs)},
+    )
+
+
+def _write_regression(
+    directory: Path,
+    features: Sequence[Feature],
+    inputs: Sequence[tf.TensorSpec],
+    network: Callable[..., Any],
+) -> Path:
+    def drawn(num_samples: Any, seed: Any, columns: dict[str, Any]) -> Any:
+        return network(**columns) + 0.1 * _noise([num_samples, 1, 1], seed, 0)
+
+    def predict(num_samples: Any, seed: Any, **columns: Any) -> dict[str, Any]:
+        values = drawn(num_samples, seed, columns)
+        epistemic = tf.math.reduce_variance(values, axis=0)
+        aleatoric = tf.fill(tf.shape(epistemic), 0.04)
+        return {
+            "mean": tf.reduce_mean(values, axis=0),
+            "variance": epistemic + aleatoric,
+            "epistemic": epistemic,
+            "aleatoric": aleatoric,
+            "mean_standard_error": tf.sqrt(
+                epistemic / tf.cast(num_samples, tf.float32)
+            ),
+        }
+
+    def sample(num_samples: Any, seed: Any, **columns: Any) -> dict[str, Any]:
+        values = drawn(num_samples, seed, columns)
+        return {"samples": values + 0.2 * _noise(tf.shape(values), seed, 1)}
+
+    def quantiles(
+        num_samples: Any, seed: Any, levels: Any, **columns: Any
+    ) -> dict[str, Any]:
+        ordered = tf.sort(sample(num_samples, seed, **columns)["samples"], axis=0)
+        last = tf.cast(num_samples - 1, tf.float32)
+        ranks = tf.cast(tf.round(levels * last), tf.int32)
+        return {"quantiles": tf.transpose(tf.gather(ordered, ranks), [1, 0, 2])}
+
+    levels = tf.TensorSpec([None], tf.float32, name="levels")
+    return _write(
+        directory,
+        _manifest("regression", features, None),
+        {
+            "predict": (predict, inputs),
+            "quantiles": (quantiles, (*inputs, levels)),
+            "sample": (sample, inputs),
+        },
+    )
+
+
+def _write(
+    directory: Path,
+    manifest: dict[str, Any],
+    functions: dict[str, tuple[Callable[..., Any], Sequence[tf.TensorSpec]]],
+) -> Path:
+    module = tf.Module()
+    # A captured variable, as every trained model has.
+    module.one = tf.Variable(1.0)
+    signatures = {}
+    for name, (function, inputs) in functions.items():
+        signatures[name] = _concrete(module, function, (*inputs, *_DRAWS))
+
+    predict, inputs = functions["predict"]
+
+    def serving_default(**columns: Any) -> dict[str, Any]:
+        answer = predict(num_samples=100, seed=0, **columns)
+        return {k: v for k, v in answer.items() if k != "mean_standard_error"}
+
+    signatures["serving_default"] = _concrete(module, serving_default, inputs)
+    tf.saved_model.save(module, str(directory), signatures=signatures)
+    path = directory / MANIFEST_PATH
+    path.parent.mkdir()
+    path.write_text(Manifest(**manifest, files=file_digests(directory)).to_json())
+    return directory
+
+
+def _concrete(
+    module: tf.Module, function: Callable[..., Any], specs: Sequence[tf.TensorSpec]
+) -> Any:
+    def scaled(**arguments: Any) -> dict[str, Any]:
+        return {
+            name: value * module.one if value.dtype == tf.float32 else value
+            for name, value in function(**arguments).items()
+        }
+
+    keywords = {spec.name: spec for spec in specs}
+    return tf.function(scaled).get_concrete_function(**keywords)
+
+
+def _manifest(
+    task: str, features: Sequence[Feature], classes: tuple[str, ...] | None
+) -> dict[str, Any]:
+    matrix = all(feature.tensor == "inputs" for feature in features)
+    return {
+        "created": "2030-01-01T00:00:00+00:00",
+        "task": task,
+        "inputs": "matrix" if matrix else "columns",
+        "features": tuple(features),
+        "target": "species" if classes else "progression",
+        "units": "as in the training table",
+        "classes": classes,
+        "likelihood": {
+            "class_name": "Categorical" if classes else "Normal",
+            "config": {},
+        },
+        "layers": (
+            LayerSummary(
+                "dense", "DenseVariational", "mean_field_normal", "normal", "local", 8
+            ),
+        ),
+        "num_rows": 442,
+        "kl_weight": 1 / 442,
+        "method": "local",
+        "default_num_samples": 100,
+        "default_seed": 0,
+        "metrics": {"rmse": 54.0},
+        "libraries": {"tensorflow": tf.__version__},
+    }
+
+
+def _noise(shape: Any, seed: Any, stream: int) -> Any:
+    return tf.random.stateless_normal(shape, tf.stack([seed, stream]))
+
+
+def _entropy(probabilities: Any) -> Any:
+    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

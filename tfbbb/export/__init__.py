@@ -1,0 +1,30 @@
+"""SavedModels that answer with a predictive distribution: writing and reading."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfbbb.export.manifest import Manifest
+    from tfbbb.export.reader import ExportedModel, load_exported
+    from tfbbb.export.writer import write_saved_model
+
+__all__ = ["ExportedModel", "Manifest", "load_exported", "write_saved_model"]
+
+# A manifest is read without TensorFlow and a SavedModel without Keras, so each
+# name brings only its own module.
+_MODULES = {
+    "ExportedModel": "tfbbb.export.reader",
+    "Manifest": "tfbbb.export.manifest",
+    "load_exported": "tfbbb.export.reader",
+    "write_saved_model": "tfbbb.export.writer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,189 @@
+"""What users hand to an exported model, as the tensors its signatures take."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfbbb.export.manifest import Feature, Manifest
+
+_NUMERIC = "biuf"
+
+Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
+
+
+class InputError(ValueError):
+    """Inputs do not fit the model; the message names the row, counted from 1."""
+
+
+def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
+    """Arranges `inputs` as the tensors of the model's signatures.
+
+    Args:
+        inputs: Array of shape `[n, d]`, columns in the order of the manifest's
+            features, or a mapping from column names to arrays of shape `[n]`. A
+            missing value is NaN, `None` or the empty string, in columns that may
+            miss one.
+        manifest: What the model reads.
+
+    Returns:
+        One array per tensor, float32 or string, by tensor name.
+
+    Raises:
+        InputError: If there is no row; a column is lacking, unknown or shorter
+            than another; or a value is not a finite number, not text, or missing
+            where its column needs one.
+    """
+    features = manifest.features
+    if isinstance(inputs, Mapping):
+        check_names(inputs, features)
+        columns = [_column(inputs[feature.name], feature) for feature in features]
+        lengths = {len(column) for column in columns}
+        if len(lengths) > 1 or 0 in lengths:
+            raise InputError(
+                "Every column needs the same number of rows, and at least one. "
+                f"Received: {sorted(lengths)} rows"
+            )
+        if manifest.inputs == "matrix":
+            return {"inputs": np.stack(columns, axis=1)}
+        return {f.tensor: column for f, column in zip(features, columns, strict=True)}
+    if manifest.inputs == "matrix":
+        return {"inputs": _matrix(inputs, features)}
+    rows = np.asarray(inputs, dtype=object)
+    check_shape(rows.shape, features)
+    return {f.tensor: _column(rows[:, i], f) for i, f in enumerate(features)}
+
+
+def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
+    """Raises an `InputError` unless `names` are those of the features."""
+    expected, received = {feature.name for feature in features}, set(names)
+    if unknown := sorted(received - expected):
+        raise InputError(
+            f"The model reads no column {unknown[0]!r}; its columns are "
+            f"{listed(features)}."
+        )
+    if lacking := [f.name for f in features if f.name not in received]:
+        raise InputError(
+            f"The column {lacking[0]!r} is lacking; the model reads {listed(features)}."
+        )
+
+
+def check_shape(shape: tuple[int, ...], features: Sequence[Feature]) -> None:
+    """Raises an `InputError` unless `shape` is `(n, d)` with n > 0."""
+    if len(shape) != 2 or not shape[0] or shape[1] != len(features):
+        raise InputError(
+            f"The model reads rows of {len(features)} values: {listed(features)}. "
+            f"Received: shape={shape}"
+        )
+
+
+def listed(features: Sequence[Feature], most: int = 20) -> str:
+    """The names of the features, as a message quotes them."""
+    names = ", ".join(repr(feature.name) for feature in features[:most])
+    return (
+        names if len(features) <= most else f"{names} and {len(features) - most} more"
+    )
+
+
+def number(value: Any, row: int, feature: Feature) -> float:
+    """One value of a numeric column; NaN if it is missing and may be.
+
+    Raises:
+        InputError: If it is not a number, or missing and may not be.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        if not feature.missing:
+            raise _missing(row, feature)
+        return math.nan
+    if not isinstance(value, Real | np.bool_):
+        raise InputError(
+            f"Row {row}, column {feature.name!r} needs a number. "
+            f"Received: {value!r:.100}"
+        )
+    return float(value)
+
+
+def text(value: Any, row: int, feature: Feature) -> str:
+    """One value of a categorical column; the empty string if missing and may be.
+
+    Raises:
+        InputError: If it is not text, or missing and may not be.
+    """
+    if value is None or value == "":
+        if not feature.missing:
+            raise _missing(row, feature)
+        return ""
+    if not isinstance(value, str):
+        raise InputError(
+            f"Row {row}, column {feature.name!r} needs text. Received: {value!r:.100}"
+        )
+    return value
+
+
+def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
+    array = _array(values)
+    check_shape(array.shape, features)
+    if array.dtype.kind not in _NUMERIC:
+        array = np.stack([_column(array[:, i], f) for i, f in enumerate(features)], 1)
+    array = _single(array)
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise _not_finite(float(array[row, column]), row + 1, features[column])
+    return array
+
+
+def _column(values: Any, feature: Feature) -> np.ndarray:
+    """Checks one column, `[n]`, and makes it float32 or an array of strings."""
+    if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
+        raise InputError(
+            f"The column {feature.name!r} needs a list of values, one per row. "
+            f"Received: {values!r:.100}"
+        )
+    if feature.kind == "categorical":
+        texts = [text(value, row, feature) for row, value in enumerate(values, 1)]
+        return np.array(texts, dtype=object)
+    array = _array(values)
+    if array.dtype.kind not in _NUMERIC or array.ndim != 1:
+        array = np.array(
+            [number(value, row, feature) for row, value in enumerate(values, 1)]
+        )
+    array = _single(array)
+    wrong = np.isinf(array) if feature.missing else ~np.isfinite(array)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise _not_finite(float(array[row]), row + 1, feature)
+    return array
+
+
+def _array(values: npt.ArrayLike) -> np.ndarray:
+    """`values` as an array that keeps text and numbers apart."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        return np.asarray(values, dtype=object)
+    return array if array.dtype.kind in _NUMERIC else np.asarray(values, dtype=object)
+
+
+def _single(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32, copy=False)
+
+
+def _missing(row: int, feature: Feature) -> InputError:
+    return InputError(
+        f"Row {row}, column {feature.name!r} has no value, but the model was trained "
+        "without missing values in it."
+    )
+
+
+def _not_finite(value: float, row: int, feature: Feature) -> InputError:
+    if math.isnan(value):
+        return _missing(row, feature)
+    return InputError(
+        f"Row {row}, column {feature.name!r} needs a number that is finite in single "
+        f"precision. Received: {value}"
+    )

@@ -1,0 +1,220 @@
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+SCHEMA_VERSION: Literal[1] = 1
+MANIFEST_PATH = "assets.extra/tfbbb.json"
+
+
+# Not a ValueError: those, pydantic takes for its own and rewords.
+class ManifestError(Exception):
+    """A manifest, or a directory measured against it, is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column a model reads.
+
+    Args:
+        name: The column's name in the table.
+        kind: `"numeric"` (float32) or `"categorical"` (string).
+        missing: Whether a value may be missing: NaN, or the empty string.
+        tensor: The signature input that carries the column.
+    """
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    missing: bool
+    tensor: str
+
+
+@dataclass(frozen=True)
+class LayerSummary:
+    """What one layer of the exported network was made of."""
+
+    name: str
+    class_name: str
+    posterior: str | None
+    prior: str | None
+    estimator: str | None
+    num_parameters: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an exported model is, beside what it computes.
+
+    It lies in `assets.extra/tfbbb.json` of a SavedModel, where TensorFlow Serving
+    passes over it, and is read without TensorFlow.
+
+    Args:
+        created: Time of the export, ISO 8601 in UTC.
+        task: `"regression"` or `"classification"`.
+        inputs: `"matrix"`, one float32 tensor of shape `[n, d]`, or `"columns"`,
+            one tensor of shape `[n]` per feature.
+        features: The columns, in the model's order.
+        target: Name of the predicted column.
+        units: The units of inputs and outputs.
+        classes: Names of the classes in the order of the probabilities; `None`
+            for regression.
+        likelihood: `class_name` and `config` of p(y | f(x, w)).
+        layers: What the network is made of.
+        num_rows: N, the rows the model was trained on.
+        kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
+        method: The prediction engine in the signatures.
+        default_num_samples: Draws behind an answer that asks for no number.
+        default_seed: Seed of an answer that asks for none.
+        metrics: Held-out figures.
+        libraries: Versions that wrote the export.
+        files: sha256 of every file beside the manifest, by relative path.
+        schema_version: Version of this layout.
+
+    Raises:
+        ManifestError: If the values contradict each other.
+
+    Example:
+    >>> from tfbbb.export import Manifest
+    >>> from tfbbb.export.manifest import Feature
+    >>> manifest = Manifest(
+    ...     created="2030-01-01T00:00:00+00:00", task="regression", inputs="matrix",
+    ...     features=(Feature("age", "numeric", missing=False, tensor="inputs"),),
+    ...     target="height", units="as in the training table", classes=None,
+    ...     likelihood={"class_name": "Normal", "config": {}}, layers=(),
+    ...     num_rows=442, kl_weight=1 / 442, method="local",
+    ...     default_num_samples=100, default_seed=0, metrics={"rmse": 3.5},
+    ...     libraries={"tensorflow": "2.21.0"}, files={},
+    ... )
+    >>> Manifest.from_json(manifest.to_json()) == manifest
+    True
+    """
+
+    created: str
+    task: Literal["regression", "classification"]
+    inputs: Literal["matrix", "columns"]
+    features: tuple[Feature, ...]
+    target: str | None
+    units: str
+    classes: tuple[str, ...] | None
+    likelihood: Mapping[str, Any]
+    layers: tuple[LayerSummary, ...]
+    num_rows: int | None
+    kl_weight: float | None
+    method: Literal["local", "weight"]
+    default_num_samples: Annotated[int, Field(ge=2)]
+    default_seed: int
+    metrics: Mapping[str, float]
+    libraries: Mapping[str, str]
+    files: Mapping[str, str]
+    schema_version: Literal[1] = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        if (self.task == "classification") != (self.classes is not None):
+            raise ManifestError(
+                "A classification has `classes` and a regression has none. "
+                f"Received: task={self.task!r}, classes={self.classes!r}"
+            )
+        names = [feature.name for feature in self.features]
+        tensors = {feature.tensor for feature in self.features}
+        if not names or len(set(names)) < len(names):
+            raise ManifestError(
+                "`features` names each column once, and at least one. "
+                f"Received: {names}"
+            )
+        if self.inputs == "matrix" and tensors != {"inputs"}:
+            raise ManifestError(
+                'The features of a "matrix" model all lie in the tensor `inputs`. '
+                f"Received: tensors {sorted(tensors)}"
+            )
+        if self.inputs == "columns" and len(tensors) < len(names):
+            raise ManifestError(
+                'Each feature of a "columns" model has a tensor of its own. '
+                f"Received: tensors {sorted(tensors)} for {len(names)} features"
+            )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Makes the manifest that `text` describes.
+
+        Raises:
+            ManifestError: If `text` is not JSON, its schema version is not this
+                one, or a field is missing or malformed.
+        """
+        try:
+            fields = json.loads(text)
+        except ValueError as error:
+            raise ManifestError(f"The manifest is not JSON: {error}.") from None
+        version = fields.get("schema_version") if isinstance(fields, dict) else None
+        if version != SCHEMA_VERSION:
+            raise ManifestError(
+                f"This tfbbb reads manifests of schema version {SCHEMA_VERSION}; "
+                "read the model with the tfbbb that wrote it, or export it again. "
+                f"Received: schema_version={version!r}"
+            )
+        try:
+            return TypeAdapter(cls).validate_json(text, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            if first["type"] == "missing":
+                raise ManifestError(f"The manifest lacks `{place}`.") from None
+            raise ManifestError(
+                f"The manifest's `{place}` is wrong: {first['msg']}. "
+                f"Received: {first['input']!r:.200}"
+            ) from None
+
+    def to_json(self) -> str:
+        """Writes the manifest as indented JSON; `from_json` reads it back."""
+        fields = {"schema_version": self.schema_version} | asdict(self)
+        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def read(cls, model_directory: str | Path) -> Self:
+        """Reads the manifest of the SavedModel in `model_directory`.
+
+        Raises:
+            ManifestError: If there is none, or it is not a valid manifest.
+        """
+        path = Path(model_directory) / MANIFEST_PATH
+        try:
+            return cls.from_json(path.read_bytes())
+        except FileNotFoundError:
+            raise ManifestError(
+                "There is no model written by `export_predictive` here. "
+                f"Received: {str(model_directory)!r} without {MANIFEST_PATH}"
+            ) from None
+
+    def verify(self, directory: str | Path) -> None:
+        """Compares the files in `directory` with their sha256 in the manifest.
+
+        Raises:
+            ManifestError: Names the first file that is missing, was not
+                exported, or differs.
+        """
+        found = file_digests(directory)
+        for path in sorted(self.files.keys() | found.keys()):
+            if path not in found:
+                raise ManifestError(f"{path} is missing from {directory}.")
+            if path not in self.files:
+                raise ManifestError(f"{path} in {directory} was not exported with it.")
+            if found[path] != self.files[path]:
+                raise ManifestError(
+                    f"{path} in {directory} is not the file that was exported: its "
+                    f"sha256 is {found[path]} and should be {self.files[path]}."
+                )
+
+
+def file_digests(directory: str | Path) -> dict[str, str]:
+    """Maps every file under `directory` but the manifest to its sha256."""
+    directory = Path(directory)
+    digests = {}
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        name = path.relative_to(directory).as_posix()
+        if name != MANIFEST_PATH:
+            with path.open("rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests

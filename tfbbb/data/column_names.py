@@ -29,8 +29,9 @@ def check_column_exists(table: pa.Table, name: str, *, role: str) -> None:
     """Raises a `TableError` with a suggestion unless the table has the column."""
     names = table.column_names
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        suggestion = f" (did you mean {near[0]!r}?)" if near else ""
+        plain = {other.strip().lower(): other for other in names}
+        near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
+        suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
         raise TableError(
             f"The table has no {role} column {name!r}{suggestion}; its columns are "
             f"{listed(names)}."

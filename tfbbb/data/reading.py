@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 

@@ -1,0 +1,170 @@
+import csv
+import gzip
+import io
+
+import numpy as np
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tfbbb.data import TableError, read_table
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+# A word no cell of which reads as a number, a date or a missing value.
+TEXTS = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12
+).map(lambda text: f"<{text}>")
+
+
+def written(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    if isinstance(content, str):
+        content = content.encode()
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return path
+
+
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=50,
+    # Each example writes the same file anew.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(rows=st.lists(st.tuples(NUMBERS, TEXTS), min_size=1, max_size=20))
+def test_a_csv_file_gives_back_the_numbers_and_texts_written_to_it(tmp_path, rows):
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["number", "text"])
+    writer.writerows((repr(number), word) for number, word in rows)
+    table = read_table(written(tmp_path, text.getvalue()))
+    assert table.column("number").cast(pa.float64()).to_pylist() == [r[0] for r in rows]
+    assert table.column("text").to_pylist() == [r[1] for r in rows]
+
+
+def test_a_compressed_csv_file_reads_as_the_plain_one_does(tmp_path):
+    content = "a,b\n1,x\n2,y\n"
+    plain = read_table(written(tmp_path, content))
+    assert read_table(written(tmp_path, content, "table.CSV.gz")).equals(plain)
+
+
+def test_a_parquet_file_keeps_its_types(tmp_path):
+    table = pa.table(
+        {
+            "flag": [True, None],
+            "word": pa.array(["a", "b"]).dictionary_encode(),
+            "day": pa.array([0, 1], pa.date32()),
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").schema.types == table.schema.types
+
+
+def test_the_index_that_pandas_adds_to_a_parquet_file_is_no_column(tmp_path):
+    frame = pandas.DataFrame({"a": [1, 2, 3]})
+    frame[frame["a"] > 1].to_parquet(tmp_path / "table.parquet")
+    assert read_table(tmp_path / "table.parquet").to_pydict() == {"a": [2, 3]}
+
+
+@pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
+def test_words_for_missing_are_missing_in_numbers_and_in_texts(tmp_path, word):
+    path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n")
+    assert read_table(path).to_pydict() == {"number": [1.5, None], "text": ["x", None]}
+
+
+@pytest.mark.parametrize("word", ["None", "?", "-"])
+def test_other_words_are_text(tmp_path, word):
+    assert read_table(written(tmp_path, f"a\n{word}\nx\n")).to_pydict() == {
+        "a": [word, "x"]
+    }
+
+
+def test_cells_are_read_by_the_type_that_fits_all_of_a_column(tmp_path):
+    path = written(
+        tmp_path,
+        "int,float,quoted,flag,day,text\n"
+        '1, 2.5,"3",true,2020-01-31,"a, ""b"""\n'
+        '-4,1e3,"5",False,2021-02-01,"two\nlines"\n',
+    )
+    table = read_table(path)
+    assert [str(type_) for type_ in table.schema.types] == [
+        *("int64", "double", "int64", "bool", "date32[day]", "string")
+    ]
+    assert table.column("text").to_pylist() == ['a, "b"', "two\nlines"]
+
+
+def test_codes_stay_text_where_asked(tmp_path):
+    path = written(tmp_path, "code,n\n007,1\n")
+    table = read_table(path, text_columns=["code", "elsewhere"])
+    assert table.to_pydict() == {"code": ["007"], "n": [1]}
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
+    path = written(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n")
+    assert read_table(path).column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"table.csv is empty\."),
+        ("\n\n", r"table.csv is empty\."),
+        ("a,b\n", "has a header but no rows"),
+        ("a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
+        ("a,,c\n1,2,3\n", "column 2 of 3 has no name"),
+        ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, but the header has 2 cells"),
+        ('a,b\n1,"x\ny"\n2,3,4\n', "line 4 has 3 cells, but the header has 2 cells"),
+        ('a,b\n1,2\n3,"x\n5,6\n', "line 3: unexpected end of data"),
+        (b"a,b\n1,x\n2,\xff\n", "not UTF-8 text: line 3 "),
+        (b"a\xff,b\n1,2\n", "not UTF-8 text: line 1 "),
+        ("a;b\n1;2\n", "separated by ';'; separate its columns by commas"),
+        ("a\tb\n1\t2\n", "separated by '\\\\t'"),
+    ],
+)
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_a_csv_file_that_is_no_table_is_refused_with_the_place(
+    tmp_path, content, message, name
+):
+    if content == "" and name.endswith(".gz"):
+        message = "table.csv.gz is empty"
+    message = message.replace("table.csv ", f"{name} ")
+    with pytest.raises(TableError, match=message):
+        read_table(written(tmp_path, content, name))
+
+
+def test_text_columns_that_are_not_utf8_are_refused_with_the_line(tmp_path):
+    path = written(tmp_path, b"a,b\n1,x\n2,\xff\n")
+    with pytest.raises(TableError, match="not UTF-8 text: line 3 "):
+        read_table(path, text_columns=["b"])
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
+def test_a_missing_file_is_named(tmp_path, name):
+    with pytest.raises(TableError, match=rf"{name} does not exist\."):
+        read_table(tmp_path / name)
+
+
+def test_a_directory_is_not_a_table(tmp_path):
+    (tmp_path / "table.csv").mkdir()
+    with pytest.raises(TableError, match="is a directory, not a file"):
+        read_table(tmp_path / "table.csv")
+
+
+def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path):
+    path = written(tmp_path, "a\n1\n", "table.xlsx")
+    with pytest.raises(TableError, match=r"\.csv, \.csv\.gz or \.parquet"):
+        read_table(path)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    rows = "".join(f"{x}\n" for x in np.random.default_rng(0).normal(size=1000))
+    whole = gzip.compress(f"a\n{rows}".encode())
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "plain.csv.gz").write_text("a\n1\n")
+    (tmp_path / "text.parquet").write_text("a\n1\n")
+    for path in tmp_path.iterdir():
+        with pytest.raises(TableError, match=f"{path.name} can't be read as"):
+            read_table(path)

@@ -1,0 +1,51 @@
+"""Bayesian neural-network layers for Keras 3, trained with plain `model.fit`.
+
+The public names load on first use: `import tfbbb` alone imports neither TensorFlow
+nor Keras, so that command-line help and service start-up stay quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfbbb.model import BayesianModel
+    from tfbbb.prediction import Predictive, predictive
+
+__version__ = "0.1.0"
+
+_SUBPACKAGES = frozenset(
+    {
+        "callbacks",
+        "data",
+        "divergences",
+        "estimators",
+        "export",
+        "layers",
+        "likelihoods",
+        "losses",
+        "metrics",
+        "plots",
+        "posteriors",
+        "prediction",
+        "priors",
+    }
+)
+_HOMES = {
+    "BayesianModel": "tfbbb.model",
+    "Predictive": "tfbbb.prediction",
+    "predictive": "tfbbb.prediction",
+}
+
+__all__ = ["BayesianModel", "Predictive", "predictive"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"tfbbb.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'tfbbb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBPACKAGES, *_HOMES})

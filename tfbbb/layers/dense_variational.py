@@ -1,0 +1,135 @@
+"""The fully connected layer."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tfbbb.layers.variational import VariationalLayer
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class DenseVariational(VariationalLayer):
+    """A densely connected layer whose kernel and bias have a posterior distribution.
+
+    `output = activation(input @ kernel + bias)`, `kernel, bias ~ q`
+
+    It trains by Bayes by backprop (Blundell et al. 2015): the loss of a minibatch is
+    the mean negative log likelihood of its rows plus `kl_weight * KL(q || p)`, which
+    with `kl_weight = 1/N` estimates the negative evidence lower bound over N.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x, y = np.random.normal(size=(80, 3)), np.random.normal(size=(80, 1))
+    >>> model = keras.Sequential([
+    ...     tfbbb.layers.DenseVariational(16, activation="relu", kl_weight=1 / 80),
+    ...     tfbbb.layers.DenseVariational(1, kl_weight=1 / 80),
+    ... ])
+    >>> model.compile("adam", loss="mse")
+    >>> history = model.fit(x, y, verbose=0)
+    >>> sorted(history.history)
+    ['loss']
+
+    Args:
+        units: Number of outputs, a positive integer.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added.
+        posterior: q of the kernel: `"mean_field_normal"` or a
+            `tfbbb.posteriors.Posterior`.
+        prior: p of the kernel: `"normal"`, `"scale_mixture_normal"` or a
+            `tfbbb.priors.Prior`. The default is a normal of mean zero and standard
+            deviation `1/sqrt(fan_in)`, `fan_in` being the number of inputs.
+        bias_posterior: q of the bias.
+        bias_prior: p of the bias. The default is a standard normal.
+        estimator: How noise reaches the output: `"local"` draws pre-activations,
+            `"weight"` one kernel per step, `"flipout"` a kernel per row by random
+            signs; `"auto"` takes `"local"` where that is exact (inputs of rank 2, in a
+            layer that is not shared) and else `"flipout"`.
+        kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
+            With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
+            unset is an error, and `evaluate` then gives a loss that is not a number.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        seed: Integer that fixes the noise of training.
+        **kwargs: `name`, `dtype` and other arguments of `keras.Layer`.
+
+    Input shape:
+        [batch, ..., input_dim].
+
+    Output shape:
+        [batch, ..., units].
+
+    Raises:
+        ValueError: For `units` that is no positive integer, an unknown name, an
+            estimator that cannot serve the posterior, or a `kl_weight` that is
+            negative or not finite.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        *,
+        posterior: Any = "mean_field_normal",
+        prior: Any = "normal",
+        bias_posterior: Any = "mean_field_normal",
+        bias_prior: Any = "normal",
+        estimator: Any = "auto",
+        kl_weight: float | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        seed: int | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            activation=activation,
+            use_bias=use_bias,
+            posterior=posterior,
+            prior=prior,
+            bias_posterior=bias_posterior,
+            bias_prior=bias_prior,
+            estimator=estimator,
+            kl_weight=kl_weight,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            seed=seed,
+            **kwargs,
+        )
+        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
+            raise ValueError(
+                f"`units` must be a positive integer. Received: units={units!r}"
+            )
+        self.units = units
+        self.input_spec = keras.layers.InputSpec(min_ndim=2)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        input_dim = input_shape[-1]
+        if input_dim is None:
+            raise ValueError(
+                f"The last dimension of the input of '{self.name}' must be known. "
+                f"Received: input_shape={input_shape}"
+            )
+        self.add_variational_weights(
+            (input_dim, self.units), (self.units,), fan_in=input_dim
+        )
+        self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: input_dim})
+
+    def linear(self, inputs: Any, kernel: Any) -> Any:
+        if len(kernel.shape) == 3:
+            # One kernel per sample: [samples, 1, ..., 1, input_dim, units].
+            between = [1] * (len(inputs.shape) - 3)
+            kernel = ops.reshape(kernel, (-1, *between, *kernel.shape[1:]))
+        return ops.matmul(inputs, kernel)
+
+    def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
+        return input_rank == 2 and calls == 1
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "units": self.units}

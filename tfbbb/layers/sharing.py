@@ -1,0 +1,41 @@
+"""How often one pass of a model calls one of its layers."""
+
+import keras
+from keras import tree
+
+
+def graph_of(model: keras.Layer) -> keras.Model | None:
+    """Returns the functional graph behind a model, or None for a subclassed one."""
+    if isinstance(model, keras.Sequential):
+        # A Sequential model keeps its functional twin; it has no public name.
+        return getattr(model, "_functional", None)
+    return model if hasattr(model, "_nodes_by_depth") else None
+
+
+def sublayers(layer: keras.Layer) -> list[keras.Layer]:
+    """Returns `layer` and every layer in it, in a fixed order, each once."""
+    return list(layer._flatten_layers())
+
+
+def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
+    """Returns how often `layer` is called in one call of `model`.
+
+    A nested model that is itself shared counts with its own number of calls. A layer
+    inside another layer, e.g. in a `TimeDistributed`, counts once per call of the
+    outer one.
+
+    Returns:
+        The number of calls, or None where `model` is not a functional graph.
+    """
+    if model is layer:
+        return 1
+    graph = graph_of(model)
+    if graph is None:
+        return None
+    calls = 0
+    for node in tree.flatten(list(graph._nodes_by_depth.values())):
+        operation = node.operation
+        if isinstance(operation, keras.Layer):
+            inner = calls_per_pass(operation, layer)
+            calls += int(layer in sublayers(operation)) if inner is None else inner
+    return calls

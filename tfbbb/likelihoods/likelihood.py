@@ -1,0 +1,77 @@
+"""The contract of a likelihood."""
+
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+class Likelihood(keras.Layer):
+    """A distribution p(y | outputs) of one row's targets given the net's outputs.
+
+    `outputs` is [..., P], what the network gives for one row; leading dimensions (rows,
+    posterior samples) pass through. Targets are in raw units throughout. It is a Keras
+    layer so that what it learns is trained, saved and exported with the model.
+
+    Attributes:
+        task: `"regression"` or `"classification"`.
+    """
+
+    task: Literal["regression", "classification"]
+
+    @property
+    def learns(self) -> bool:
+        """Whether the likelihood has trainable variables of its own."""
+        return False
+
+    def num_outputs(self, num_targets: int) -> int:
+        """Returns how many outputs the network needs for `num_targets` targets."""
+        raise NotImplementedError
+
+    @property
+    def adapted(self) -> bool:
+        """Whether `adapt` has been called, or there is nothing to adapt."""
+        return True
+
+    def adapt(self, targets: Any) -> None:
+        """Fixes shift and scale of the targets at those of `targets`, [n, k].
+
+        Only the first call has an effect.
+        """
+
+    def check_targets(self, targets: Any) -> np.ndarray:
+        """Returns `targets` in the shape that `log_prob` takes.
+
+        Raises:
+            ValueError: Where they cannot be targets of this likelihood.
+        """
+        raise NotImplementedError
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        """Returns E[y | outputs], [..., k]."""
+        raise NotImplementedError
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        """Returns Var[y | outputs], [..., k]."""
+        raise NotImplementedError
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
+        raise NotImplementedError
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        """Returns P(y <= values | outputs), target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        """Returns the density of y at `values`, target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        """Returns the quantiles of y given outputs, target by target, [..., k]."""
+        raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        """Returns draws of y given outputs, from standard normal noise [..., k]."""
+        raise NotImplementedError

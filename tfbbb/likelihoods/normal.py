@@ -1,0 +1,217 @@
+"""The Gaussian likelihood."""
+
+import math
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods.likelihood import Likelihood
+
+# In units of the targets' scale. It bounds the density where a heteroscedastic net
+# meets a row that it fits exactly.
+_SMALLEST_NOISE = 1e-4
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+# A target column whose spread is below this share of its size is constant.
+_CONSTANT = 1e-12
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Normal(Likelihood):
+    """Normal targets: `p(y | f) = N(y; shift + scale * f, (scale * noise)^2)`.
+
+    `shift` and `scale` are mean and standard deviation of the training targets, fixed
+    at the first `fit` of a `tfbbb.BayesianModel`, so that the network works in standard
+    units and the user in the units of the table. They are 0 and 1 until then. `noise`
+    is one of
+
+    - learned and the same for all rows (the default): a maximum-likelihood point
+      estimate, one per target; the network gives k outputs;
+    - a given number, in the units of the targets: `Normal(scale=2.0)`;
+    - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
+      first the k means, then k numbers whose softplus is the noise.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Normal(heteroscedastic=True)
+    >>> likelihood.num_outputs(1)
+    2
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        scale: Standard deviation of the noise in the units of the targets, positive;
+            None to learn it.
+
+    Raises:
+        ValueError: For a scale that is not positive and finite, or given together with
+            `heteroscedastic=True`.
+    """
+
+    task: Literal["regression", "classification"] = "regression"
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        scale: float | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if scale is not None and not (math.isfinite(scale) and scale > 0):
+            raise ValueError(
+                f"`scale` must be positive and finite. Received: scale={scale}"
+            )
+        if scale is not None and heteroscedastic:
+            raise ValueError(
+                "The noise is either given (`scale=`) or an output of the network "
+                "(`heteroscedastic=True`). "
+                f"Received: heteroscedastic=True, scale={scale}"
+            )
+        self.heteroscedastic = heteroscedastic
+        self.scale = scale
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "heteroscedastic": self.heteroscedastic,
+            "scale": self.scale,
+        }
+
+    @property
+    def learns(self) -> bool:
+        return self.scale is None and not self.heteroscedastic
+
+    def num_outputs(self, num_targets: int) -> int:
+        return 2 * num_targets if self.heteroscedastic else num_targets
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        num_outputs = output_shape[-1]
+        if num_outputs is None or (self.heteroscedastic and num_outputs % 2):
+            raise ValueError(
+                "A heteroscedastic Normal needs two outputs per target, the means and "
+                "then the noise. End the network with a layer of 2 * num_targets "
+                f"units. Received: output_shape={output_shape}"
+            )
+        self.num_targets = num_outputs // self.num_outputs(1)
+
+        def constants(name: str, value: float, trainable: bool) -> keras.Variable:
+            return self.add_weight(
+                name=name,
+                shape=(self.num_targets,),
+                initializer=keras.initializers.Constant(value),
+                trainable=trainable,
+                dtype="float32",
+                autocast=False,
+            )
+
+        self.target_shift = constants("target_shift", 0.0, trainable=False)
+        self.target_scale = constants("target_scale", 1.0, trainable=False)
+        # 1 once the targets have been seen.
+        self._adapted = self.add_weight(
+            name="adapted",
+            shape=(),
+            initializer="zeros",
+            trainable=False,
+            dtype="float32",
+            autocast=False,
+        )
+        if self.learns:
+            # softplus(raw_noise) = 1: at first, all of the targets' variance is noise.
+            self.raw_noise = constants("raw_noise", math.log(math.expm1(1.0)), True)
+
+    def check_targets(self, targets: Any) -> np.ndarray:
+        values = np.asarray(targets, dtype=np.float64)
+        if values.ndim == 1 and self.num_targets == 1:
+            values = values[:, np.newaxis]
+        if values.ndim < 2 or values.shape[-1] != self.num_targets:
+            raise ValueError(
+                f"The targets must have the shape [rows, {self.num_targets}]. "
+                f"Received: shape={np.shape(targets)}"
+            )
+        finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ValueError(
+                "The targets must be finite numbers; drop or fill the rows where they "
+                f"are not. Received: {values[row].tolist()} in row {row}"
+            )
+        return values
+
+    @property
+    def adapted(self) -> bool:
+        return bool(self._adapted.numpy())
+
+    def adapt(self, targets: Any) -> None:
+        if self.adapted:
+            return
+        values = self.check_targets(targets).reshape(-1, self.num_targets)
+        shift, scale = values.mean(axis=0), values.std(axis=0)
+        constant = scale <= _CONSTANT * np.maximum(1.0, np.abs(shift))
+        if constant.any():
+            column = int(np.argmax(constant))
+            raise ValueError(
+                f"Target {column} is constant: there is nothing to learn. "
+                f"Received: {values[0, column]} in all {len(values)} rows"
+            )
+        self.target_shift.assign(shift)
+        self.target_scale.assign(scale)
+        self._adapted.assign(1.0)
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        return self._location_and_noise(outputs)[0]
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        return tf.square(self._location_and_noise(outputs)[1])
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        location, noise = self._location_and_noise(outputs)
+        targets = tf.cast(targets, location.dtype)
+        if self.num_targets == 1 and len(targets.shape) == len(location.shape) - 1:
+            targets = targets[..., tf.newaxis]
+        standardized = (targets - location) / noise
+        densities = -0.5 * tf.square(standardized) - tf.math.log(noise) - _HALF_LOG_2PI
+        return tf.reduce_sum(densities, axis=-1)
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        location, noise = self._location_and_noise(outputs)
+        return _standard_normal_cdf((values - location) / noise)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        location, noise = self._location_and_noise(outputs)
+        standardized = (values - location) / noise
+        return tf.exp(-0.5 * tf.square(standardized) - _HALF_LOG_2PI) / noise
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        location, noise = self._location_and_noise(outputs)
+        return location + noise * tf.math.ndtri(levels)
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        location, scale = self._location_and_noise(outputs)
+        return location + scale * noise
+
+    def _location_and_noise(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns mean and standard deviation of y in raw units, [..., k] each."""
+        outputs = tf.convert_to_tensor(outputs)
+        if outputs.dtype in (tf.float16, tf.bfloat16):
+            outputs = tf.cast(outputs, tf.float32)
+
+        def value(variable: keras.Variable) -> tf.Tensor:
+            return tf.cast(tf.convert_to_tensor(variable), outputs.dtype)
+
+        shift, scale = value(self.target_shift), value(self.target_scale)
+        if self.heteroscedastic:
+            location, raw_noise = tf.split(outputs, 2, axis=-1)
+            noise = scale * (tf.nn.softplus(raw_noise) + _SMALLEST_NOISE)
+        elif self.scale is not None:
+            location = outputs
+            noise = tf.ones_like(scale) * tf.cast(self.scale, outputs.dtype)
+        else:
+            location = outputs
+            noise = scale * (tf.nn.softplus(value(self.raw_noise)) + _SMALLEST_NOISE)
+        return shift + scale * location, tf.broadcast_to(noise, tf.shape(location))
+
+
+def _standard_normal_cdf(x: tf.Tensor) -> tf.Tensor:
+    # erfc keeps the digits of the lower tail, where 1 + erf would lose them.
+    return 0.5 * tf.math.erfc(-x * math.sqrt(0.5))

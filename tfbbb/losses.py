@@ -1,0 +1,61 @@
+"""Losses that are a row's negative log likelihood."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb import likelihoods
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.losses")
+class NegativeLogLikelihood(keras.losses.Loss):
+    """`-log p(y | outputs)` of each row, summed over its targets, averaged over rows.
+
+    With this loss and `kl_weight=1/N`, plain `compile` and `fit` minimise the negative
+    evidence lower bound over N, also with several targets (Keras' own losses average
+    over those).
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> likelihood = tfbbb.likelihoods.Normal(heteroscedastic=True)
+    >>> model = keras.Sequential([
+    ...     keras.Input((3,)),
+    ...     tfbbb.layers.DenseVariational(2, kl_weight=1 / 80),
+    ... ])
+    >>> model.compile("adam", loss=tfbbb.losses.NegativeLogLikelihood(likelihood))
+
+    Args:
+        likelihood: `"categorical"` or a `tfbbb.likelihoods.Likelihood` that learns
+            nothing itself.
+
+    Raises:
+        ValueError: For `Normal()`, whose noise is learned: a loss has no trainable
+            variables, so only `tfbbb.BayesianModel` can train it.
+    """
+
+    def __init__(
+        self, likelihood: Any, name: str = "negative_log_likelihood", **kwargs: Any
+    ):
+        super().__init__(name=name, **kwargs)
+        self.likelihood = likelihoods.get(likelihood)
+        if self.likelihood.learns:
+            raise ValueError(
+                "A loss cannot train the noise of this likelihood. Give the noise "
+                "(`Normal(scale=...)`), make it an output of the network "
+                "(`Normal(heteroscedastic=True)`), or train with "
+                f"`tfbbb.BayesianModel`. Received: likelihood={likelihood!r}"
+            )
+
+    def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
+        if not self.likelihood.built:
+            self.likelihood.build(y_pred.shape)
+        per_row = -self.likelihood.log_prob(y_true, y_pred)
+        return tf.reduce_sum(tf.reshape(per_row, [tf.shape(per_row)[0], -1]), axis=1)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "likelihood": likelihoods.serialize(self.likelihood),
+        }

@@ -1,0 +1,80 @@
+"""The fully factorised Gaussian of Bayes by backprop."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from tfbbb.posteriors.posterior import Posterior, Variables
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class MeanFieldNormal(Posterior):
+    """Independent normals, one per weight (Blundell et al. 2015, section 3.2).
+
+    `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
+
+    The standard deviation is the exponential of a free parameter and not its softplus:
+    its logarithm, which the KL divergence needs, is then the parameter itself.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(
+    ...     4, posterior=tfbbb.posteriors.MeanFieldNormal(initial_scale=0.5)
+    ... )
+    >>> layer.build((None, 25))
+    >>> float(layer.kernel.stddev[0, 0])  # 0.5 / sqrt(25)
+    0.1
+
+    Args:
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+    """
+
+    factorised = True
+    symmetric = True
+
+    def __init__(self, initial_scale: float = 0.1):
+        if not (math.isfinite(initial_scale) and initial_scale > 0):
+            raise ValueError(
+                "`initial_scale` must be positive and finite. "
+                f"Received: initial_scale={initial_scale}"
+            )
+        self.initial_scale = initial_scale
+
+    def get_config(self) -> dict[str, Any]:
+        return {"initial_scale": self.initial_scale}
+
+    def add_variables(
+        self,
+        add_weight: Callable[..., keras.Variable],
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Any,
+    ) -> Variables:
+        log_scale = math.log(self.initial_scale) - 0.5 * math.log(fan_in)
+        return {
+            "mean": add_weight("mean", shape, mean_initializer),
+            "log_scale": add_weight(
+                "log_scale", shape, keras.initializers.Constant(log_scale)
+            ),
+        }
+
+    def mean(self, variables: Variables) -> Any:
+        return ops.convert_to_tensor(variables["mean"])
+
+    def variance(self, variables: Variables) -> Any:
+        return ops.exp(2.0 * ops.convert_to_tensor(variables["log_scale"]))
+
+    def perturb(self, variables: Variables, noise: Any) -> Any:
+        return ops.exp(ops.convert_to_tensor(variables["log_scale"])) * noise
+
+    def log_prob(self, variables: Variables, weights: Any) -> Any:
+        log_scale = ops.convert_to_tensor(variables["log_scale"])
+        standardized = (weights - self.mean(variables)) * ops.exp(-log_scale)
+        return ops.sum(
+            -0.5 * ops.square(standardized) - log_scale - 0.5 * math.log(2 * math.pi)
+        )

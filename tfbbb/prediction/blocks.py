@@ -1,0 +1,95 @@
+"""Work done block by block, so that memory stays bounded whatever its size."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import graph_of, sublayers
+
+# 256 MB of float32 for what one block holds at a time.
+MAX_FLOATS = 1 << 26
+# Inputs, moments, noise and result of a layer are alive together.
+_LIVE_TENSORS = 4
+
+
+def block_sizes(
+    model: keras.Model, num_samples: Any, max_floats: int = MAX_FLOATS
+) -> tuple[Any, Any]:
+    """Returns how many samples and how many rows one block may hold.
+
+    All weights count as drawn, which is more than the method `local` needs.
+
+    Args:
+        model: The model to be run.
+        num_samples: Number of samples S, an integer tensor.
+        max_floats: What one block may hold.
+    """
+    per_sample = sum(
+        weight.size
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer)
+        for weight in layer.variational_weights
+    )
+    per_row_and_sample = _LIVE_TENSORS * _widest_output(model)
+    samples = max(1, max_floats // (per_sample + per_row_and_sample))
+    samples = tf.minimum(num_samples, min(samples, 2**30))
+    rows = tf.maximum(1, max_floats // per_row_and_sample // samples)
+    return samples, rows
+
+
+def map_blocks(
+    compute: Callable[[Any, Any], Any], total: Any, block: Any, specs: Any
+) -> Any:
+    """Returns `compute(first, count)` of consecutive blocks, concatenated.
+
+    Args:
+        compute: Returns tensors whose leading dimension is `count`.
+        total: Number of items, at least 1.
+        block: Number of items in one block, at least 1.
+        specs: `tf.TensorSpec` of each tensor that `compute` returns, in its structure.
+    """
+    num_blocks = -(-total // block)
+
+    def body(index: Any, arrays: list[tf.TensorArray]) -> Any:
+        first = index * block
+        results = tree.flatten(compute(first, tf.minimum(block, total - first)))
+        written = [
+            array.write(index, result)
+            for array, result in zip(arrays, results, strict=True)
+        ]
+        return index + 1, written
+
+    arrays = [
+        tf.TensorArray(
+            spec.dtype, size=num_blocks, infer_shape=False, element_shape=spec.shape
+        )
+        for spec in tree.flatten(specs)
+    ]
+    _, arrays = tf.while_loop(
+        lambda index, _: index < num_blocks,
+        body,
+        (tf.constant(0), arrays),
+        parallel_iterations=1,
+    )
+    return tree.pack_sequence_as(specs, [array.concat() for array in arrays])
+
+
+def _widest_output(model: keras.Model) -> int:
+    """Returns the size of the largest tensor in the model, per row."""
+    layers = [x for x in sublayers(model) if isinstance(x, VariationalLayer)]
+    sizes = [1, *(sum(layer.kernel.shape) for layer in layers)]
+    for layer in sublayers(model):
+        graph = graph_of(layer)
+        if graph is not None:
+            nodes = tree.flatten(list(graph._nodes_by_depth.values()))
+            sizes += [
+                math.prod(size or 1 for size in tensor.shape)
+                for node in nodes
+                for tensor in node.outputs
+            ]
+    return max(sizes)

@@ -1,0 +1,152 @@
+"""One pass of a model for S posterior samples at once."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb import noise
+from tfbbb.estimators import Local
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+from tfbbb.layers.variational import active_engine
+from tfbbb.prediction.local import local_pre_activations
+from tfbbb.prediction.weight import weight_pre_activations
+
+_PLACES = ("pre_activations", "kernel", "bias")
+
+
+class Engine:
+    """Runs a model with S posterior samples folded into the batch, sample-major.
+
+    What does not depend on a sample yet runs once, on the rows alone: the samples are
+    folded in at the first variational layer on each path of the model's graph, and
+    tensors that join such a path are repeated there. A model without a graph (a
+    subclass) is folded at its inputs.
+
+    Args:
+        model: A built Keras model.
+        method: `"local"` draws pre-activations where that is exact and weights in the
+            other layers; `"weight"` draws weights everywhere.
+        seed: int32 tensor of shape [2].
+        first: Index of the first sample.
+        count: Number of samples S.
+    """
+
+    def __init__(
+        self, model: keras.Model, method: str, seed: Any, first: Any, count: Any
+    ):
+        self._model = model
+        self._method = method
+        self._seed = seed
+        self._first = first
+        self._count = count
+        self._indices = {id(layer): i for i, layer in enumerate(sublayers(model))}
+        # Every tensor of the pass that has a batch dimension, and whether the samples
+        # are folded into it; the tensor is kept so that its id stays its own.
+        self._batches: dict[int, tuple[Any, bool]] = {}
+        self._input_is_folded = True
+
+    def run(self, inputs: Any) -> tf.Tensor:
+        """Returns the model's output for every sample and row, [S, rows, ...]."""
+        token = active_engine.set(self)
+        try:
+            tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
+            return self.unfold(self._folded(self._walk(self._model, inputs)))
+        finally:
+            active_engine.reset(token)
+
+    def pre_activations(self, layer: VariationalLayer, inputs: Any) -> tf.Tensor:
+        """Returns draws of a layer's pre-activations, [S * rows, ...]."""
+        calls = calls_per_pass(self._model, layer)
+        draw = (
+            local_pre_activations
+            if self._method == "local" and is_local(layer, len(inputs.shape), calls)
+            else weight_pre_activations
+        )
+        return draw(self, layer, inputs, self._input_is_folded)
+
+    def noise(
+        self, layer: VariationalLayer, place: str, shape: tuple[int, ...]
+    ) -> tf.Tensor:
+        """Returns noise [S, *shape]: a function of seed, layer, place and sample."""
+        place_index = len(_PLACES) * self._indices[id(layer)] + _PLACES.index(place)
+        seed = noise.fold(self._seed, place_index)
+        return noise.normal_block(seed, self._first, self._count, shape)
+
+    def unfold(self, tensor: Any) -> tf.Tensor:
+        """Returns [S * rows, ...] as [S, rows, ...]."""
+        rows = tf.shape(tensor)[0] // self._count
+        return tf.reshape(tensor, [self._count, rows, *_trailing(tensor, 1)])
+
+    def refold(self, tensor: Any) -> tf.Tensor:
+        """Returns [S, rows, ...] as [S * rows, ...]."""
+        shape = tf.shape(tensor)
+        return tf.reshape(tensor, [shape[0] * shape[1], *_trailing(tensor, 2)])
+
+    def _walk(self, model: keras.Layer, inputs: Any) -> Any:
+        graph = graph_of(model)
+        if graph is None:
+            return self._call(model, inputs)
+        given = tree.flatten(inputs)
+        standardized = graph._standardize_inputs(inputs)
+        for before, after in zip(given, standardized, strict=True):
+            self._mark(after, folded=self._is_folded(before))
+
+        def operation(op: Any) -> Any:
+            return lambda *args, **kwargs: self._call(op, *args, **kwargs)
+
+        return graph._run_through_graph(standardized, operation_fn=operation)
+
+    def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        stochastic = isinstance(operation, keras.Layer) and any(
+            isinstance(layer, VariationalLayer) for layer in sublayers(operation)
+        )
+        if stochastic and graph_of(operation) is not None:
+            return self._walk(operation, args[0])
+        folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
+        if isinstance(operation, VariationalLayer):
+            self._input_is_folded = folded
+            folded = True
+        elif stochastic or folded:
+            args, kwargs = tree.map_structure(self._folded, (args, kwargs))
+            self._input_is_folded = folded = True
+        outputs = operation(*args, **kwargs)
+        tree.map_structure(lambda x: self._mark(x, folded=folded), outputs)
+        return outputs
+
+    def _mark(self, tensor: Any, *, folded: bool) -> None:
+        self._batches[id(tensor)] = (tensor, folded)
+
+    def _is_folded(self, tensor: Any) -> bool:
+        return self._batches.get(id(tensor), (None, False))[1]
+
+    def _folded(self, tensor: Any) -> Any:
+        # A constant that the graph holds is not in the book: it has no rows to repeat.
+        if id(tensor) not in self._batches or self._is_folded(tensor):
+            return tensor
+        copies = [self._count, *[1] * (len(tensor.shape) - 1)]
+        folded = tf.tile(tensor, copies)
+        mask = getattr(tensor, "_keras_mask", None)
+        if mask is not None:
+            folded._keras_mask = tf.tile(mask, [self._count, *[1] * (len(mask.shape) - 1)])
+        self._mark(folded, folded=True)
+        return folded
+
+
+def is_local(layer: VariationalLayer, input_rank: int, calls: int | None) -> bool:
+    """Whether the method `local` draws pre-activations in this layer, not weights."""
+    return layer.is_local_exact(input_rank, calls) and all(
+        Local().can_serve(weight.posterior) for weight in layer.variational_weights
+    )
+
+
+def _trailing(tensor: Any, first: int) -> list[Any]:
+    """Returns the dimensions of a tensor from `first` on, static where known."""
+    dynamic = tf.shape(tensor)
+    return [
+        dynamic[axis] if size is None else size
+        for axis, size in enumerate(tensor.shape)
+        if axis >= first
+    ]

@@ -1,0 +1,142 @@
+"""What a uniform mixture of likelihoods, one per posterior sample, adds up to.
+
+`outputs` is [rows, S, ..., P] throughout: what the network gave for each row and sample.
+Sums are taken in float64.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods import Likelihood
+
+_MOST_NEWTON_STEPS = 100
+
+
+def moments(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
+    """Decomposes the predictive variance by the law of total variance.
+
+    `Var[y] = Var_w[E[y | w]] + E_w[Var[y | w]]`: epistemic, which more data would
+    lower, plus aleatoric, which it would not. The variance over samples is the unbiased
+    one (S - 1 in the denominator).
+
+    Returns:
+        `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error` (of the
+        Monte Carlo mean: sqrt(epistemic / S)), each [rows, ..., k], float64.
+    """
+    means = tf.cast(likelihood.mean(outputs), tf.float64)
+    variances = tf.cast(likelihood.variance(outputs), tf.float64)
+    num_samples = tf.cast(tf.shape(means)[1], tf.float64)
+    mean = tf.reduce_mean(means, axis=1)
+    deviations = means - mean[:, tf.newaxis]
+    epistemic = tf.reduce_sum(tf.square(deviations), axis=1) / (num_samples - 1.0)
+    aleatoric = tf.reduce_mean(variances, axis=1)
+    return {
+        "mean": mean,
+        "variance": epistemic + aleatoric,
+        "epistemic": epistemic,
+        "aleatoric": aleatoric,
+        "mean_standard_error": tf.sqrt(epistemic / num_samples),
+    }
+
+
+def information(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
+    """Splits the entropy of the predicted class, in nats.
+
+    `H[E_w p] = E_w H[p] + I(y; w)`: the mutual information of class and weights is the
+    epistemic part.
+
+    Returns:
+        `probabilities` [rows, ..., C], `entropy` and `mutual_information` [rows, ...],
+        float64.
+    """
+    probabilities = tf.cast(likelihood.mean(outputs), tf.float64)
+    average = tf.reduce_mean(probabilities, axis=1)
+    entropy = _entropy(average)
+    expected = tf.reduce_mean(_entropy(probabilities), axis=1)
+    return {
+        "probabilities": average,
+        "entropy": entropy,
+        # Not negative by Jensen's inequality; rounding could make it so.
+        "mutual_information": tf.maximum(entropy - expected, 0.0),
+    }
+
+
+def log_prob(likelihood: Likelihood, targets: Any, outputs: Any) -> tf.Tensor:
+    """Returns the log of the average likelihood of each row's targets, [rows, ...]."""
+    targets = tf.convert_to_tensor(targets)[:, tf.newaxis]
+    per_sample = likelihood.log_prob(targets, tf.cast(outputs, tf.float64))
+    num_samples = tf.cast(tf.shape(per_sample)[1], tf.float64)
+    return tf.reduce_logsumexp(per_sample, axis=1) - tf.math.log(num_samples)
+
+
+def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
+    """Inverts the mixture's distribution function, target by target.
+
+    A mixture's quantile lies between the least and the greatest of its components'
+    quantiles. From there Newton's method finds it, falling back to bisection where a
+    step would leave the bracket, until no quantile moves by more than one part in
+    10^10 of its bracket's width at the start.
+
+    Args:
+        likelihood: One with ordered targets.
+        levels: [Q], strictly between 0 and 1.
+        outputs: [rows, S, ..., P].
+
+    Returns:
+        [rows, Q, ..., k], float64.
+    """
+    levels = tf.cast(levels, tf.float64)
+    outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
+    # [Q] -> [Q, 1, ..., 1] over samples and targets, [rows, Q, S, ..., k] with outputs.
+    shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 2], tf.int32)], 0)
+    per_component = likelihood.quantile(tf.reshape(levels, shape), outputs)
+    wanted = tf.reshape(levels, shape[:-1])
+    low = tf.reduce_min(per_component, axis=2)
+    high = tf.reduce_max(per_component, axis=2)
+    tolerance = 1e-10 * (high - low)
+
+    def step(index: Any, guess: Any, low: Any, high: Any, _: Any) -> Any:
+        values = guess[:, :, tf.newaxis]
+        below = tf.reduce_mean(likelihood.cdf(values, outputs), axis=2)
+        density = tf.reduce_mean(likelihood.prob(values, outputs), axis=2)
+        low = tf.where(below < wanted, guess, low)
+        high = tf.where(below < wanted, high, guess)
+        newton = guess - tf.math.divide_no_nan(below - wanted, density)
+        inside = (newton >= low) & (newton <= high) & (density > 0.0)
+        better = tf.where(inside, newton, 0.5 * (low + high))
+        moving = tf.reduce_any(tf.abs(better - guess) > tolerance)
+        return index + 1, better, low, high, moving
+
+    _, found, _, _, _ = tf.while_loop(
+        lambda index, guess, low, high, moving: moving & (index < _MOST_NEWTON_STEPS),
+        step,
+        (tf.constant(0), 0.5 * (low + high), low, high, tf.constant(True)),
+    )
+    return found
+
+
+def sample(likelihood: Likelihood, outputs: Any, noise: Any) -> tf.Tensor:
+    """Draws one y for each row and sample, [rows, S, ..., k] (classes: [rows, S])."""
+    return likelihood.sample(outputs, noise)
+
+
+def checked_levels(levels: float | Sequence[float]) -> np.ndarray:
+    """Returns `levels` as a vector.
+
+    Raises:
+        ValueError: Where one is not strictly between 0 and 1.
+    """
+    values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    if values.ndim != 1 or not np.all((values > 0) & (values < 1)):
+        raise ValueError(
+            "Levels of quantiles and intervals must lie strictly between 0 and 1. "
+            f"Received: {levels!r}"
+        )
+    return values
+
+
+def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
+    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

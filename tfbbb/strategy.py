@@ -1,0 +1,79 @@
+"""What posteriors, priors and estimators have in common: names and configs."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Self
+
+import keras
+
+
+class Strategy:
+    """A small immutable object, equal to any other with the same class and config."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the keyword arguments that make an equal object."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Makes the object that `config` (from `get_config`) describes."""
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.get_config() == other.get_config()
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self)))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+def snake_case(name: str) -> str:
+    """Returns the string name of a class: `MeanFieldNormal` is `mean_field_normal`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+class Registry:
+    """Resolves one kind of strategy by string name, config or object."""
+
+    def __init__(self, kind: str, base: type, classes: Iterable[type]):
+        self._kind = kind
+        self._base = base
+        self._classes = {snake_case(cls.__name__): cls for cls in classes}
+
+    def get(self, identifier: Any) -> Any:
+        """Resolves `identifier`.
+
+        Args:
+            identifier: A string name, a config from `serialize`, or an object of the
+                kind, which is returned as it is.
+
+        Raises:
+            ValueError: Where no such strategy exists; the message lists the names.
+        """
+        if isinstance(identifier, self._base):
+            return identifier
+        if isinstance(identifier, str) and identifier in self._classes:
+            return self._classes[identifier]()
+        if isinstance(identifier, dict):
+            return self.deserialize(identifier)
+        names = ", ".join(f"'{name}'" for name in sorted(self._classes))
+        raise ValueError(
+            f"Unknown {self._kind}. Pass one of {names}, or an instance of "
+            f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"
+        )
+
+    def serialize(self, strategy: Any) -> dict[str, Any]:
+        """Returns a JSON-ready config from which `deserialize` makes an equal object."""
+        return keras.saving.serialize_keras_object(strategy)
+
+    def deserialize(self, config: dict[str, Any]) -> Any:
+        """Makes the object that `config` (from `serialize`) describes."""
+        strategy = keras.saving.deserialize_keras_object(config)
+        if not isinstance(strategy, self._base):
+            raise ValueError(
+                f"The config describes no {self._kind}. Received: config={config!r}"
+            )
+        return strategy

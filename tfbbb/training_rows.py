@@ -1,0 +1,120 @@
+"""What `fit` trains on: how many rows, and their targets."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingRows:
+    """The training rows of one `fit`.
+
+    Attributes:
+        targets: Targets of the training rows, or None where they cannot be read
+            without using them up.
+        size: Number of rows, or the sum of their weights where they have weights.
+    """
+
+    targets: np.ndarray | None
+    size: float
+
+
+def training_rows(
+    x: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    class_weight: Mapping[int, float] | None = None,
+    validation_split: float = 0.0,
+    dataset_size: float | None = None,
+) -> TrainingRows:
+    """Counts the rows that `fit(x, y, ...)` trains on, exactly.
+
+    Arrays lose the part that `validation_split` takes from their end. A
+    `tf.data.Dataset` of known, finite length and a `keras.utils.PyDataset` are read
+    once. Anything else needs `dataset_size`.
+
+    Raises:
+        ValueError: Where the number of rows is not known or not positive.
+    """
+    if dataset_size is not None and not (
+        math.isfinite(dataset_size) and dataset_size > 0
+    ):
+        raise ValueError(
+            "`dataset_size` must be the positive number of training rows. "
+            f"Received: dataset_size={dataset_size}"
+        )
+    if y is not None:
+        batches: Iterable[Any] = [_arrays(y, sample_weight, validation_split)]
+    elif isinstance(x, tf.data.Dataset):
+        batches = _dataset_batches(x, dataset_size)
+    elif isinstance(x, keras.utils.PyDataset) and x.num_batches is not None:
+        batches = (x[index] for index in range(x.num_batches))
+    elif dataset_size is not None:
+        return TrainingRows(targets=None, size=dataset_size)
+    else:
+        raise _unknown_size(type(x).__name__)
+
+    targets, size = [], 0.0
+    for batch in batches:
+        _, batch_targets, weights = keras.utils.unpack_x_y_sample_weight(
+            tuple(batch) if isinstance(batch, list) else batch
+        )
+        if batch_targets is None:
+            raise ValueError(
+                "Training needs targets: pass `y`, or a dataset of (x, y) pairs. "
+                f"Received: x of type {type(x).__name__} without targets"
+            )
+        targets.append(np.asarray(batch_targets))
+        size += _total_weight(targets[-1], weights, class_weight)
+        if dataset_size is not None and sum(map(len, targets)) >= dataset_size:
+            break
+    total = dataset_size if dataset_size is not None else size
+    if not (targets and total > 0):
+        raise ValueError(
+            "There is nothing to train on: the training rows are none, or their "
+            f"weights add up to nothing. Received: total={total}"
+        )
+    return TrainingRows(targets=np.concatenate(targets), size=total)
+
+
+def _arrays(y: Any, sample_weight: Any, validation_split: float) -> tuple[Any, ...]:
+    targets = np.asarray(y)
+    # As Keras splits: the last rows are for validation, before any shuffling.
+    kept = math.floor(len(targets) * (1.0 - validation_split))
+    if sample_weight is not None:
+        sample_weight = np.asarray(sample_weight)[:kept]
+    return None, targets[:kept], sample_weight
+
+
+def _dataset_batches(
+    dataset: tf.data.Dataset, dataset_size: float | None
+) -> Iterator[Any]:
+    known = int(dataset.cardinality()) >= 0
+    if not known and dataset_size is None:
+        raise _unknown_size("tf.data.Dataset of unknown or infinite length")
+    return dataset.as_numpy_iterator()
+
+
+def _total_weight(
+    targets: np.ndarray, weights: Any, class_weight: Mapping[int, float] | None
+) -> float:
+    total = np.ones(len(targets)) if weights is None else np.asarray(weights, float)
+    if class_weight is not None:
+        classes = targets.reshape(len(targets), -1)
+        labels = classes.argmax(-1) if classes.shape[1] > 1 else classes[:, 0]
+        total = total * [class_weight.get(int(label), 1.0) for label in labels]
+    return float(np.sum(total))
+
+
+def _unknown_size(received: str) -> ValueError:
+    return ValueError(
+        "The number of training rows N is not known, and without it the KL divergence "
+        "has no weight 1/N. Pass `dataset_size=N` to `fit`, or give every variational "
+        f"layer its `kl_weight=1/N`. Received: x of type {received}"
+    )

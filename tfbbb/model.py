@@ -73,8 +73,8 @@ class BayesianModel(keras.Model):
                 f"Received: {len(self.outputs)} outputs"
             )
         self.likelihood = likelihoods.get(likelihood)
-        self.likelihood.build(self.outputs[0].shape)
-        self.likelihood.built = True
+        if not self.likelihood.built:
+            self.likelihood.build(self.outputs[0].shape)
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
@@ -110,6 +110,11 @@ class BayesianModel(keras.Model):
                 f"Received: loss={bound.arguments['loss']!r}"
             )
         super().compile(optimizer, *args, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles a loaded model as it was when it was saved."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
 
     def fit(
         self,

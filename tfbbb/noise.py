@@ -41,15 +41,15 @@ def normal_block(seed: Any, first: Any, count: Any, shape: Any) -> tf.Tensor:
         seed: int32 tensor of shape [2].
         first: Index of the first entry.
         count: Number of entries.
-        shape: Static shape of one entry, a tuple of integers.
+        shape: Shape of one entry, integers or integer tensors.
 
     Returns:
         float32 tensor of shape [count, *shape].
     """
-    size = math.prod(shape)
+    size = math.prod(shape, start=tf.constant(1))
     counts = -(-size // _NORMALS_PER_COUNT)
     key, counter = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
-    skipped = tf.cast(first, tf.uint64) * tf.constant(counts, tf.uint64)
+    skipped = tf.cast(first, tf.uint64) * tf.cast(counts, tf.uint64)
     counter = tf.stack([counter[0] + skipped, counter[1]])
     padded = tf.raw_ops.StatelessRandomNormalV2(
         shape=tf.stack([count, counts * _NORMALS_PER_COUNT]),
@@ -57,4 +57,4 @@ def normal_block(seed: Any, first: Any, count: Any, shape: Any) -> tf.Tensor:
         counter=counter,
         alg=_PHILOX,
     )
-    return tf.reshape(padded[:, :size], tf.concat([[count], shape], 0))
+    return tf.reshape(padded[:, :size], [count, *shape])

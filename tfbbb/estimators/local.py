@@ -48,9 +48,7 @@ def pre_activation_moments(layer: "VariationalLayer", inputs: Any) -> tuple[Any,
     dtype = layer.compute_dtype
     inputs = ops.cast(inputs, dtype)
     mean = layer.linear(inputs, ops.cast(layer.kernel.mean, dtype))
-    variance = layer.linear(
-        ops.square(inputs), ops.cast(layer.kernel.variance, dtype)
-    )
+    variance = layer.linear(ops.square(inputs), ops.cast(layer.kernel.variance, dtype))
     if layer.bias is not None:
         mean += ops.cast(layer.bias.mean, dtype)
         variance += ops.cast(layer.bias.variance, dtype)

@@ -64,7 +64,7 @@ class Manifest:
             for regression.
         likelihood: `class_name` and `config` of p(y | f(x, w)).
         layers: What the network is made of.
-        num_rows: N, the rows the model was trained on.
+        num_rows: N, the number (or total weight) of the training rows.
         kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
         method: The prediction engine in the signatures.
         default_num_samples: Draws behind an answer that asks for no number.
@@ -102,7 +102,7 @@ class Manifest:
     classes: tuple[str, ...] | None
     likelihood: Mapping[str, Any]
     layers: tuple[LayerSummary, ...]
-    num_rows: int | None
+    num_rows: float | None
     kl_weight: float | None
     method: Literal["local", "weight"]
     default_num_samples: Annotated[int, Field(ge=2)]
@@ -145,7 +145,8 @@ class Manifest:
                 one, or a field is missing or malformed.
         """
         try:
-            fields = json.loads(text)
+            # `NaN` and `Infinity`, which Python reads, are not JSON.
+            fields = json.loads(text, parse_constant=_refuse)
         except ValueError as error:
             raise ManifestError(f"The manifest is not JSON: {error}.") from None
         version = fields.get("schema_version") if isinstance(fields, dict) else None
@@ -206,6 +207,10 @@ class Manifest:
                     f"{path} in {directory} is not the file that was exported: its "
                     f"sha256 is {found[path]} and should be {self.files[path]}."
                 )
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
 
 
 def file_digests(directory: str | Path) -> dict[str, str]:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
@@ -30,6 +32,27 @@ def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
     if verify:
         manifest.verify(path)
     return ExportedModel(tf.saved_model.load(str(path)), manifest)
+
+
+def read_signatures(path: str | Path) -> dict[str, Any]:
+    """Reads the names, types and shapes of a SavedModel's inputs and outputs.
+
+    Args:
+        path: Directory of the SavedModel.
+
+    Returns:
+        TensorFlow's `SignatureDef` of each signature, as JSON values.
+    """
+    saved_model = SavedModel.FromString((Path(path) / "saved_model.pb").read_bytes())
+    return {
+        name: MessageToDict(
+            signature,
+            preserving_proto_field_name=True,
+            always_print_fields_with_no_presence=True,
+        )
+        for name, signature in saved_model.meta_graphs[0].signature_def.items()
+        if not name.startswith("__")
+    }
 
 
 class ExportedModel:

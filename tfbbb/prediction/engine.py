@@ -130,7 +130,9 @@ class Engine:
         folded = tf.tile(tensor, copies)
         mask = getattr(tensor, "_keras_mask", None)
         if mask is not None:
-            folded._keras_mask = tf.tile(mask, [self._count, *[1] * (len(mask.shape) - 1)])
+            folded._keras_mask = tf.tile(
+                mask, [self._count, *[1] * (len(mask.shape) - 1)]
+            )
         self._mark(folded, folded=True)
         return folded
 

@@ -100,7 +100,6 @@ class _Computation:
         self._likelihood = likelihood
         if not likelihood.built:
             likelihood.build((None, *sampler.event_shape))
-            likelihood.built = True
         variables = [*sampler.model.variables, *likelihood.variables]
         self._variables = list({id(v): v for v in variables}.values())
         self._functions: dict[bool, Any] = {}
@@ -231,8 +230,10 @@ def _as_tensors(model: keras.Model, x: Any) -> Any:
             if value.dtype == object:
                 value = value.astype(str)
         tensor = tf.convert_to_tensor(value)
-        return tf.cast(tensor, keras.config.floatx()) if tensor.dtype.is_floating else (
-            tensor
+        return (
+            tf.cast(tensor, keras.config.floatx())
+            if tensor.dtype.is_floating
+            else (tensor)
         )
 
     graph = graph_of(model)

@@ -1,0 +1,78 @@
+"""Directories that are there whole or not at all."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_STAGING_PREFIX = ".staging-"
+
+
+def next_version(root: str | os.PathLike[str]) -> Path:
+    """Returns the directory of the next version under `root`: 1, or one above the last.
+
+    The layout is TensorFlow Serving's: one directory per version, named by an integer.
+    """
+    versions = [
+        int(entry.name)
+        for entry in Path(root).glob("*")
+        if entry.name.isascii() and entry.name.isdigit()
+    ]
+    return Path(root) / str(max(versions, default=0) + 1)
+
+
+@contextlib.contextmanager
+def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Gives an empty directory to write into, which becomes `path` at the end.
+
+    The directory lies beside `path`, is flushed to disk with all its files and then
+    renamed, so `path` never holds half of something, whenever the process or the
+    machine stops. If the body raises, nothing is left.
+
+    Raises:
+        FileExistsError: Where there is something at `path` already.
+    """
+    path = Path(path).absolute()
+    _check_free(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(
+        tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{path.name}-", dir=path.parent)
+    )
+    try:
+        # A private directory by default; what is published is as readable as others.
+        staging.chmod(0o777 & ~_umask())
+        yield staging
+        for folder, _, files in os.walk(staging, topdown=False):
+            for name in files:
+                _flush(Path(folder) / name)
+            _flush(Path(folder))
+        _check_free(path)
+        staging.rename(path)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    _flush(path.parent)
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        raise FileExistsError(
+            "A saved model is never overwritten; choose a path that does not exist. "
+            f"Received: {path}"
+        )
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -12,6 +12,7 @@ from tests.exported_models import CLASSES
 from tfbbb.export import load_exported
 from tfbbb.export.inputs import InputError
 from tfbbb.export.manifest import ManifestError
+from tfbbb.export.reader import read_signatures
 
 X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
@@ -181,6 +182,15 @@ def test_threads_get_the_answers_one_thread_gets(regression: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         together = pool.map(lambda seed: model.predict(X, seed=seed)["mean"], range(64))
         np.testing.assert_array_equal(list(together), alone)
+
+
+def test_signatures_are_read_as_tensorflow_names_them(regression: Path) -> None:
+    signatures = read_signatures(regression)
+    assert set(signatures) == {"serving_default", "predict", "quantiles", "sample"}
+    assert set(signatures["predict"]["inputs"]) == {"inputs", "num_samples", "seed"}
+    inputs = signatures["serving_default"]["inputs"]["inputs"]
+    assert inputs["dtype"] == "DT_FLOAT"
+    assert [d["size"] for d in inputs["tensor_shape"]["dim"]] == ["-1", "3"]
 
 
 def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(

@@ -1,0 +1,1 @@
+"""The REST service: predictions of exported models, with their uncertainty."""

@@ -1,0 +1,154 @@
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from service.errors import Unavailable, UnknownModel
+from service.models.version import Version, fingerprint, import_tensorflow
+
+logger = logging.getLogger(__name__)
+
+
+class Registry:
+    """The models under one directory, in TensorFlow Serving's layout.
+
+    `ROOT/NAME/VERSION/saved_model.pb`, versions being whole numbers; whatever else
+    lies there (a version that is still being written, say) is passed over. Names
+    given by clients are looked up among those found and never become paths.
+
+    The newest version of a model that can be loaded answers for it. It stays in
+    charge until a newer one is loaded, so that a new version, broken or not, never
+    interrupts the service. Older versions are loaded when they are asked for.
+
+    Args:
+        root: The directory.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._models: Mapping[str, Mapping[int, Version]] = {}
+        self._in_charge: dict[str, Version] = {}
+        self._scanning = threading.Lock()
+        self._settled = False
+
+    def watch(self, stop: threading.Event, poll_seconds: float) -> None:
+        """Keeps up with the directory until `stop` is set."""
+        import_tensorflow()
+        while not stop.is_set():
+            try:
+                self.refresh(stop)
+            except Exception:
+                logger.exception("can't read the models in %s", self.root)
+            stop.wait(poll_seconds)
+
+    def refresh(self, stop: threading.Event | None = None) -> None:
+        """Scans, and puts the newest version of every model in charge."""
+        self.scan()
+        for name in self.names():
+            if stop is not None and stop.is_set():
+                return
+            try:
+                self._put_newest_in_charge(name)
+            except (Unavailable, UnknownModel):
+                continue  # The state of its versions says why.
+        self._settled = True
+
+    def scan(self) -> None:
+        """Takes up versions that appeared or changed; drops those that vanished."""
+        with self._scanning:
+            found: dict[str, dict[int, Version]] = {}
+            for name, number, path in _versions_under(self.root):
+                try:
+                    files = fingerprint(path)
+                except FileNotFoundError:
+                    continue  # Removed while we looked.
+                version = self._models.get(name, {}).get(number)
+                if version is None or version.fingerprint != files:
+                    version = Version(name, number, path, files)
+                found.setdefault(name, {})[number] = version
+            self._models = found
+            for name in self._in_charge.keys() - found.keys():
+                del self._in_charge[name]
+
+    def check_ready(self) -> None:
+        """Raises `Unavailable` unless every model found is loaded or known broken."""
+        if not self.root.is_dir():
+            raise Unavailable(f"There is no directory of models {str(self.root)!r}.")
+        if not self._settled:
+            raise Unavailable("TensorFlow and the models are being loaded.")
+
+    def names(self) -> list[str]:
+        """Names of the models there are."""
+        return sorted(self._models)
+
+    def catalog(self) -> dict[str, list[Version]]:
+        """Every model with its versions, newest first."""
+        return {
+            name: [versions[number] for number in sorted(versions, reverse=True)]
+            for name, versions in sorted(self._models.items())
+        }
+
+    def versions(self, name: str) -> list[Version]:
+        """All versions of a model, newest first.
+
+        Raises:
+            UnknownModel: If there is no such model; lists those there are.
+        """
+        if name not in self._models:
+            self.scan()
+        versions = self._models.get(name)
+        if versions is None:
+            known = ", ".join(map(repr, self.names())) or "none"
+            raise UnknownModel(
+                f"There is no model of this name; there are: {known}. "
+                f"Received: {name!r:.100}"
+            )
+        return [versions[number] for number in sorted(versions, reverse=True)]
+
+    def version(self, name: str, number: int | None = None) -> Version:
+        """The version with this number, or the one in charge.
+
+        Raises:
+            UnknownModel: If there is no such model or version.
+            Unavailable: If none was asked for and none can be loaded.
+        """
+        if number is None:
+            return self._in_charge.get(name) or self._put_newest_in_charge(name)
+        if number not in self._models.get(name, {}):
+            self.scan()
+        versions = {version.number: version for version in self.versions(name)}
+        if number not in versions:
+            raise UnknownModel(
+                f"The model {name!r} has no such version; it has: "
+                f"{', '.join(map(str, versions))}. Received: {number}"
+            )
+        return versions[number]
+
+    def _put_newest_in_charge(self, name: str) -> Version:
+        versions = self.versions(name)
+        for version in versions:
+            try:
+                version.load()
+            except Unavailable:
+                continue
+            previous = self._in_charge.get(name)
+            self._in_charge[name] = version
+            if previous is not None and previous is not version:
+                previous.unload()
+            return version
+        self._in_charge.pop(name, None)
+        raise Unavailable(
+            f"No version of the model {name!r} can be served; the newest, "
+            f"{versions[0].number}: {versions[0].problem}"
+        )
+
+
+def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
+    for graph in root.glob("*/*/saved_model.pb"):
+        version, model = graph.parent, graph.parent.parent
+        # TensorFlow Serving's names hold no colon; a leading dot hides a directory.
+        if model.name.startswith(".") or ":" in model.name:
+            continue
+        # Not "007", which would be a second name of version 7.
+        if version.name.isdecimal() and version.name == str(int(version.name)):
+            yield model.name, int(version.name), version

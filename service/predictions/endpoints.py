@@ -1,0 +1,90 @@
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from service.errors import (
+    AnswerNotFinite,
+    InvalidRequest,
+    RequestTooLarge,
+    Unavailable,
+    UnknownModel,
+    UnsupportedMediaType,
+    responses,
+)
+from service.predictions.answer import answer
+from service.predictions.query import parse_query
+from service.predictions.schemas import PredictResponse, request_body
+from service.state import ServiceState, State
+
+router = APIRouter(prefix="/v1/models", tags=["predictions"])
+
+# `curl -d` declares a form unless it is told otherwise, as in TensorFlow Serving's
+# own examples.
+_JSON_TYPES = ("", "application/json", "application/x-www-form-urlencoded")
+
+_DOCUMENTATION: dict[str, Any] = {
+    "response_model": PredictResponse,
+    "response_model_exclude_unset": True,
+    "openapi_extra": {"requestBody": request_body()},
+    "responses": responses(
+        InvalidRequest,
+        UnknownModel,
+        RequestTooLarge,
+        UnsupportedMediaType,
+        AnswerNotFinite,
+        Unavailable,
+    ),
+}
+
+
+@router.post("/{name}:predict", summary="Ask a model", **_DOCUMENTATION)
+async def predict(state: State, request: Request, name: str) -> Response:
+    """Answers the predictive distribution of each row, by the newest good version."""
+    return await _predict(state, request, name, None)
+
+
+@router.post(
+    "/{name}/versions/{version}:predict", summary="Ask a version", **_DOCUMENTATION
+)
+async def predict_version(
+    state: State, request: Request, name: str, version: int
+) -> Response:
+    """Answers the predictive distribution of each row, by the version asked for."""
+    return await _predict(state, request, name, version)
+
+
+async def _predict(
+    state: ServiceState, request: Request, name: str, version: int | None
+) -> Response:
+    body = await _read_body(request, state.settings.max_body_bytes)
+
+    def compute() -> bytes:
+        return answer(
+            state.registry.version(name, version), parse_query(body), state.settings
+        )
+
+    loop = asyncio.get_running_loop()
+    content = await loop.run_in_executor(state.workers, compute)
+    return Response(content, media_type="application/json")
+
+
+async def _read_body(request: Request, most: int) -> bytes:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type.lower() not in _JSON_TYPES and not media_type.endswith("+json"):
+        raise UnsupportedMediaType(
+            "The body must be JSON, `Content-Type: application/json`. "
+            f"Received: {media_type!r:.100}"
+        )
+    too_large = RequestTooLarge(
+        f"The body may have at most {most} bytes; send fewer rows at once."
+    )
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > most:
+        raise too_large
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise too_large
+    return bytes(body)

@@ -1,0 +1,115 @@
+"""The bodies of `:predict`, as OpenAPI documents them.
+
+Only `Parameters` validates: the numbers of a table are read by `rows` and `columns`,
+since a model of ten thousand of them would take longer than the prediction.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SIGNATURES = ("serving_default", "predict", "quantiles", "sample")
+
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+Value = float | str | None
+
+
+class Parameters(BaseModel):
+    """What a request may say beyond TensorFlow Serving's format."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    num_samples: Annotated[Int32, Field(ge=2)] | None = Field(
+        None, description="S, the draws of the weights; the model's own by default."
+    )
+    seed: Int32 | None = Field(
+        None, description="Seed of the draws; the model's own by default."
+    )
+    quantiles: list[Probability] | None = Field(
+        None,
+        min_length=1,
+        max_length=100,
+        description="Levels at which to answer quantiles of p(y | x); not for classes.",
+        examples=[[0.05, 0.95]],
+    )
+    return_samples: bool = Field(
+        False, description="Whether to answer the S draws of y too."
+    )
+
+
+class PredictRequest(BaseModel):
+    """Rows (`instances`) or columns (`inputs`), in the units of the training table."""
+
+    signature_name: Literal["serving_default", "predict", "quantiles", "sample"] = (
+        Field(
+            "serving_default",
+            description="`quantiles` and `sample` answer nothing else.",
+        )
+    )
+    instances: list[list[Value] | dict[str, Value]] | None = Field(
+        None,
+        description="Rows: lists in the order of the model's features, or objects by "
+        "feature name. `null` is a missing value, in columns that may miss one.",
+    )
+    inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
+        None, description="The same as columns by feature name, or as a matrix."
+    )
+    parameters: Parameters = Parameters()
+
+
+def request_body() -> dict[str, Any]:
+    """OpenAPI's description of the body, with examples that the demo model answers."""
+    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
+    names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+    examples = {
+        "Rows": {"instances": [patient]},
+        "Rows by name, with an interval": {
+            "instances": [dict(zip(names, patient, strict=True))],
+            "parameters": {"num_samples": 200, "quantiles": [0.05, 0.95]},
+        },
+        "Columns": {
+            "inputs": {
+                name: [value] for name, value in zip(names, patient, strict=True)
+            }
+        },
+    }
+    return {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": PredictRequest.model_json_schema(),
+                "examples": {
+                    name: {"value": value} for name, value in examples.items()
+                },
+            }
+        },
+    }
+
+
+class RowPrediction(BaseModel):
+    """The predictive distribution of one row: k targets, or c classes."""
+
+    mean: list[float] = Field(description="E[y], per target.")
+    variance: list[float] = Field(description="epistemic + aleatoric.")
+    epistemic: list[float] = Field(description="Var(E[y | w]): more data removes it.")
+    aleatoric: list[float] = Field(description="E[Var(y | w)]: noise of the target.")
+    probabilities: list[float] = Field(description="Classes: p(y = class).")
+    entropy: float = Field(description="Classes: of the probabilities, in nats.")
+    mutual_information: float = Field(description="Classes: its epistemic part.")
+    mean_standard_error: list[float] = Field(
+        description="Monte Carlo error of `mean` or `probabilities`."
+    )
+    quantiles: list[list[float]] = Field(description="If asked for: `[level][target]`.")
+    samples: list[Any] = Field(description="If asked for: `[draw][target]`.")
+
+
+class PredictResponse(BaseModel):
+    """`predictions` per row if `instances` were sent, else `outputs` as columns."""
+
+    predictions: list[RowPrediction] | None = None
+    outputs: dict[str, Any] | None = None
+    model_name: str
+    model_version: str
+    num_samples: int
+    classes: list[str] | None = None

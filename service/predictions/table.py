@@ -1,0 +1,140 @@
+"""Tables as JSON holds them, made ready for an exported model."""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfbbb.export.inputs import InputError, Inputs, check_names, listed, number
+from tfbbb.export.manifest import Feature, Manifest
+
+
+def from_rows(rows: Any, manifest: Manifest) -> Inputs:
+    """Reads rows that are lists of values, or objects of values by feature name.
+
+    Raises:
+        InputError: Names the row that does not fit the model.
+    """
+    if not isinstance(rows, list) or not rows:
+        raise InputError("The table must be a list of rows, and of one at least.")
+    if isinstance(rows[0], dict):
+        rows = _lists_of(rows, manifest)
+    if manifest.inputs == "matrix":
+        return _matrix(rows, manifest.features)
+    _check_lists(rows, manifest.features)
+    columns = zip(*rows, strict=True)
+    return {
+        feature.name: column
+        for feature, column in zip(manifest.features, columns, strict=True)
+    }
+
+
+def from_columns(columns: Any, manifest: Manifest) -> Inputs:
+    """Reads columns by feature name, or by tensor name as TensorFlow Serving does.
+
+    Raises:
+        InputError: If the table is neither that nor a matrix.
+    """
+    if isinstance(columns, list):
+        return from_rows(columns, manifest)
+    if not isinstance(columns, dict):
+        raise InputError(
+            "`inputs` must be an object of columns, or a matrix. "
+            f"Received: {columns!r:.100}"
+        )
+    if _holds_the_matrix(columns, manifest):
+        return from_rows(columns["inputs"], manifest)
+    named: dict[str, Any] = columns
+    names = _names_by_key(named, manifest)
+    return {names.get(key, key): values for key, values in named.items()}
+
+
+def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
+    """Rows that are objects, as lists in the order of the features."""
+    if _holds_the_matrix(rows[0], manifest):
+        return [
+            row["inputs"] if isinstance(row, dict) and len(row) == 1 else row
+            for row in rows
+        ]
+    names = _names_by_key(rows[0], manifest)
+    lists = []
+    for place, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
+            raise InputError(
+                f"Row {place} must be an object of columns, as row 1 is. "
+                f"Received: {row!r:.100}"
+            )
+        if row.keys() != names.keys():
+            _refuse_names(place, row, names, manifest.features)
+        lists.append([row[key] for key in names])
+    return lists
+
+
+def _refuse_names(
+    place: int,
+    row: dict[str, Any],
+    names: Mapping[str, str],
+    features: Sequence[Feature],
+) -> None:
+    try:
+        check_names([names.get(key, key) for key in row], features)
+    except InputError as error:
+        raise InputError(f"Row {place}: {error}") from None
+
+
+def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
+    """Whether the only name is that of the tensor which all features share."""
+    return (
+        manifest.inputs == "matrix"
+        and named.keys() == {"inputs"}
+        and manifest.features[0].name != "inputs"
+    )
+
+
+def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
+    """Maps how `named` spells each feature to the feature's name."""
+    by_name = manifest.inputs == "matrix"
+    return {
+        feature.name if by_name or feature.name in named else feature.tensor: (
+            feature.name
+        )
+        for feature in manifest.features
+    }
+
+
+def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:
+    # `struct` refuses what is not a number and does so at half the cost of NumPy's
+    # conversion, which takes text for numbers as well.
+    row_of_doubles = struct.Struct(f"{len(features)}d")
+    matrix = np.empty((len(rows), len(features)))
+    buffer = matrix.data.cast("B")
+    try:
+        for place, row in enumerate(rows):
+            row_of_doubles.pack_into(buffer, place * row_of_doubles.size, *row)
+    except (struct.error, TypeError):
+        _check_lists(rows, features)
+        return np.array(
+            [
+                [
+                    number(value, place, f)
+                    for value, f in zip(row, features, strict=True)
+                ]
+                for place, row in enumerate(rows, start=1)
+            ]
+        )
+    return matrix
+
+
+def _check_lists(rows: Sequence[Any], features: Sequence[Feature]) -> None:
+    for place, row in enumerate(rows, start=1):
+        if not isinstance(row, list):
+            raise InputError(
+                f"Row {place} must be a list of values. Received: {row!r:.100}"
+            )
+        if len(row) != len(features):
+            raise InputError(
+                f"Row {place} has {len(row)} values, but the model reads "
+                f"{len(features)}: {listed(features)}."
+            )

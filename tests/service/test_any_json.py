@@ -1,0 +1,64 @@
+import json
+
+import httpx
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.service.serving import ask
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(width=64)
+    | st.text(max_size=5)
+)
+anything = st.recursive(
+    scalars,
+    lambda values: (
+        st.lists(values, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["age", "bmi", "bp", "inputs", "seed"])
+            | st.text(max_size=3),
+            values,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+numbers = st.floats(-1e30, 1e30) | st.integers(-(10**6), 10**6)
+rows = st.lists(st.lists(numbers | scalars, min_size=3, max_size=3), max_size=3)
+parameters = st.fixed_dictionaries(
+    {},
+    optional={
+        "num_samples": st.integers(0, 50) | scalars,
+        "seed": st.integers(-(2**31), 2**31) | scalars,
+        "quantiles": st.lists(st.floats(0, 1) | scalars, max_size=3) | scalars,
+        "return_samples": st.booleans() | scalars,
+    },
+)
+requests = anything | st.fixed_dictionaries(
+    {},
+    optional={
+        "instances": rows | anything,
+        "inputs": rows | anything,
+        "parameters": parameters | anything,
+        "signature_name": st.sampled_from(["predict", "sample", "quantiles"])
+        | anything,
+    },
+)
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(body=requests, model=st.sampled_from(["diabetes", "patients", "iris"]))
+def test_no_json_body_makes_the_service_fail(
+    client: httpx.Client, body: object, model: str
+) -> None:
+    response = ask(client, model, json.dumps(body))
+    assert response.status_code in (200, 400, 413), (response.text, body)
+    assert (response.status_code == 200) == ("error" not in response.json())

@@ -1,0 +1,244 @@
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service.serving import ask
+
+
+def message_of(response: httpx.Response, status: int) -> str:
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    (item,) = response.json().items()
+    assert item[0] == "error"
+    return str(item[1])
+
+
+@pytest.mark.parametrize(
+    ("instances", "message"),
+    [
+        ("[]", "one at least"),
+        ("[[]]", "Row 1 has 0 values, but the model reads 3: 'age', 'bmi', 'bp'"),
+        ("[[1, 2, 3], [1, 2]]", "Row 2 has 2 values"),
+        ("[[1, 2, 3, 4]]", "Row 1 has 4 values"),
+        ("[[1, 2, 3], 4]", "Row 2 must be a list of values. Received: 4"),
+        ("[1, 2, 3]", "Row 1 must be a list of values"),
+        ("{}", "must be a list of rows"),
+        ('[[1, 2, 3], [1, "2", 3]]', "Row 2, column 'bmi' needs a number"),
+        ("[[1, 2, [3]]]", "Row 1, column 'bp' needs a number"),
+        ("[[1, 2, 3], [1, null, 3]]", "Row 2, column 'bmi' has no value"),
+        ("[[1, 2, 3], [1, NaN, 3]]", "Row 2, column 'bmi' .* Received: NaN"),
+        ("[[1, 2, -Infinity]]", "Row 1, column 'bp' .* Received: -Infinity"),
+        ("[[1, 2, 1e999]]", "Row 1, column 'bp' .* Received: 1e999"),
+        ("[[1, 2, 1e39]]", "Row 1, column 'bp' .* finite in single precision"),
+        (f"[[1, 2, 1{'0' * 400}]]", "Row 1, column 'bp' needs a number"),
+        ('[{"age": 1, "bmi": 2}]', "Row 1: The column 'bp' is lacking"),
+        ('[{"age": 1, "bmi": 2, "bq": 3}]', "Row 1: The model reads no column 'bq'"),
+        ('[{"age": 1, "bmi": 2, "bp": 3}, [1, 2, 3]]', "Row 2 must be an object"),
+        ('[{"age": 1, "bmi": 2, "bp": "x"}]', "Row 1, column 'bp' needs a number"),
+    ],
+)
+def test_row_that_does_not_fit_is_named(
+    client: httpx.Client, instances: str, message: str
+) -> None:
+    response = ask(client, "diabetes", f'{{"instances": {instances}}}')
+    assert re.search(message, message_of(response, 400))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("[null, 1, 2]", "Row 1 has 3 values, but the model reads 4"),
+        ('[null, 1, "f", "x"]', "Row 1, column 'age' has no value"),
+        ('[1, 1, null, "x"]', "Row 1, column 'sex' has no value"),
+        ('[1, 1, "", "x"]', "Row 1, column 'sex' has no value"),
+        ('[1, NaN, "f", "x"]', "Row 1, column 'blood pressure' .* Received: NaN"),
+        ('[1, 1, NaN, "x"]', "Row 1, column 'sex' needs text. Received: NaN"),
+        ('[1, 1, 3, "x"]', "Row 1, column 'sex' needs text. Received: 3"),
+    ],
+)
+def test_column_of_a_table_that_does_not_fit_is_named(
+    client: httpx.Client, row: str, message: str
+) -> None:
+    response = ask(client, "patients", f'{{"instances": [{row}]}}')
+    assert re.search(message, message_of(response, 400))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"age": [1], "bmi": [2]}, "The column 'bp' is lacking"),
+        ({"age": [1], "bmi": [2], "bp": [3, 4]}, "same number of rows"),
+        ({"age": 1, "bmi": 2, "bp": 3}, "The column 'age' needs a list"),
+        ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),
+        ({"inputs": [[1, 2]]}, "Row 1 has 2 values"),
+        ({}, "The column 'age' is lacking"),
+        (3, "`inputs` must be an object of columns"),
+    ],
+)
+def test_column_that_does_not_fit_is_named(
+    client: httpx.Client, inputs: Any, message: str
+) -> None:
+    response = ask(client, "diabetes", {"inputs": inputs})
+    assert re.search(message, message_of(response, 400))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("", "not JSON"),
+        ('{"instances": [[1, 2, 3]', "not JSON"),
+        (b"\xff", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        (
+            '{"instances": [[1, 2, 3]], "parameters": {"seed": "\\ud800"}}',
+            "not JSON|seed",
+        ),
+        ("[[1, 2, 3]]", "must be a JSON object"),
+        ("{}", "either `instances`, a list of rows, or `inputs`"),
+        ('{"instances": [[1, 2, 3]], "inputs": [[1, 2, 3]]}', "either"),
+        ('{"instances": [[1, 2, 3]], "sampels": 3}', "Received: 'sampels'"),
+    ],
+)
+def test_malformed_body_is_described(
+    client: httpx.Client, body: str | bytes, message: str
+) -> None:
+    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"num_samples": 1}, "`parameters.num_samples`: .* Received: 1"),
+        ({"num_samples": 2.5}, "`parameters.num_samples`: .* integer. Received: 2.5"),
+        ({"num_samples": "100"}, "`parameters.num_samples`: .* integer"),
+        ({"num_samples": True}, "`parameters.num_samples`: .* integer"),
+        ({"num_samples": 2**31}, "`parameters.num_samples`"),
+        ({"seed": 2**31}, "`parameters.seed`"),
+        ({"seed": 0.5}, "`parameters.seed`: .* integer"),
+        ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1`: .* less than 1"),
+        ({"quantiles": [0]}, "`parameters.quantiles.0`: .* greater than 0"),
+        ({"quantiles": []}, "`parameters.quantiles`"),
+        ({"quantiles": 0.5}, "`parameters.quantiles`: .* list"),
+        ({"samples": 100}, "`parameters.samples` is unknown; the parameters are num"),
+        ([], "`parameters`"),
+    ],
+)
+def test_wrong_parameter_is_named(
+    client: httpx.Client, parameters: Any, message: str
+) -> None:
+    body = {"instances": [[1, 2, 3]], "parameters": parameters}
+    assert re.search(message, message_of(ask(client, "diabetes", body), 400))
+
+
+def test_unknown_signature_is_refused_with_those_there_are(
+    client: httpx.Client,
+) -> None:
+    body = {"signature_name": "classify", "instances": [[1, 2, 3]]}
+    message = message_of(ask(client, "diabetes", body), 400)
+    assert "serving_default, predict, quantiles, sample" in message
+
+
+def test_signature_of_quantiles_needs_levels(client: httpx.Client) -> None:
+    body = {"signature_name": "quantiles", "instances": [[1, 2, 3]]}
+    assert "needs levels" in message_of(ask(client, "diabetes", body), 400)
+
+
+@pytest.mark.parametrize(
+    "extra", [{"parameters": {"quantiles": [0.5]}}, {"signature_name": "quantiles"}]
+)
+def test_classes_have_no_quantiles(client: httpx.Client, extra: dict[str, Any]) -> None:
+    response = ask(client, "iris", {"instances": [[1, 2, 3]]} | extra)
+    assert "no quantiles" in message_of(response, 400)
+
+
+@pytest.mark.parametrize(
+    "path", ["no_such", "diabetes%00", "%2e%2e", "..%2f..%2fetc", "dia%62etes%20"]
+)
+def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
+    response = ask(client, path, {"instances": [[1, 2, 3]]})
+    message = message_of(response, 404)
+    if "%2f" not in path:
+        assert "'diabetes', 'iris', 'patients'" in message
+
+
+@pytest.mark.parametrize("version", ["3", "0", "-1", "99999999999999999999"])
+def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> None:
+    body = {"instances": [[1, 2, 3]]}
+    response = ask(client, f"diabetes/versions/{version}", body)
+    assert "it has: 2, 1" in message_of(response, 404)
+
+
+def test_version_that_is_no_number_is_refused(client: httpx.Client) -> None:
+    response = ask(client, "diabetes/versions/two", {"instances": [[1, 2, 3]]})
+    assert "version: " in message_of(response, 400)
+
+
+@pytest.mark.parametrize(
+    ("rows", "num_samples"), [(2, 50_001), (1001, 100), (1, 2**31 - 1)]
+)
+def test_more_rows_times_samples_than_the_limit_are_refused(
+    client: httpx.Client, rows: int, num_samples: int
+) -> None:
+    body = {
+        "instances": [[1, 2, 3]] * rows,
+        "parameters": {"num_samples": num_samples},
+    }
+    message = message_of(ask(client, "diabetes", body), 413)
+    assert "At most 100000 rows × samples" in message
+    assert f"Received: {rows} rows × {num_samples} samples" in message
+
+
+def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:
+    assert "at most 100000 bytes" in message_of(
+        ask(client, "diabetes", b" " * 100_001), 413
+    )
+
+
+def test_body_without_length_over_the_limit_is_refused(client: httpx.Client) -> None:
+    response = client.post(
+        "/v1/models/diabetes:predict", content=(b" " * 10_000 for _ in range(11))
+    )
+    assert "at most 100000 bytes" in message_of(response, 413)
+
+
+@pytest.mark.parametrize("content_type", ["text/csv", "multipart/form-data", "json"])
+def test_other_content_than_json_is_refused(
+    client: httpx.Client, content_type: str
+) -> None:
+    response = client.post(
+        "/v1/models/diabetes:predict",
+        content=b"1,2,3",
+        headers={"content-type": content_type},
+    )
+    assert f"Received: '{content_type}'" in message_of(response, 415)
+
+
+def test_answer_that_is_not_finite_is_an_error_that_names_the_row(
+    client: httpx.Client,
+) -> None:
+    response = ask(client, "diabetes", {"instances": [[1, 2, 3], [3e38, 3e38, 0]]})
+    message = message_of(response, 500)
+    assert "row 2" in message
+    assert "no finite `mean`" in message
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("GET", "/v1/models/no_such", 404),
+        ("GET", "/v1/models/diabetes/versions/3", 404),
+        ("GET", "/v1/models/diabetes/versions/two", 400),
+        ("DELETE", "/v1/models/diabetes", 405),
+        ("POST", "/v1/models", 405),
+        ("PUT", "/v1/models/diabetes:predict", 405),
+    ],
+)
+def test_every_error_has_the_same_shape(
+    client: httpx.Client, method: str, path: str, status: int
+) -> None:
+    response = client.request(method, path)
+    assert message_of(response, status)
+    assert ("allow" in response.headers) == (status == 405)

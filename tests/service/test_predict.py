@@ -1,0 +1,192 @@
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.service.serving import ask
+from tfbbb.export import load_exported
+
+ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
+
+
+def test_rows_are_answered_with_moments_that_add_up(client: httpx.Client) -> None:
+    response = ask(client, "diabetes", {"instances": ROWS})
+    assert response.status_code == 200
+    answer = response.json()
+    assert answer["model_name"] == "diabetes"
+    assert answer["model_version"] == "2"
+    assert answer["num_samples"] == 100
+    first, second = answer["predictions"]
+    assert list(first) == [
+        *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error")
+    ]
+    # The mean of 100 draws has an error of 0.01: five of those.
+    assert first["mean"] == pytest.approx([12.0], abs=0.05)
+    assert second["mean"] == pytest.approx([0.0], abs=0.05)
+    assert first["variance"] == pytest.approx(
+        [first["epistemic"][0] + first["aleatoric"][0]]
+    )
+
+
+def test_answer_over_http_is_that_of_the_saved_model(
+    client: httpx.Client, saved_models: Any
+) -> None:
+    model = load_exported(saved_models / "diabetes" / "2")
+    parameters = {"num_samples": 30, "seed": 5, "quantiles": [0.1, 0.9]}
+    body = {"inputs": ROWS, "parameters": {**parameters, "return_samples": True}}
+    outputs = ask(client, "diabetes", body).json()["outputs"]
+    expected = model.predict(ROWS, 30, 5)
+    expected["quantiles"] = model.quantiles(ROWS, [0.1, 0.9], 30, 5)
+    expected["samples"] = model.sample(ROWS, 30, 5)
+    assert outputs.keys() == expected.keys()
+    for name, values in outputs.items():
+        np.testing.assert_array_equal(
+            np.array(values, dtype=np.float32), expected[name]
+        )
+
+
+@pytest.mark.parametrize("parameters", [{}, {"seed": 0}, {"num_samples": 100}])
+def test_same_request_gets_the_same_answer(
+    client: httpx.Client, parameters: dict[str, int]
+) -> None:
+    body = {"instances": ROWS}
+    answers = {
+        ask(client, "diabetes", body | extra).content
+        for extra in ({}, {"parameters": parameters})
+    }
+    assert len(answers) == 1
+    other = ask(client, "diabetes", body | {"parameters": {"seed": 1}})
+    assert other.content not in answers
+
+
+def test_rows_may_be_objects_in_any_order(client: httpx.Client) -> None:
+    objects = [{"bp": c, "age": a, "bmi": b} for a, b, c in ROWS]
+    assert (
+        ask(client, "diabetes", {"instances": objects}).content
+        == ask(client, "diabetes", {"instances": ROWS}).content
+    )
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        ROWS,
+        {"inputs": ROWS},
+        {"age": [1.0, 0.5], "bmi": [2.0, 0.0], "bp": [3.0, -0.5]},
+    ],
+)
+def test_columns_are_answered_as_columns(client: httpx.Client, inputs: Any) -> None:
+    by_rows = ask(client, "diabetes", {"instances": ROWS}).json()["predictions"]
+    by_columns = ask(client, "diabetes", {"inputs": inputs}).json()["outputs"]
+    assert by_columns == {
+        name: [prediction[name] for prediction in by_rows] for name in by_rows[0]
+    }
+
+
+def test_rows_that_name_the_tensor_are_read(client: httpx.Client) -> None:
+    named = [{"inputs": row} for row in ROWS]
+    assert (
+        ask(client, "diabetes", {"instances": named}).content
+        == ask(client, "diabetes", {"instances": ROWS}).content
+    )
+
+
+def test_quantiles_and_samples_are_answered_per_row(client: httpx.Client) -> None:
+    parameters = {"num_samples": 7, "quantiles": [0.1, 0.9], "return_samples": True}
+    body = {"instances": ROWS, "parameters": parameters}
+    prediction = ask(client, "diabetes", body).json()["predictions"][0]
+    assert np.shape(prediction["samples"]) == (7, 1)
+    (low,), (high,) = prediction["quantiles"]
+    assert low < prediction["mean"][0] < high
+
+
+@pytest.mark.parametrize(
+    ("signature", "shape", "columns_shape"),
+    [("quantiles", (2, 1, 1), (2, 1, 1)), ("sample", (2, 9, 1), (9, 2, 1))],
+)
+def test_signature_with_one_output_is_answered_bare(
+    client: httpx.Client,
+    signature: str,
+    shape: tuple[int, ...],
+    columns_shape: tuple[int, ...],
+) -> None:
+    parameters = {"num_samples": 9} | (
+        {"quantiles": [0.5]} if signature == "quantiles" else {}
+    )
+    body = {"signature_name": signature, "parameters": parameters}
+    by_rows = ask(client, "diabetes", body | {"instances": ROWS}).json()
+    assert np.shape(by_rows["predictions"]) == shape
+    by_columns = ask(client, "diabetes", body | {"inputs": ROWS}).json()
+    assert np.shape(by_columns["outputs"]) == columns_shape
+
+
+def test_draws_may_be_tensors_as_tensorflow_serving_has_them(
+    client: httpx.Client,
+) -> None:
+    tensors = {"inputs": ROWS, "num_samples": 9, "seed": 3, "levels": [0.5]}
+    parameters = {"num_samples": 9, "seed": 3, "quantiles": [0.5]}
+    body = {"signature_name": "quantiles"}
+    assert (
+        ask(client, "diabetes", body | {"inputs": tensors}).content
+        == ask(
+            client, "diabetes", body | {"inputs": ROWS, "parameters": parameters}
+        ).content
+    )
+
+
+def test_null_is_a_missing_value_where_one_may_be_missing(client: httpx.Client) -> None:
+    # A missing number counts 100 and a text its length.
+    rows = [[1, None, "f", None], [1, 5, "male", ""]]
+    answer = ask(client, "patients", {"instances": rows}).json()
+    means = [prediction["mean"][0] for prediction in answer["predictions"]]
+    assert means == pytest.approx([204.0, 20.0], abs=0.05)
+    columns = {
+        "age": [1, 1],
+        "blood_pressure": [None, 5],
+        "sex": ["f", "male"],
+        "region": [None, ""],
+    }
+    by_tensor = ask(client, "patients", {"inputs": columns}).json()
+    assert by_tensor["outputs"]["mean"] == [[mean] for mean in means]
+
+
+def test_booleans_count_as_numbers(client: httpx.Client) -> None:
+    assert (
+        ask(client, "diabetes", {"instances": [[True, False, 1]]}).content
+        == ask(client, "diabetes", {"instances": [[1, 0, 1]]}).content
+    )
+
+
+def test_classes_are_answered_by_name(client: httpx.Client) -> None:
+    rows = [[9, 0, 0], [0, 0, 9]]
+    answer = ask(client, "iris", {"instances": rows}).json()
+    assert answer["classes"] == ["setosa", "versicolor", "virginica"]
+    first, second = answer["predictions"]
+    assert (first["class"], second["class"]) == ("setosa", "virginica")
+    assert sum(first["probabilities"]) == pytest.approx(1.0)
+    assert 0 <= first["mutual_information"] <= first["entropy"]
+    outputs = ask(client, "iris", {"inputs": rows}).json()["outputs"]
+    assert outputs["class"] == ["setosa", "virginica"]
+
+
+def test_version_is_the_newest_unless_asked_for(client: httpx.Client) -> None:
+    old = ask(client, "diabetes/versions/1", {"instances": ROWS}).json()
+    assert old["model_version"] == "1"
+    assert old["predictions"][0]["mean"] == pytest.approx([-988.0], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/x-www-form-urlencoded", "application/json; charset=utf-8", None],
+)
+def test_what_curl_sends_is_taken_for_json(
+    client: httpx.Client, content_type: str | None
+) -> None:
+    headers = {} if content_type is None else {"content-type": content_type}
+    response = client.post(
+        "/v1/models/diabetes:predict",
+        content=b'{"instances": [[1, 2, 3]]}',
+        headers=headers,
+    )
+    assert response.status_code == 200

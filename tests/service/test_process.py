@@ -1,0 +1,81 @@
+"""The service as operators run it: one process, its signals, its start-up."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.service.serving import ask, wait_until_ready
+
+BODY = b'{"instances": [[1, 2, 3]]}'
+
+
+@contextmanager
+def process(saved_models: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        *(sys.executable, "-m", "uvicorn", "--factory", "service.app:create_app"),
+        *("--port", str(port), "--log-level", "warning"),
+    ]
+    environment = os.environ | {"TFBBB_MODELS": str(saved_models)}
+    running = subprocess.Popen(command, env=environment)
+    try:
+        while not accepts(port):
+            assert running.poll() is None
+            time.sleep(0.05)
+        yield running, port
+    finally:
+        running.kill()
+        running.wait()
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_process_serves_and_finishes_what_it_is_asked_before_it_ends(
+    saved_models: Path,
+) -> None:
+    with process(saved_models) as (running, port):
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            # TensorFlow takes seconds to import: the first answers come before.
+            assert client.get("/health/live").json() == {"status": "live"}
+            response = client.get("/health/ready")
+            assert response.status_code == 503
+            assert "being loaded" in response.json()["error"]
+            wait_until_ready(client)
+            assert ask(client, "diabetes", BODY).status_code == 200
+
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            head = (
+                "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
+                f"Content-Length: {len(BODY)}\r\n\r\n"
+            )
+            connection.sendall(head.encode() + BODY[:10])
+            # Whatever the process read of it, it has read it when it answers
+            # something that was sent later.
+            httpx.get(f"http://127.0.0.1:{port}/health/live")
+            running.send_signal(signal.SIGTERM)
+            while accepts(port):
+                time.sleep(0.05)
+            connection.sendall(BODY[10:])
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert b'"predictions"' in answer
+        # In good order, uvicorn lets the signal do what it does by default.
+        assert running.wait() == -signal.SIGTERM
+
+
+def test_importing_the_service_imports_no_tensorflow() -> None:
+    program = "import sys, service.app; sys.exit('tensorflow' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,149 @@
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from service.errors import Unavailable, UnknownModel
+from service.models.registry import Registry
+from service.models.version import State
+from tests import exported_models
+
+
+@pytest.fixture
+def registry(registry_root: Path) -> Registry:
+    registry = Registry(registry_root)
+    registry.refresh()
+    return registry
+
+
+def states(registry: Registry, name: str) -> dict[int, State]:
+    return {version.number: version.state for version in registry.versions(name)}
+
+
+def test_newest_version_is_in_charge_and_older_ones_wait(registry: Registry) -> None:
+    assert registry.version("diabetes").number == 2
+    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.START}
+
+
+def test_older_version_is_loaded_when_asked_for(registry: Registry) -> None:
+    registry.version("diabetes", 1).load()
+    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.AVAILABLE}
+    assert registry.version("diabetes").number == 2
+
+
+def test_new_version_takes_charge_once_it_is_loaded(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
+    assert registry.version("diabetes").number == 2
+    assert registry.version("diabetes", 10).number == 10
+    registry.refresh()
+    assert registry.version("diabetes").number == 10
+    assert states(registry, "diabetes")[2] is State.START
+
+
+def test_new_model_is_found_without_waiting(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.copytree(registry_root / "diabetes", registry_root / "copy")
+    assert registry.version("copy").number == 2
+
+
+def test_altered_version_leaves_the_good_one_in_charge(
+    registry: Registry, registry_root: Path
+) -> None:
+    broken = registry_root / "diabetes" / "3"
+    shutil.copytree(registry_root / "diabetes" / "2", broken)
+    with (broken / "saved_model.pb").open("ab") as graph:
+        graph.write(b"\0")
+    registry.refresh()
+    assert registry.version("diabetes").number == 2
+    assert states(registry, "diabetes")[3] is State.END
+    with pytest.raises(Unavailable, match=r"Version 3 .* saved_model\.pb .* sha256"):
+        registry.version("diabetes", 3).load()
+
+
+def test_broken_version_is_served_when_it_is_repaired(
+    registry: Registry, registry_root: Path
+) -> None:
+    version = registry_root / "diabetes" / "3"
+    shutil.copytree(registry_root / "diabetes" / "2", version)
+    manifest = version / "assets.extra" / "tfbbb.json"
+    text = manifest.read_text()
+    manifest.write_text("{")
+    registry.refresh()
+    assert states(registry, "diabetes")[3] is State.END
+    manifest.write_text(text)
+    registry.refresh()
+    assert registry.version("diabetes").number == 3
+
+
+def test_model_without_a_good_version_says_why(
+    registry: Registry, registry_root: Path
+) -> None:
+    (registry_root / "other" / "1").mkdir(parents=True)
+    (registry_root / "other" / "1" / "saved_model.pb").write_bytes(b"")
+    registry.refresh()
+    registry.check_ready()
+    with pytest.raises(Unavailable, match=r"'other' .* the newest, 1: .*tfbbb\.json"):
+        registry.version("other")
+
+
+def test_deleted_version_gives_way_to_the_one_before(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.rmtree(registry_root / "diabetes" / "2")
+    registry.refresh()
+    assert registry.version("diabetes").number == 1
+    shutil.rmtree(registry_root / "diabetes")
+    registry.refresh()
+    with pytest.raises(UnknownModel, match="there are: none"):
+        registry.version("diabetes")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["diabetes/.3.tmp", "diabetes/007", "diabetes/latest", ".staging/1", "a:b/1"],
+)
+def test_what_is_not_a_version_is_passed_over(
+    registry: Registry, registry_root: Path, place: str
+) -> None:
+    shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
+    registry.refresh()
+    assert registry.names() == ["diabetes"]
+    assert states(registry, "diabetes").keys() == {1, 2}
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../saved_models/diabetes", "a\0b"])
+def test_names_never_become_paths(registry: Registry, name: str) -> None:
+    with pytest.raises(UnknownModel):
+        registry.version(name)
+
+
+def test_missing_root_is_not_ready_until_it_appears(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "later")
+    registry.refresh()
+    with pytest.raises(Unavailable, match="no directory of models"):
+        registry.check_ready()
+    (tmp_path / "later").mkdir()
+    registry.check_ready()
+
+
+def test_registry_is_not_ready_before_models_are_loaded(registry_root: Path) -> None:
+    with pytest.raises(Unavailable, match="being loaded"):
+        Registry(registry_root).check_ready()
+
+
+def test_watching_takes_up_new_versions(registry_root: Path) -> None:
+    registry, stop = Registry(registry_root), threading.Event()
+    watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
+    watcher.start()
+    try:
+        exported_models.write_regression(registry_root / "diabetes" / "3")
+        while registry.version("diabetes").number != 3:
+            time.sleep(0.01)
+    finally:
+        stop.set()
+        watcher.join()

@@ -61,6 +61,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=tfbbb.__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.include_router(predictions.router)
     app.include_router(models.router)

@@ -2,13 +2,15 @@ from dataclasses import asdict
 
 from fastapi import APIRouter
 
-from service.errors import Unavailable, UnknownModel, responses
+from service.errors import InvalidRequest, Unavailable, UnknownModel, responses
 from service.models.schemas import (
     Metadata,
     ModelList,
+    ModelName,
     ModelSpec,
     ModelStatus,
     ModelSummary,
+    VersionNumber,
 )
 from service.models.version import Version
 from service.state import State
@@ -27,7 +29,7 @@ def list_models(state: State) -> ModelList:
 
 
 @router.get("/{name}", summary="Describe a model", responses=responses(UnknownModel))
-def get_model(state: State, name: str) -> ModelStatus:
+def get_model(state: State, name: ModelName) -> ModelStatus:
     """Says in which state the versions are, and what the newest good one reads."""
     state.registry.scan()
     return ModelStatus.of(name, state.registry.versions(name))
@@ -36,9 +38,9 @@ def get_model(state: State, name: str) -> ModelStatus:
 @router.get(
     "/{name}/versions/{version}",
     summary="Describe a version",
-    responses=responses(UnknownModel),
+    responses=responses(InvalidRequest, UnknownModel),
 )
-def get_version(state: State, name: str, version: int) -> ModelStatus:
+def get_version(state: State, name: ModelName, version: VersionNumber) -> ModelStatus:
     """Says in which state the version is, and what it reads."""
     return ModelStatus.of(name, [state.registry.version(name, version)])
 
@@ -48,7 +50,7 @@ def get_version(state: State, name: str, version: int) -> ModelStatus:
     summary="Signatures and manifest of a model",
     responses=responses(UnknownModel, Unavailable),
 )
-def get_metadata(state: State, name: str) -> Metadata:
+def get_metadata(state: State, name: ModelName) -> Metadata:
     """Describes the version that answers when none is asked for."""
     return _metadata(state.registry.version(name))
 
@@ -56,9 +58,11 @@ def get_metadata(state: State, name: str) -> Metadata:
 @router.get(
     "/{name}/versions/{version}/metadata",
     summary="Signatures and manifest of a version",
-    responses=responses(UnknownModel, Unavailable),
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
 )
-def get_version_metadata(state: State, name: str, version: int) -> Metadata:
+def get_version_metadata(
+    state: State, name: ModelName, version: VersionNumber
+) -> Metadata:
     """Describes the version asked for."""
     return _metadata(state.registry.version(name, version))
 

@@ -1,9 +1,19 @@
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
+from fastapi import Path
 from pydantic import BaseModel, Field
 
 from service.models.version import State, Version
+
+ModelName = Annotated[
+    str,
+    Path(
+        description="One of those that `GET /v1/models` lists.",
+        openapi_examples={"of `make demo`": {"value": "diabetes"}},
+    ),
+]
+VersionNumber = Annotated[int, Path(openapi_examples={"first": {"value": 1}})]
 
 
 class Status(BaseModel):

@@ -12,6 +12,7 @@ from service.errors import (
     UnsupportedMediaType,
     responses,
 )
+from service.models.schemas import ModelName, VersionNumber
 from service.predictions.answer import answer
 from service.predictions.query import parse_query
 from service.predictions.schemas import PredictResponse, request_body
@@ -25,7 +26,7 @@ _JSON_TYPES = ("", "application/json", "application/x-www-form-urlencoded")
 
 _DOCUMENTATION: dict[str, Any] = {
     "response_model": PredictResponse,
-    "response_model_exclude_unset": True,
+    "response_description": "The predictive distributions.",
     "openapi_extra": {"requestBody": request_body()},
     "responses": responses(
         InvalidRequest,
@@ -39,7 +40,7 @@ _DOCUMENTATION: dict[str, Any] = {
 
 
 @router.post("/{name}:predict", summary="Ask a model", **_DOCUMENTATION)
-async def predict(state: State, request: Request, name: str) -> Response:
+async def predict(state: State, request: Request, name: ModelName) -> Response:
     """Answers the predictive distribution of each row, by the newest good version."""
     return await _predict(state, request, name, None)
 
@@ -48,7 +49,7 @@ async def predict(state: State, request: Request, name: str) -> Response:
     "/{name}/versions/{version}:predict", summary="Ask a version", **_DOCUMENTATION
 )
 async def predict_version(
-    state: State, request: Request, name: str, version: int
+    state: State, request: Request, name: ModelName, version: VersionNumber
 ) -> Response:
     """Answers the predictive distribution of each row, by the version asked for."""
     return await _predict(state, request, name, version)

@@ -58,6 +58,51 @@ class PredictRequest(BaseModel):
     parameters: Parameters = Parameters()
 
 
+class RowPrediction(BaseModel):
+    """The predictive distribution of one row, of k targets or c classes.
+
+    A regression has `mean`, `variance`, `epistemic` and `aleatoric`, a classification
+    `class`, `probabilities`, `entropy` and `mutual_information`.
+    """
+
+    mean: list[float] | None = Field(None, description="E[y], per target.")
+    variance: list[float] | None = Field(None, description="epistemic + aleatoric.")
+    epistemic: list[float] | None = Field(
+        None, description="Var(E[y | w]): what more data would remove."
+    )
+    aleatoric: list[float] | None = Field(
+        None, description="E[Var(y | w)]: what it would not."
+    )
+    class_: str | None = Field(None, alias="class", description="The likeliest.")
+    probabilities: list[float] | None = Field(None, description="p(y = class).")
+    entropy: float | None = Field(None, description="Of the probabilities, in nats.")
+    mutual_information: float | None = Field(
+        None, description="Of class and weights, in nats: the epistemic part."
+    )
+    mean_standard_error: list[float] | None = Field(
+        None, description="Monte Carlo error of `mean` or `probabilities`."
+    )
+    quantiles: list[list[float]] | None = Field(
+        None, description="If asked for, `[level][target]`."
+    )
+    samples: list[list[float] | int] | None = Field(
+        None, description="If asked for, `[draw][target]`, or the index of a class."
+    )
+
+
+class PredictResponse(BaseModel):
+    """`predictions` per row if `instances` were sent, else `outputs` as columns."""
+
+    predictions: list[RowPrediction] | None = None
+    outputs: dict[str, Any] | None = None
+    model_name: str = Field(examples=["diabetes"])
+    model_version: str = Field(examples=["1"])
+    num_samples: int = Field(examples=[100])
+    classes: list[str] | None = Field(
+        None, description="In the order of the probabilities.", examples=[None]
+    )
+
+
 def request_body() -> dict[str, Any]:
     """OpenAPI's description of the body, with examples that the demo model answers."""
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
@@ -74,42 +119,17 @@ def request_body() -> dict[str, Any]:
             }
         },
     }
+    schema = PredictRequest.model_json_schema()
+    # Beside the paths, nothing could refer to definitions inside a body.
+    schema["properties"]["parameters"] = schema.pop("$defs")["Parameters"]
     return {
         "required": True,
         "content": {
             "application/json": {
-                "schema": PredictRequest.model_json_schema(),
+                "schema": schema,
                 "examples": {
                     name: {"value": value} for name, value in examples.items()
                 },
             }
         },
     }
-
-
-class RowPrediction(BaseModel):
-    """The predictive distribution of one row: k targets, or c classes."""
-
-    mean: list[float] = Field(description="E[y], per target.")
-    variance: list[float] = Field(description="epistemic + aleatoric.")
-    epistemic: list[float] = Field(description="Var(E[y | w]): more data removes it.")
-    aleatoric: list[float] = Field(description="E[Var(y | w)]: noise of the target.")
-    probabilities: list[float] = Field(description="Classes: p(y = class).")
-    entropy: float = Field(description="Classes: of the probabilities, in nats.")
-    mutual_information: float = Field(description="Classes: its epistemic part.")
-    mean_standard_error: list[float] = Field(
-        description="Monte Carlo error of `mean` or `probabilities`."
-    )
-    quantiles: list[list[float]] = Field(description="If asked for: `[level][target]`.")
-    samples: list[Any] = Field(description="If asked for: `[draw][target]`.")
-
-
-class PredictResponse(BaseModel):
-    """`predictions` per row if `instances` were sent, else `outputs` as columns."""
-
-    predictions: list[RowPrediction] | None = None
-    outputs: dict[str, Any] | None = None
-    model_name: str
-    model_version: str
-    num_samples: int
-    classes: list[str] | None = None

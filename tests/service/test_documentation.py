@@ -1,0 +1,51 @@
+from typing import Any
+
+import httpx
+import pytest
+
+from service.predictions.schemas import PredictRequest, request_body
+
+
+@pytest.fixture
+def document(client: httpx.Client) -> dict[str, Any]:
+    answer: dict[str, Any] = client.get("/openapi.json").json()
+    return answer
+
+
+def test_every_reference_in_the_document_can_be_followed(
+    document: dict[str, Any],
+) -> None:
+    def references(part: Any) -> set[str]:
+        if isinstance(part, list):
+            return set().union(*map(references, part))
+        if not isinstance(part, dict):
+            return set()
+        found = set().union(*map(references, part.values()))
+        return found | ({part["$ref"]} if isinstance(part.get("$ref"), str) else set())
+
+    found = references(document)
+    assert found
+    for reference in found:
+        place: Any = document
+        for key in reference.removeprefix("#/").split("/"):
+            place = place[key]
+
+
+def test_every_operation_says_what_it_does_and_how_it_fails(
+    document: dict[str, Any],
+) -> None:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["tags"]
+            assert operation["summary"]
+            for status, response in operation["responses"].items():
+                if status != "200":
+                    schema = response["content"]["application/json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/ErrorBody"}, path
+            assert "422" not in operation["responses"]
+
+
+def test_examples_are_what_the_schema_describes() -> None:
+    examples = request_body()["content"]["application/json"]["examples"]
+    for example in examples.values():
+        PredictRequest.model_validate(example["value"])

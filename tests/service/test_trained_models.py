@@ -1,0 +1,100 @@
+"""From a table to an answer over HTTP, with networks that were really trained."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import keras
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tfbbb
+from service.predictions.schemas import request_body
+from service.settings import Settings
+from tests.service.serving import ask, serving
+from tfbbb.data import Schema, preprocessing, samples
+
+ROWS = 3
+
+
+def mixed_table() -> pa.Table:
+    """Columns of both kinds, with missing values and names TensorFlow can't take."""
+    rng = np.random.default_rng(0)
+    return pa.table(
+        {
+            "seed": rng.normal(size=60),
+            "2nd pressure": [None, *rng.normal(size=59)],
+            "région": ["nord", None, "süd"] * 20,
+            "sex": ["f", "m"] * 30,
+        }
+    )
+
+
+def train(table: pa.Table, target: str) -> tuple[tfbbb.BayesianModel, Schema]:
+    keras.utils.set_random_seed(0)
+    schema = Schema.infer(table, target)
+    inputs, features = preprocessing(schema)
+    hidden = tfbbb.layers.DenseVariational(8, activation="relu")(features)
+    outputs = tfbbb.layers.DenseVariational(max(len(schema.classes), 1))(hidden)
+    likelihood = "categorical" if schema.classes else "normal"
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    model.compile("adam")
+    model.fit(schema.inputs_of(table), schema.targets_of(table), epochs=2, verbose=0)
+    return model, schema
+
+
+TABLES = {
+    "diabetes": (samples.diabetes(), "progression"),
+    "sexes": (mixed_table(), "sex"),
+}
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, tuple[tfbbb.BayesianModel, Schema]]:
+    return {name: train(*table) for name, table in TABLES.items()}
+
+
+@pytest.fixture(scope="module")
+def client(
+    models: dict[str, tuple[tfbbb.BayesianModel, Schema]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[httpx.Client]:
+    root: Path = tmp_path_factory.mktemp("trained")
+    for name, (model, schema) in models.items():
+        (root / name).mkdir()
+        model.export_predictive(root / name / "1", schema=schema)
+    with serving(Settings(models=root)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_answer_is_the_posterior_predictive_of_the_model(
+    client: httpx.Client,
+    models: dict[str, tuple[tfbbb.BayesianModel, Schema]],
+    name: str,
+) -> None:
+    model, schema = models[name]
+    table = TABLES[name][0].slice(0, ROWS)
+    rows = table.drop_columns([schema.target.name]).to_pylist()
+    predictive = model.predictive(schema.inputs_of(table), num_samples=400, seed=1)
+    body = {"instances": rows, "parameters": {"num_samples": 400}}
+    answer = ask(client, name, body).json()
+    moment = "probabilities" if schema.classes else "mean"
+    answered = np.array([row[moment] for row in answer["predictions"]])
+    error = np.array([row["mean_standard_error"] for row in answer["predictions"]])
+    expected = getattr(predictive, moment)
+    # Two estimates from draws of their own: five standard errors of a difference.
+    # An output that is integrated analytically may leave none.
+    np.testing.assert_array_less(
+        np.abs(answered - expected), 5 * np.sqrt(2) * error + 1e-3 * np.abs(expected)
+    )
+    if schema.classes:
+        assert answer["classes"] == ["f", "m"]
+
+
+def test_examples_of_the_documentation_are_answered(client: httpx.Client) -> None:
+    examples = request_body()["content"]["application/json"]["examples"]
+    for example in examples.values():
+        response = ask(client, "diabetes", example["value"])
+        assert response.status_code == 200, response.text

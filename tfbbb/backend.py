@@ -4,11 +4,24 @@ Importing this module raises where Keras is set to another backend, before any l
 could be built on it.
 """
 
-import keras
+import os
+import sys
 
-if keras.backend.backend() != "tensorflow":
+
+def _refuse(backend: str) -> None:
     raise ImportError(
         "tfbbb runs on the TensorFlow backend of Keras only. Set the environment "
         'variable KERAS_BACKEND="tensorflow" before Keras is imported. '
-        f"Received: keras.backend.backend()={keras.backend.backend()!r}"
+        f"Received: backend={backend!r}"
     )
+
+
+# Asked before Keras is imported: the import itself may fail without the other backend.
+_requested = os.environ.get("KERAS_BACKEND") or "tensorflow"
+if "keras" not in sys.modules and _requested != "tensorflow":
+    _refuse(_requested)
+
+import keras  # noqa: E402  (see above)
+
+if keras.backend.backend() != "tensorflow":
+    _refuse(keras.backend.backend())

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import tensorflow as tf
 from keras import ops
 
 from tfbbb.posteriors import MeanFieldNormal
@@ -56,9 +57,9 @@ def kl_divergence(weight: "VariationalWeight", draw: Any) -> Any:
 @register_kl(MeanFieldNormal, Normal)
 def _mean_field_normal_from_normal(weight: "VariationalWeight") -> Any:
     # sum_i [log(s / sigma_i) + (sigma_i^2 + mu_i^2) / (2 s^2) - 1/2]
-    scale = weight.prior.scale_for(weight.fan_in)
+    scale = cast(Normal, weight.prior).scale_for(weight.fan_in)
     second_moment = ops.sum(weight.variance) + ops.sum(ops.square(weight.mean))
-    entropy_part = ops.sum(ops.convert_to_tensor(weight.variables["log_scale"]))
+    entropy_part = ops.sum(tf.convert_to_tensor(weight.variables["log_scale"]))
     return (
         second_moment / (2.0 * scale**2)
         - entropy_part

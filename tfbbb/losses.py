@@ -51,8 +51,7 @@ class NegativeLogLikelihood(keras.losses.Loss):
     def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
         if not self.likelihood.built:
             self.likelihood.build(y_pred.shape)
-        per_row = -self.likelihood.log_prob(y_true, y_pred)
-        return tf.reduce_sum(tf.reshape(per_row, [tf.shape(per_row)[0], -1]), axis=1)
+        return self.likelihood.negative_log_likelihood(y_true, y_pred)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -185,8 +185,7 @@ class BayesianModel(keras.Model):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Any:
-        per_row = -self.likelihood.log_prob(y, y_pred)
-        per_row = tf.reduce_sum(tf.reshape(per_row, [tf.shape(per_row)[0], -1]), axis=1)
+        per_row = self.likelihood.negative_log_likelihood(y, y_pred)
         if sample_weight is None:
             weights = tf.ones_like(per_row)
         else:
@@ -196,7 +195,8 @@ class BayesianModel(keras.Model):
         )
         kl = sum(layer.step_kl for layer in self.variational_layers)
         self._nll_tracker.update_state(per_row, sample_weight=weights)
-        self._kl_tracker.update_state(kl)
+        # Rows are the weights of `loss` too, so that the three add up.
+        self._kl_tracker.update_state(kl, sample_weight=tf.size(per_row))
         return nll + sum(ops.sum(loss) for loss in self.losses)
 
     def compute_metrics(

@@ -66,7 +66,7 @@ class Registry:
         )
 
     def serialize(self, strategy: Any) -> dict[str, Any]:
-        """Returns a JSON-ready config from which `deserialize` makes an equal object."""
+        """Returns a config, ready for JSON, that `deserialize` makes an equal of."""
         return keras.saving.serialize_keras_object(strategy)
 
     def deserialize(self, config: dict[str, Any]) -> Any:

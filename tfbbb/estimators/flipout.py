@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 class Flipout(Estimator):
     """One perturbation of the kernel, with random signs for every row.
 
-    `output_n = x_n @ mean + ((x_n * s_n) @ delta) * r_n`, with `delta = w - mean` for one
-    draw of w, and independent signs `s_n`, `r_n` of ±1 for every row n (Wen et al.
-    2018). Where q is symmetric and factorises, each row sees weights from q, and two
-    rows see weights that are uncorrelated. All positions of one row share its weights.
+    `output_n = x_n @ mean + ((x_n * s_n) @ delta) * r_n`
+
+    with `delta = w - mean` for one draw of w, and independent signs `s_n`, `r_n` of ±1
+    for every row n (Wen et al. 2018). Where q is symmetric and factorises, each row
+    sees weights from q, and two rows see weights that are uncorrelated. All positions
+    of one row share its weights.
 
     Example:
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import keras
 import tensorflow as tf
@@ -45,7 +45,7 @@ def write_saved_model(
     units: str = "as in the training table",
     classes: Sequence[str] | None = None,
     metrics: Mapping[str, float] | None = None,
-    method: str = "local",
+    method: Literal["local", "weight"] = "local",
     num_samples: int = 100,
     seed: int = 0,
 ) -> None:
@@ -54,16 +54,19 @@ def write_saved_model(
     It is a pure function of inputs and seed, takes and gives raw units, and loads with
     nothing but TensorFlow. Its signatures, for n rows, k targets, c classes:
 
-    | signature | inputs | outputs |
-    |---|---|---|
-    | `serving_default` | features | `mean`, `variance`, `epistemic`, `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy`, `mutual_information` [n] |
-    | `predict` | + `num_samples`, `seed` int32 [] | the same and `mean_standard_error` |
-    | `quantiles` | + `levels` float32 [q] | `quantiles` [n, q, k]; not for classes |
-    | `sample` | + `num_samples`, `seed` | `samples` [s, n, k]; for classes their indices [s, n] |
+    - `serving_default` takes the features and gives `mean`, `variance`, `epistemic`
+      and `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy` and
+      `mutual_information` [n];
+    - `predict` also takes `num_samples` and `seed`, int32 [], and also gives
+      `mean_standard_error` [n, k];
+    - `quantiles` also takes `levels`, float32 [q], and gives `quantiles` [n, q, k];
+      classes have none;
+    - `sample` takes the same as `predict` and gives `samples` [s, n, k]; for classes
+      their indices [s, n].
 
     The features are one tensor `inputs` [n, d], or, for a model whose inputs are a
-    dictionary of columns, one tensor [n] per column. `assets.extra/tfbbb.json` says what
-    the model is (`tfbbb.export.Manifest`).
+    dictionary of columns, one tensor [n] per column. `assets.extra/tfbbb.json` says
+    what the model is (`tfbbb.export.Manifest`).
 
     Args:
         model: The model.

@@ -157,7 +157,7 @@ class VariationalLayer(keras.Layer):
 
     @property
     def variational_weights(self) -> list[VariationalWeight]:
-        """The weight tensors that have a posterior: the kernel, then the bias if any."""
+        """The weight tensors that have a posterior: kernel, then bias if any."""
         return [self.kernel] if self.bias is None else [self.kernel, self.bias]
 
     @property
@@ -250,7 +250,7 @@ class VariationalLayer(keras.Layer):
         step = self._step
         if step.calls > 1:
             # The step has counted this layer already; the latest call replaces it.
-            self._losses = [loss for loss in self._losses if loss is not step.loss]
+            self._losses[:] = [loss for loss in self._losses if loss is not step.loss]
 
         def draw(weight: VariationalWeight) -> Any:
             if weight.name in draws:
@@ -261,7 +261,7 @@ class VariationalLayer(keras.Layer):
             kl_divergence(weight, functools.partial(draw, weight))
             for weight in self.variational_weights
         )
-        step.loss = ops.convert_to_tensor(self._kl_weight) * step.kl
+        step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl
         self.add_loss(step.loss)
 
     def get_config(self) -> dict[str, Any]:

@@ -63,6 +63,16 @@ class Categorical(Likelihood):
             )
         return indices
 
+    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+        targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
+        return tf.cond(
+            tf.size(targets) == tf.reduce_prod(rows),
+            lambda: tf.cast(tf.reshape(targets, rows), tf.int32),
+            lambda: tf.argmax(
+                tf.reshape(targets, tf.shape(outputs)), axis=-1, output_type=tf.int32
+            ),
+        )
+
     def mean(self, outputs: Any) -> tf.Tensor:
         return tf.nn.softmax(_at_least_float32(outputs))
 
@@ -72,15 +82,7 @@ class Categorical(Likelihood):
 
     def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
         logits = _at_least_float32(outputs)
-        targets = tf.convert_to_tensor(targets)
-        if not targets.dtype.is_integer:
-            targets = tf.cast(targets, tf.int32)
-        if len(targets.shape) == len(logits.shape):
-            if targets.shape[-1] == 1:
-                targets = targets[..., 0]
-            else:
-                targets = tf.argmax(targets, axis=-1, output_type=tf.int32)
-        targets = tf.broadcast_to(targets, tf.shape(logits)[:-1])
+        targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(logits)[:-1])
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)
 
     def sample(self, outputs: Any, noise: Any) -> tf.Tensor:

@@ -48,6 +48,25 @@ class Likelihood(keras.Layer):
         """
         raise NotImplementedError
 
+    def negative_log_likelihood(self, targets: Any, outputs: Any) -> tf.Tensor:
+        """Returns -log p(targets | outputs) of each row, [rows].
+
+        Args:
+            targets: Targets of a minibatch in any shape that `check_targets` takes.
+            outputs: [rows, ..., P].
+        """
+        outputs = tf.convert_to_tensor(outputs)
+        log_prob = self.log_prob(self._aligned(targets, outputs), outputs)
+        axes = range(1, len(outputs.shape) - 1)
+        return -tf.reduce_sum(log_prob, axis=list(axes))
+
+    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+        """Returns a minibatch's targets in the shape that `log_prob` takes.
+
+        Between two datasets, Keras may retrace with targets of unknown rank.
+        """
+        raise NotImplementedError
+
     def mean(self, outputs: Any) -> tf.Tensor:
         """Returns E[y | outputs], [..., k]."""
         raise NotImplementedError

@@ -158,6 +158,10 @@ class Normal(Likelihood):
         self.target_scale.assign(scale)
         self._adapted.assign(1.0)
 
+    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+        rows = tf.shape(outputs)[:-1]
+        return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
+
     def mean(self, outputs: Any) -> tf.Tensor:
         return self._location_and_noise(outputs)[0]
 
@@ -166,10 +170,7 @@ class Normal(Likelihood):
 
     def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
         location, noise = self._location_and_noise(outputs)
-        targets = tf.cast(targets, location.dtype)
-        if self.num_targets == 1 and len(targets.shape) == len(location.shape) - 1:
-            targets = targets[..., tf.newaxis]
-        standardized = (targets - location) / noise
+        standardized = (tf.cast(targets, location.dtype) - location) / noise
         densities = -0.5 * tf.square(standardized) - tf.math.log(noise) - _HALF_LOG_2PI
         return tf.reduce_sum(densities, axis=-1)
 

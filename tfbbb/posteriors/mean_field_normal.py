@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfbbb.posteriors.posterior import Posterior, Variables
@@ -64,16 +65,16 @@ class MeanFieldNormal(Posterior):
         }
 
     def mean(self, variables: Variables) -> Any:
-        return ops.convert_to_tensor(variables["mean"])
+        return tf.convert_to_tensor(variables["mean"])
 
     def variance(self, variables: Variables) -> Any:
-        return ops.exp(2.0 * ops.convert_to_tensor(variables["log_scale"]))
+        return ops.exp(2.0 * tf.convert_to_tensor(variables["log_scale"]))
 
     def perturb(self, variables: Variables, noise: Any) -> Any:
-        return ops.exp(ops.convert_to_tensor(variables["log_scale"])) * noise
+        return ops.exp(tf.convert_to_tensor(variables["log_scale"])) * noise
 
     def log_prob(self, variables: Variables, weights: Any) -> Any:
-        log_scale = ops.convert_to_tensor(variables["log_scale"])
+        log_scale = tf.convert_to_tensor(variables["log_scale"])
         standardized = (weights - self.mean(variables)) * ops.exp(-log_scale)
         return ops.sum(
             -0.5 * ops.square(standardized) - log_scale - 0.5 * math.log(2 * math.pi)

@@ -2,6 +2,6 @@
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.prediction.posterior_predictive import predictive
-from tfbbb.prediction.predictive import Predictive
+from tfbbb.prediction.result import Predictive
 
 __all__ = ["Predictive", "predictive"]

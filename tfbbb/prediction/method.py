@@ -3,8 +3,7 @@
 import keras
 
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import calls_per_pass, sublayers
-from tfbbb.prediction.engine import is_local
+from tfbbb.layers.sharing import sublayers
 
 METHODS = ("local", "weight")
 

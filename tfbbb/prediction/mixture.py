@@ -1,6 +1,6 @@
 """What a uniform mixture of likelihoods, one per posterior sample, adds up to.
 
-`outputs` is [rows, S, ..., P] throughout: what the network gave for each row and sample.
+`outputs` is [rows, S, ..., P] throughout: what the network gave for a row and sample.
 Sums are taken in float64.
 """
 

@@ -14,7 +14,7 @@ from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
 from tfbbb.prediction.method import resolve_method
-from tfbbb.prediction.predictive import Predictive
+from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampler import Sampler
 
 # 256 MB of float32: outputs beyond that are not kept but computed again when asked for.
@@ -202,16 +202,16 @@ def summary_specs(
 
 def _likelihood_of(model: keras.Model, given: Any) -> Likelihood:
     own = getattr(model, "likelihood", None)
-    if given is None and own is None:
+    if own is not None and (given is None or given is own):
+        return own
+    if given is None:
         raise ValueError(
             "A plain Keras model does not know its likelihood p(y | f). Pass "
             "`likelihood=`, e.g. `tfbbb.likelihoods.Categorical()`; a model trained on "
             "the mean squared error of one output has `Normal(scale=0.5**0.5)`. "
             "Received: likelihood=None"
         )
-    if given is None or given is own:
-        return own
-    likelihood = likelihoods.get(given)
+    likelihood: Likelihood = likelihoods.get(given)
     if likelihood.learns:
         raise ValueError(
             "The noise of this likelihood is learned, and it has not been trained with "

@@ -41,8 +41,9 @@ class Sampler:
             lambda spec: keras.KerasTensor(spec.shape, spec.dtype.name),
             self.input_specs,
         )
+        graph = graph_of(model)
         outputs = tree.flatten(
-            model.output if graph_of(model) else model.compute_output_spec(symbolic)
+            model.compute_output_spec(symbolic) if graph is None else graph.outputs
         )
         if len(outputs) != 1:
             raise ValueError(

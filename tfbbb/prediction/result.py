@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb import noise
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
 
@@ -95,7 +94,7 @@ class Predictive:
 
     @property
     def mutual_information(self) -> np.ndarray:
-        """Mutual information of class and weights, [rows], in nats: the epistemic part."""
+        """Mutual information of class and weights, [rows], in nats: epistemic."""
         return self._of_classes("mutual_information")
 
     def quantile(self, p: float | Sequence[float]) -> np.ndarray:

@@ -1,0 +1,277 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+from tfbbb import posteriors, priors
+from tfbbb.estimators import Flipout, Local, Weight
+from tfbbb.layers import DenseVariational
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for use_bias, rank in ((True, 2), (False, 3)):
+            shape = (3, 4, 5)[:rank]
+            self.run_layer_test(
+                DenseVariational,
+                init_kwargs={"units": 7, "use_bias": use_bias, "kl_weight": 0.1},
+                input_shape=shape,
+                expected_output_shape=(*shape[:-1], 7),
+                expected_num_trainable_weights=4 if use_bias else 2,
+                expected_num_non_trainable_weights=1,
+                expected_num_seed_generators=1,
+                expected_num_losses=1,
+                supports_masking=True,
+            )
+
+
+def built(units=3, input_dim=4, **kwargs):
+    layer = DenseVariational(units, **{"kl_weight": 0.1, "seed": 0, **kwargs})
+    layer.build((None, input_dim))
+    return layer
+
+
+def test_default_prior_is_normal_of_scale_one_over_root_fan_in_and_one_for_biases():
+    layer = built(input_dim=16)
+    assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 0.25
+    assert layer.bias.prior.scale_for(layer.bias.fan_in) == 1.0
+
+
+def test_initial_posterior_has_the_initializers_mean_and_the_initial_scale():
+    layer = built(
+        input_dim=16,
+        kernel_initializer="ones",
+        bias_initializer=keras.initializers.Constant(2.0),
+        posterior=posteriors.MeanFieldNormal(initial_scale=0.2),
+    )
+    np.testing.assert_allclose(layer.kernel.mean, np.ones((16, 3)))
+    np.testing.assert_allclose(layer.bias.mean, 2.0 * np.ones(3))
+    np.testing.assert_allclose(layer.kernel.stddev, 0.05 * np.ones((16, 3)), rtol=1e-6)
+    np.testing.assert_allclose(layer.bias.stddev, 0.1 * np.ones(3), rtol=1e-6)
+
+
+def test_weights_offer_their_posterior_as_a_distribution_of_tfp():
+    layer = built()
+    weights = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    np.testing.assert_allclose(
+        layer.kernel.distribution.log_prob(weights),
+        layer.kernel.log_prob(weights),
+        rtol=1e-5,
+    )
+
+
+def test_every_call_draws_anew_in_training_and_out_of_it():
+    layer, x = built(), np.ones((2, 4), "float32")
+    draws = [np.asarray(layer(x, training=t)) for t in (True, True, False, False)]
+    for i, first in enumerate(draws):
+        for second in draws[i + 1 :]:
+            assert not np.allclose(first, second)
+
+
+def test_same_seed_gives_the_same_sequence_of_draws():
+    x = np.ones((2, 4), "float32")
+    first, second = (built(kernel_initializer="ones") for _ in range(2))
+    for _ in range(3):
+        np.testing.assert_array_equal(first(x), second(x))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_every_ordinary_call_adds_the_weighted_divergence(training):
+    layer = built(kl_weight=0.25)
+    layer(np.ones((2, 4), "float32"), training=training)
+    assert len(layer.losses) == 1
+    np.testing.assert_allclose(layer.losses[0], 0.25 * layer.step_kl, rtol=1e-6)
+    assert layer.step_kl > 0
+
+
+@pytest.mark.parametrize("prior", ["normal", "scale_mixture_normal"])
+def test_divergence_counts_once_per_step_in_a_shared_layer(prior):
+    layer = DenseVariational(3, prior=prior, kl_weight=1.0)
+    left, right = keras.Input((4,)), keras.Input((4,))
+    model = keras.Model([left, right], layer(left) + layer(right))
+    x = np.ones((2, 4), "float32")
+    for _ in range(2):
+        model([x, x])
+        assert len(model.losses) == 1
+        np.testing.assert_allclose(model.losses[0], layer.step_kl)
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
+def test_all_calls_of_a_shared_layer_see_the_same_weights_within_a_step(estimator):
+    layer = DenseVariational(3, estimator=estimator, kl_weight=1.0)
+    left, right = keras.Input((4,)), keras.Input((4,))
+    model = keras.Model([left, right], layer(left) - layer(right))
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype("float32")
+    np.testing.assert_allclose(model([x, x]), np.zeros((5, 3)), atol=1e-6)
+    assert not np.allclose(model([x, 2 * x]), model([x, 2 * x]))
+
+
+@pytest.fixture
+def estimators_used(monkeypatch):
+    used = []
+    for estimator in (Flipout, Local, Weight):
+
+        def record(self, layer, inputs, call=estimator.__call__):
+            used.append(type(self))
+            return call(self, layer, inputs)
+
+        monkeypatch.setattr(estimator, "__call__", record)
+    return used
+
+
+def test_auto_takes_local_where_every_weight_is_used_once_per_row(estimators_used):
+    model = keras.Sequential([DenseVariational(3, kl_weight=1.0)])
+    model(np.ones((2, 4), "float32"))
+    assert set(estimators_used) == {Local}
+
+
+def test_auto_sees_no_sharing_in_a_sequential_model_that_grew(estimators_used):
+    model = keras.Sequential([keras.Input((4,))])
+    for units in (3, 2):
+        model.add(DenseVariational(units, kl_weight=1.0))  # builds all layers again
+    estimators_used.clear()
+    model(np.ones((2, 4), "float32"))
+    assert estimators_used == [Local, Local]
+
+
+def test_auto_takes_flipout_in_a_shared_nested_model(estimators_used):
+    encoder = keras.Sequential([keras.Input((4,)), DenseVariational(3, kl_weight=1.0)])
+    left, right = keras.Input((4,)), keras.Input((4,))
+    siamese = keras.Model([left, right], encoder(left) - encoder(right))
+    estimators_used.clear()
+    siamese([np.ones((2, 4), "float32")] * 2)
+    assert estimators_used == [Flipout, Flipout]
+
+
+def test_auto_takes_flipout_where_a_kernel_serves_several_positions(estimators_used):
+    model = keras.Sequential([DenseVariational(3, kl_weight=1.0)])
+    model(np.ones((2, 5, 4), "float32"))
+    assert set(estimators_used) == {Flipout}
+
+
+def test_training_with_the_weight_of_the_divergence_unset_raises():
+    model = keras.Sequential([keras.Input((4,)), DenseVariational(1)])
+    model.compile("sgd", loss="mse")
+    x, y = np.ones((8, 4), "float32"), np.ones((8, 1), "float32")
+    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
+        model.fit(x, y, verbose=0)
+    assert np.isnan(model.evaluate(x, y, verbose=0))
+    assert np.isfinite(model.predict(x, verbose=0)).all()
+
+
+def test_weight_of_the_divergence_changes_without_a_retrace_and_is_saved(tmp_path):
+    layer = DenseVariational(1, kl_weight=0.5)
+    model = keras.Sequential([keras.Input((4,)), layer])
+    traces = []
+
+    @tf.function
+    def loss(x):
+        traces.append(1)
+        model(x, training=True)
+        return model.losses[0]
+
+    x = tf.ones((2, 4))
+    before = loss(x)
+    layer.kl_weight.assign(0.25)
+    np.testing.assert_allclose(loss(x), 0.5 * before, rtol=1e-6)
+    assert len(traces) == 1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert float(loaded.layers[0].kl_weight.numpy()) == 0.25
+
+
+def test_xla_is_not_chosen_for_a_model_with_a_variational_layer():
+    model = keras.Sequential([keras.Input((4,)), DenseVariational(1, kl_weight=0.1)])
+    model.compile("adam", loss="mse", jit_compile="auto")
+    assert model.jit_compile is False
+
+
+@pytest.mark.parametrize("estimator", ["local", "weight", "flipout"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_keeps_divergence_and_scale_in_float32(estimator, policy):
+    layer = built(estimator=estimator, dtype=policy)
+    outputs = layer(np.ones((2, 4), "float32"))
+    assert outputs.dtype == layer.compute_dtype
+    assert layer.losses[0].dtype == tf.float32
+    assert layer.kernel.stddev.dtype == tf.float32
+    exact = built(estimator=estimator)
+    for mine, other in zip(layer.weights, exact.weights, strict=True):
+        other.assign(mine)
+    exact(np.ones((2, 4), "float32"))
+    np.testing.assert_array_equal(layer.losses[0], exact.losses[0])
+
+
+def test_row_of_zeros_without_a_bias_has_a_finite_gradient_under_local():
+    layer = built(estimator="local", use_bias=False)
+    x = tf.Variable([[0.0] * 4, [1.0] * 4])
+    with tf.GradientTape() as tape:
+        outputs = tf.reduce_sum(tf.square(layer(x)))
+    gradients = tape.gradient(outputs, [x, *[v.value for v in layer.trainable_weights]])
+    for gradient in gradients:
+        assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("kl_weight", [-0.1, float("nan"), float("inf")])
+def test_refuses_a_weight_of_the_divergence_that_is_negative_or_not_finite(kl_weight):
+    with pytest.raises(ValueError, match=f"Received: kl_weight={kl_weight}"):
+        DenseVariational(3, kl_weight=kl_weight)
+
+
+@pytest.mark.parametrize(
+    ("argument", "valid"),
+    [
+        ("posterior", "'mean_field_normal'"),
+        ("bias_posterior", "'mean_field_normal'"),
+        ("prior", "'normal', 'scale_mixture_normal'"),
+        ("bias_prior", "'normal', 'scale_mixture_normal'"),
+        ("estimator", "'auto', 'flipout', 'local', 'weight'"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):
+    with pytest.raises(ValueError, match=f"{valid}.*Received: .*'nonsense'"):
+        DenseVariational(3, **{argument: "nonsense"})
+
+
+@pytest.mark.parametrize("units", [0, -1, 2.5, True, "3"])
+def test_refuses_units_that_are_no_positive_integer(units):
+    with pytest.raises(ValueError, match="Received: units="):
+        DenseVariational(units)
+
+
+class Correlated(posteriors.MeanFieldNormal):
+    factorised = False
+
+
+@pytest.mark.parametrize("estimator", ["local", "flipout"])
+@pytest.mark.parametrize("argument", ["posterior", "bias_posterior"])
+def test_refuses_an_estimator_that_cannot_serve_the_posterior(estimator, argument):
+    with pytest.raises(ValueError, match=r"'weight', which serves any.*Received:"):
+        DenseVariational(3, estimator=estimator, **{argument: Correlated()})
+
+
+def test_auto_never_picks_an_estimator_that_cannot_serve_the_posterior():
+    layer = built(posterior=Correlated(), estimator="auto")
+    assert type(layer.estimator.choose(layer, 2)).__name__ == "Weight"
+
+
+def test_saved_layers_keep_config_weights_and_strategies(tmp_path):
+    layer = DenseVariational(
+        3,
+        "relu",
+        posterior=posteriors.MeanFieldNormal(0.3),
+        prior=priors.ScaleMixtureNormal(0.25, 2.0, 0.1),
+        bias_prior=priors.Normal(0.7),
+        estimator="flipout",
+        kl_weight=0.01,
+        seed=3,
+    )
+    model = keras.Sequential([keras.Input((4,)), layer])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].get_config() == layer.get_config()
+    assert loaded.layers[0].prior == layer.prior
+    for mine, other in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    x = np.ones((2, 4), "float32")
+    np.testing.assert_array_equal(model(x), loaded(x))

@@ -1,0 +1,242 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Categorical, Normal
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(60, 3)).astype("float32")
+Y = 500.0 + 30.0 * X[:, :1] + 5.0 * GENERATOR.normal(size=(60, 1))
+LABELS = (X[:, 0] > 0).astype(int)
+
+
+def regression(likelihood=None, kl_weight=None, units=1):
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(8, "tanh", kl_weight=kl_weight)(inputs)
+    outputs = DenseVariational(units, kl_weight=kl_weight)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood or "normal")
+    model.compile(keras.optimizers.Adam(0.02))
+    return model
+
+
+def kl_weights(model):
+    return [float(layer.kl_weight.numpy()) for layer in model.variational_layers]
+
+
+def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
+    model = regression()
+    history = model.fit(X, Y, validation_split=0.2, epochs=2, verbose=0).history
+    assert set(history) == {"loss", "nll", "kl", "val_loss", "val_nll", "val_kl"}
+    for prefix in ("", "val_"):
+        np.testing.assert_allclose(
+            history[f"{prefix}loss"],
+            np.add(history[f"{prefix}nll"], np.divide(history[f"{prefix}kl"], 48)),
+            rtol=1e-5,
+        )
+
+
+def test_fit_sets_the_weight_of_the_divergence_from_the_rows_anew_each_time():
+    model = regression()
+    model.fit(X, Y, validation_split=0.25, verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 45, rtol=1e-6)
+    assert model.num_rows == 45
+    model.fit(X[:20], Y[:20], verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 20, rtol=1e-6)
+
+
+def test_fit_takes_the_sum_of_sample_weights_for_n():
+    model = regression()
+    model.fit(X, Y, sample_weight=np.full(60, 0.5), verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 30, rtol=1e-6)
+
+
+def test_fit_keeps_a_weight_of_the_divergence_that_the_user_gave():
+    model = regression(kl_weight=0.5)
+    model.fit(X, Y, verbose=0)
+    assert kl_weights(model) == [0.5, 0.5]
+
+
+def test_fit_counts_a_dataset_and_believes_dataset_size():
+    model = regression()
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+    model.fit(data, verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"Pass `dataset_size=N`"):
+        model.fit(data.repeat(), steps_per_epoch=2, verbose=0)
+    model.fit(data.repeat(), steps_per_epoch=2, dataset_size=1000, verbose=0)
+    np.testing.assert_allclose(kl_weights(model), 1 / 1000, rtol=1e-6)
+
+
+def test_targets_are_standardised_on_the_training_rows_of_the_first_fit_only():
+    model = regression()
+    model.fit(X, Y, validation_split=0.25, verbose=0)
+    shift, scale = model.likelihood.target_shift, model.likelihood.target_scale
+    np.testing.assert_allclose(shift, Y[:45].mean(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(scale, Y[:45].std(axis=0), rtol=1e-6)
+    model.fit(X, 100.0 * Y, verbose=0)
+    np.testing.assert_allclose(shift, Y[:45].mean(axis=0), rtol=1e-6)
+
+
+def test_targets_with_and_without_a_last_dimension_train_alike():
+    def trained(y):
+        keras.utils.set_random_seed(3)
+        model = regression()
+        return model.fit(X, y, epochs=2, shuffle=False, verbose=0).history["nll"]
+
+    np.testing.assert_allclose(trained(Y), trained(Y[:, 0]), rtol=1e-5)
+
+
+def test_users_see_raw_units_everywhere():
+    model = regression()
+    model.compile(keras.optimizers.Adam(0.02), metrics=["mae"])
+    model.fit(X, Y, epochs=80, batch_size=10, verbose=0)
+    prediction = model.predictive(X)
+    assert np.abs(prediction.mean - Y).mean() < 10
+    assert np.abs(model.predict(X, verbose=0) - Y).mean() < 15
+    assert model.evaluate(X, Y, verbose=0, return_dict=True)["mae"] < 15
+    # The noise is 5: within a factor of two, from 60 rows and a short training.
+    assert 2.5 < np.sqrt(prediction.aleatoric.mean()) < 10
+
+
+def test_loss_is_the_weighted_mean_over_rows_where_rows_have_weights():
+    model = regression(likelihood=Normal(scale=3.0))
+    model.fit(X, Y, verbose=0)
+    outputs = model(X)
+    weights = GENERATOR.uniform(size=60).astype("float32")
+    per_row = -np.asarray(model.likelihood.log_prob(Y, outputs))
+    loss = model.compute_loss(X, Y, outputs, sample_weight=weights)
+    expected = np.average(per_row, weights=weights) + np.sum(model.losses)
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+
+
+def test_nll_of_several_targets_sums_over_them():
+    model = regression(likelihood=Normal(scale=1.0), units=2)
+    targets = np.concatenate([Y, -Y], axis=1)
+    model.fit(X, targets, verbose=0)
+    outputs = model(X)
+    per_target = tf.square(targets - model.likelihood.mean(outputs)) / 2
+    expected = tf.reduce_mean(tf.reduce_sum(per_target, axis=1)) + np.log(2 * np.pi)
+    loss = model.compute_loss(X, targets, outputs) - sum(model.losses)
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+
+
+def test_learned_noise_is_trained_with_the_model():
+    model = regression()
+    before = model.likelihood.raw_noise.numpy()
+    model.fit(X, Y, verbose=0)
+    assert not np.allclose(before, model.likelihood.raw_noise.numpy())
+
+
+def test_classes_train_with_metrics_on_probabilities():
+    inputs = keras.Input((3,))
+    outputs = DenseVariational(2)(DenseVariational(8, "tanh")(inputs))
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    model.compile(keras.optimizers.Adam(0.05), metrics=["accuracy"])
+    history = model.fit(X, LABELS, epochs=60, verbose=0).history
+    assert history["accuracy"][-1] > 0.9
+
+
+def test_classes_may_be_indices_or_one_hot_in_one_compiled_model():
+    inputs = keras.Input((3,))
+    model = tfbbb.BayesianModel(
+        inputs, DenseVariational(2)(inputs), likelihood=Categorical()
+    )
+    outputs = model(X)
+    given = (LABELS, LABELS[:, np.newaxis], np.eye(2)[LABELS])
+    losses = [model.compute_loss(X, targets, outputs) for targets in given]
+    np.testing.assert_array_equal(losses[0], losses[1])
+    np.testing.assert_array_equal(losses[0], losses[2])
+    model.compile("sgd")
+    for targets in given:
+        assert np.isfinite(model.fit(X, targets, verbose=0).history["nll"][0])
+
+
+def test_saved_models_come_back_with_config_weights_and_predictive(tmp_path):
+    model = regression(likelihood=Normal(heteroscedastic=True), units=2)
+    model.fit(X, Y, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded, tfbbb.BayesianModel)
+    assert loaded.likelihood.heteroscedastic
+    assert loaded.num_rows == 60
+    for mine, other in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    for mine, other in zip(
+        model.variational_layers, loaded.variational_layers, strict=True
+    ):
+        assert mine.get_config() == other.get_config()
+    first, second = (m.predictive(X, seed=4, method="local") for m in (model, loaded))
+    np.testing.assert_array_equal(first.mean, second.mean)
+    np.testing.assert_array_equal(first.variance, second.variance)
+
+
+def test_loaded_models_are_compiled_and_go_on_training(tmp_path):
+    model = regression()
+    model.fit(X, Y, epochs=2, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    for mine, other in zip(
+        model.optimizer.variables, loaded.optimizer.variables, strict=True
+    ):
+        np.testing.assert_array_equal(mine, other)
+    assert set(loaded.fit(X, Y, verbose=0).history) == {"loss", "nll", "kl"}
+
+
+def test_several_inputs_and_early_stopping_on_val_nll():
+    left, right = keras.Input((3,)), keras.Input((2,))
+    joined = keras.layers.Concatenate()([left, right])
+    model = tfbbb.BayesianModel([left, right], DenseVariational(1)(joined))
+    model.compile("adam")
+    stop = keras.callbacks.EarlyStopping(monitor="val_nll", mode="min")
+    x = [X, X[:, :2]]
+    model.fit(x, Y, validation_split=0.2, epochs=3, callbacks=[stop], verbose=0)
+    assert model.predictive(x).mean.shape == (60, 1)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: regression().evaluate(X, Y, verbose=0), "Call `fit` first"),
+        (lambda: regression().compile("adam", loss="mse"), "leave `loss` out"),
+        (lambda: regression().fit(X, np.ones(60)), "Target 0 is constant"),
+        (
+            lambda: regression().fit(X, np.where(np.arange(60) == 7, np.nan, Y[:, 0])),
+            r"in row 7",
+        ),
+        (lambda: regression(Categorical()).fit(X, LABELS), "two classes at the least"),
+        (lambda: regression(units=2).fit(X, Y), r"shape \[rows, 2\]"),
+        (
+            lambda: regression(Normal(heteroscedastic=True)),
+            r"2 \* num_targets units",
+        ),
+        (lambda: regression("poison"), r"'categorical', 'normal'.*'poison'"),
+    ],
+)
+def test_mistakes_are_named(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+def test_refuses_several_outputs():
+    inputs = keras.Input((3,))
+    outputs = [DenseVariational(1)(inputs), DenseVariational(1)(inputs)]
+    with pytest.raises(ValueError, match="Received: 2 outputs"):
+        tfbbb.BayesianModel(inputs, outputs)
+
+
+def test_generator_trains_once_the_targets_are_known():
+    model = regression()
+
+    def batches():
+        while True:
+            yield X[:20], Y[:20]
+
+    arguments = {"steps_per_epoch": 2, "dataset_size": 60, "verbose": 0}
+    with pytest.raises(ValueError, match=r"model\.likelihood\.adapt\(y\)"):
+        model.fit(batches(), **arguments)
+    model.likelihood.adapt(Y)
+    model.fit(batches(), **arguments)
+    np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)

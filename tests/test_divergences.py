@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -58,7 +60,7 @@ def exact_divergence_from_mixture(mean, scale, prior):
     edges = np.unique([low, *bends, high])
     return sum(
         integrate.quad(integrand, a, b, limit=200)[0]
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     )
 
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tfbbb import noise
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
-from tfbbb.prediction.posterior_predictive import summarized, summary_specs
+from tfbbb.prediction.computation import summarized, summary_specs
 from tfbbb.prediction.sampler import Sampler
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")

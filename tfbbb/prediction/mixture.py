@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 
-_MOST_NEWTON_STEPS = 100
+_MOST_STEPS = 100
 
 
 def moments(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
@@ -77,8 +77,9 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
 
     A mixture's quantile lies between the least and the greatest of its components'
     quantiles. From there Newton's method finds it, falling back to bisection where a
-    step would leave the bracket, until no quantile moves by more than one part in
-    10^10 of its bracket's width at the start.
+    step would leave the bracket or not halve the step before (components of unequal
+    widths make it circle), until it moves by less than one part in 10^12 of its
+    bracket's width at the start.
 
     Args:
         likelihood: One with ordered targets.
@@ -96,24 +97,30 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     wanted = tf.reshape(levels, shape[:-1])
     low = tf.reduce_min(per_component, axis=2)
     high = tf.reduce_max(per_component, axis=2)
-    tolerance = 1e-10 * (high - low)
+    tolerance = 1e-12 * (high - low)
 
-    def step(index: Any, guess: Any, low: Any, high: Any, _: Any) -> Any:
+    def step(index: Any, guess: Any, low: Any, high: Any, last: Any) -> Any:
         values = guess[:, :, tf.newaxis]
         below = tf.reduce_mean(likelihood.cdf(values, outputs), axis=2)
         density = tf.reduce_mean(likelihood.prob(values, outputs), axis=2)
         low = tf.where(below < wanted, guess, low)
         high = tf.where(below < wanted, high, guess)
-        newton = guess - tf.math.divide_no_nan(below - wanted, density)
-        inside = (newton >= low) & (newton <= high) & (density > 0.0)
-        better = tf.where(inside, newton, 0.5 * (low + high))
-        moving = tf.reduce_any(tf.abs(better - guess) > tolerance)
-        return index + 1, better, low, high, moving
+        newton = tf.math.divide_no_nan(wanted - below, density)
+        inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
+        move = tf.where(
+            inside & (tf.abs(newton) <= 0.5 * last),
+            newton,
+            0.5 * (low + high) - guess,
+        )
+        move = tf.where(last > tolerance, move, 0.0)
+        return index + 1, guess + move, low, high, tf.abs(move)
 
     _, found, _, _, _ = tf.while_loop(
-        lambda index, guess, low, high, moving: moving & (index < _MOST_NEWTON_STEPS),
+        lambda index, guess, low, high, last: (
+            tf.reduce_any(last > tolerance) & (index < _MOST_STEPS)
+        ),
         step,
-        (tf.constant(0), 0.5 * (low + high), low, high, tf.constant(True)),
+        (tf.constant(0), 0.5 * (low + high), low, high, high - low),
     )
     return found
 

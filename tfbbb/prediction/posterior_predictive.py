@@ -1,6 +1,5 @@
 """The posterior predictive of any Keras model with variational layers."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -12,13 +11,9 @@ from tfbbb import likelihoods
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction import mixture
+from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.method import resolve_method
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.sampler import Sampler
-
-# 256 MB of float32: outputs beyond that are not kept but computed again when asked for.
-_MOST_OUTPUTS_KEPT = 1 << 26
 
 
 def predictive(
@@ -84,120 +79,8 @@ def predictive(
     if not model.built:
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     method = resolve_method(model, method, num_rows)
-    computation = _Computation.of(model, likelihood, method, inputs)
+    computation = Computation.of(model, likelihood, method, inputs)
     return computation.predict(inputs, num_rows, num_samples, seed)
-
-
-class _Computation:
-    """The compiled prediction of one model by one method.
-
-    The model's variables are arguments of it, so that a result can ask for more later
-    from the weights that it was made with, whatever the model has become.
-    """
-
-    def __init__(self, sampler: Sampler, likelihood: Likelihood):
-        self._sampler = sampler
-        self._likelihood = likelihood
-        if not likelihood.built:
-            likelihood.build((None, *sampler.event_shape))
-        variables = [*sampler.model.variables, *likelihood.variables]
-        self._variables = list({id(v): v for v in variables}.values())
-        self._functions: dict[bool, Any] = {}
-
-    @classmethod
-    def of(
-        cls, model: keras.Model, likelihood: Likelihood, method: str, inputs: Any
-    ) -> "_Computation":
-        """Returns the model's computation, made at the first call of its kind."""
-        shapes = [(tuple(t.shape[1:]), t.dtype.name) for t in tree.flatten(inputs)]
-        layers = [id(layer) for layer in sublayers(model)]
-        key = (method, id(likelihood), *layers, *shapes)
-        # Past Keras' tracking of attributes: this is no part of the model's state.
-        known = model.__dict__.setdefault("_predictive_computations", {})
-        if key not in known:
-            known[key] = cls(Sampler(model, method, inputs), likelihood)
-        return known[key]
-
-    def predict(
-        self, inputs: Any, num_rows: int, num_samples: int, seed: int
-    ) -> Predictive:
-        values = [tf.convert_to_tensor(variable) for variable in self._variables]
-        seeds = (0, seed)
-        size = num_rows * num_samples * (self._sampler.event_shape.num_elements() or 1)
-        keep = size <= _MOST_OUTPUTS_KEPT
-        summary = self._function(keep)(values, inputs, num_samples, seeds)
-        kept = summary.pop("outputs", None)
-
-        def blocks() -> Iterator[Any]:
-            if kept is not None:
-                yield kept
-                return
-            rows = max(1, _MOST_OUTPUTS_KEPT * num_rows // size)
-            for first in range(0, num_rows, rows):
-                part = tree.map_structure(
-                    lambda x, first=first: x[first : first + rows], inputs
-                )
-                yield self._function(True)(values, part, num_samples, seeds)["outputs"]
-
-        return Predictive(self._likelihood, summary, blocks, num_samples, seed)
-
-    def _function(self, keep: bool) -> Any:
-        if keep not in self._functions:
-            signature = (
-                [tf.TensorSpec(v.shape, v.dtype) for v in self._variables],
-                self._sampler.input_specs,
-                tf.TensorSpec([], tf.int32),
-                tf.TensorSpec([2], tf.int32),
-            )
-            self._functions[keep] = tf.function(
-                lambda values, inputs, num_samples, seed: self._compute(
-                    values, inputs, num_samples, seed, keep
-                ),
-                input_signature=signature,
-                autograph=False,
-            )
-        return self._functions[keep]
-
-    def _compute(
-        self, values: Any, inputs: Any, num_samples: Any, seed: Any, keep: bool
-    ) -> dict[str, tf.Tensor]:
-        sampler = self._sampler
-
-        def summarize(outputs: Any, first: Any) -> dict[str, tf.Tensor]:
-            summary = summarized(self._likelihood, outputs)
-            return {**summary, "outputs": outputs} if keep else summary
-
-        specs = summary_specs(self._likelihood, sampler.event_shape)
-        if keep:
-            specs["outputs"] = tf.TensorSpec(
-                [None, None, *sampler.event_shape], sampler.output_dtype
-            )
-        with keras.StatelessScope(
-            state_mapping=zip(self._variables, values, strict=True)
-        ):
-            return sampler.map_rows(summarize, inputs, num_samples, seed, specs)
-
-
-def summarized(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
-    """Returns every summary that the likelihood's task has, [rows, ...], float64."""
-    summary = mixture.moments(likelihood, outputs)
-    if likelihood.task == "classification":
-        summary |= mixture.information(likelihood, outputs)
-    return summary
-
-
-def summary_specs(
-    likelihood: Likelihood, event_shape: tf.TensorShape
-) -> dict[str, tf.TensorSpec]:
-    """Returns the `tf.TensorSpec` of every tensor that `summarized` returns."""
-    example = tf.function(lambda outputs: summarized(likelihood, outputs))
-    spec = tf.TensorSpec([None, None, *event_shape], tf.float32)
-    return {
-        name: tf.TensorSpec(tensor.shape, tensor.dtype)
-        for name, tensor in example.get_concrete_function(
-            spec
-        ).structured_outputs.items()
-    }
 
 
 def _likelihood_of(model: keras.Model, given: Any) -> Likelihood:

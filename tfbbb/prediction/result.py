@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -41,6 +42,7 @@ class Predictive:
     def __init__(
         self,
         likelihood: Likelihood,
+        likelihood_state: list[tuple[keras.Variable, Any]],
         summary: dict[str, Any],
         blocks: OutputBlocks,
         num_samples: int,
@@ -48,6 +50,7 @@ class Predictive:
     ):
         self.num_samples = num_samples
         self._likelihood = likelihood
+        self._likelihood_state = likelihood_state
         self._summary = {name: np.asarray(value) for name, value in summary.items()}
         self._blocks = blocks
         self._seed = seed
@@ -197,7 +200,10 @@ class Predictive:
         return (*outputs.shape[:-1], width or self.mean.shape[-1])
 
     def _concatenated(self, compute: Callable[[Any], Any]) -> np.ndarray:
-        return np.concatenate([np.asarray(compute(block)) for block in self._blocks()])
+        # The likelihood as it was: its noise may have been trained further.
+        with keras.StatelessScope(state_mapping=self._likelihood_state):
+            results = [np.asarray(compute(block)) for block in self._blocks()]
+        return np.concatenate(results)
 
     def _of_classes(self, name: str) -> np.ndarray:
         if name not in self._summary:

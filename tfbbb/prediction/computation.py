@@ -1,0 +1,154 @@
+"""The compiled prediction of one model by one method."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.layers.sharing import sublayers
+from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction import mixture
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sampler import Sampler
+
+# 256 MB of float32: outputs beyond that are not kept but computed again when asked for.
+_MOST_OUTPUTS_KEPT = 1 << 26
+
+
+class Computation:
+    """Computes a model's posterior predictive, traced once for any number of rows.
+
+    A result can ask for more later, from the weights that it was made with, whatever
+    the model has become: it keeps the network's outputs, or, where these are too many,
+    the values of the variables, from which they are computed again.
+
+    Args:
+        sampler: Draws the network's outputs.
+        likelihood: p(y | outputs).
+    """
+
+    def __init__(self, sampler: Sampler, likelihood: Likelihood):
+        self._sampler = sampler
+        self._likelihood = likelihood
+        if not likelihood.built:
+            likelihood.build((None, *sampler.event_shape))
+        variables = [*sampler.model.variables, *likelihood.variables]
+        self._variables = list({id(v): v for v in variables}.values())
+        self._outputs_per_draw = sampler.event_shape.num_elements() or 1
+        self._live = self._compiled(keep_outputs=True)
+        self._live_summary = self._compiled(keep_outputs=False)
+        self._of_snapshot = self._compiled(keep_outputs=True, snapshot=True)
+
+    @classmethod
+    def of(
+        cls, model: keras.Model, likelihood: Likelihood, method: str, inputs: Any
+    ) -> "Computation":
+        """Returns the model's computation, made at the first call of its kind."""
+        shapes = [(tuple(t.shape[1:]), t.dtype.name) for t in tree.flatten(inputs)]
+        layers = [id(layer) for layer in sublayers(model)]
+        key = (method, id(likelihood), *layers, *shapes)
+        # Past Keras' tracking of attributes: this is no part of the model's state.
+        known = model.__dict__.setdefault("_predictive_computations", {})
+        if key not in known:
+            known[key] = cls(Sampler(model, method, inputs), likelihood)
+        return known[key]
+
+    def predict(
+        self, inputs: Any, num_rows: int, num_samples: int, seed: int
+    ) -> Predictive:
+        """Returns the predictive distribution of each row.
+
+        Args:
+            inputs: Tensors whose leading dimension is `num_rows`.
+            num_rows: Number of rows.
+            num_samples: Number of posterior samples S.
+            seed: Seed of the draws.
+        """
+        arguments = (inputs, tf.constant(num_samples), tf.constant((0, seed)))
+        likelihood_state = _values_of(self._likelihood.variables)
+        size = num_rows * num_samples * self._outputs_per_draw
+        if size <= _MOST_OUTPUTS_KEPT:
+            summary = self._live(*arguments)
+            outputs = summary.pop("outputs")
+
+            def blocks() -> Iterator[Any]:
+                yield outputs
+
+        else:
+            summary = self._live_summary(*arguments)
+            values = [value for _, value in _values_of(self._variables)]
+            rows = max(1, _MOST_OUTPUTS_KEPT * num_rows // size)
+
+            def blocks() -> Iterator[Any]:
+                for first in range(0, num_rows, rows):
+                    part = tree.map_structure(
+                        lambda x, first=first: x[first : first + rows], inputs
+                    )
+                    yield self._of_snapshot(part, *arguments[1:], values)["outputs"]
+
+        return Predictive(
+            self._likelihood, likelihood_state, summary, blocks, num_samples, seed
+        )
+
+    def _compiled(self, *, keep_outputs: bool, snapshot: bool = False) -> Any:
+        """Returns a function of inputs, number of samples, seed (and variables)."""
+        signature = [
+            self._sampler.input_specs,
+            tf.TensorSpec([], tf.int32),
+            tf.TensorSpec([2], tf.int32),
+        ]
+        if snapshot:
+            signature.append([tf.TensorSpec(v.shape, v.dtype) for v in self._variables])
+
+        @tf.function(input_signature=signature, autograph=False)
+        def compute(inputs: Any, num_samples: Any, seed: Any, values: Any = ()) -> Any:
+            replaced = zip(self._variables, values, strict=True) if snapshot else ()
+            with keras.StatelessScope(state_mapping=replaced):
+                return self._compute(inputs, num_samples, seed, keep_outputs)
+
+        return compute
+
+    def _compute(
+        self, inputs: Any, num_samples: Any, seed: Any, keep_outputs: bool
+    ) -> dict[str, tf.Tensor]:
+        sampler = self._sampler
+
+        def summarize(outputs: Any, first: Any) -> dict[str, tf.Tensor]:
+            summary = summarized(self._likelihood, outputs)
+            return {**summary, "outputs": outputs} if keep_outputs else summary
+
+        specs = summary_specs(self._likelihood, sampler.event_shape)
+        if keep_outputs:
+            specs["outputs"] = tf.TensorSpec(
+                [None, None, *sampler.event_shape], sampler.output_dtype
+            )
+        return sampler.map_rows(summarize, inputs, num_samples, seed, specs)
+
+
+def summarized(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
+    """Returns every summary that the likelihood's task has, [rows, ...], float64."""
+    summary = mixture.moments(likelihood, outputs)
+    if likelihood.task == "classification":
+        summary |= mixture.information(likelihood, outputs)
+    return summary
+
+
+def summary_specs(
+    likelihood: Likelihood, event_shape: tf.TensorShape
+) -> dict[str, tf.TensorSpec]:
+    """Returns the `tf.TensorSpec` of every tensor that `summarized` returns."""
+    example = tf.function(lambda outputs: summarized(likelihood, outputs))
+    spec = tf.TensorSpec([None, None, *event_shape], tf.float32)
+    return {
+        name: tf.TensorSpec(tensor.shape, tensor.dtype)
+        for name, tensor in example.get_concrete_function(
+            spec
+        ).structured_outputs.items()
+    }
+
+
+def _values_of(variables: list[keras.Variable]) -> list[tuple[keras.Variable, Any]]:
+    """Returns each variable with its value now; no copy until it is assigned to."""
+    return [(variable, tf.convert_to_tensor(variable)) for variable in variables]

@@ -66,6 +66,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(predictions.router)
     app.include_router(models.router)
     app.include_router(health.router)
-    app.add_api_route("/", lambda: RedirectResponse("/docs"), include_in_schema=False)
+    app.add_api_route("/", lambda: RedirectResponse("docs"), include_in_schema=False)
     answer_errors_in_one_shape(app)
     return app

@@ -68,7 +68,7 @@ class Registry:
                 found.setdefault(name, {})[number] = version
             self._models = found
             for name in self._in_charge.keys() - found.keys():
-                del self._in_charge[name]
+                self._in_charge.pop(name, None)
 
     def check_ready(self) -> None:
         """Raises `Unavailable` unless every model found is loaded or known broken."""

@@ -70,7 +70,7 @@ async def _predict(
     return Response(content, media_type="application/json")
 
 
-async def _read_body(request: Request, most: int) -> bytes:
+async def _read_body(request: Request, most: int) -> bytearray:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type.lower() not in _JSON_TYPES and not media_type.endswith("+json"):
         raise UnsupportedMediaType(
@@ -88,4 +88,4 @@ async def _read_body(request: Request, most: int) -> bytes:
         body += chunk
         if len(body) > most:
             raise too_large
-    return bytes(body)
+    return body

@@ -59,7 +59,7 @@ class Query:
         return self.columns is None
 
 
-def parse_query(body: bytes) -> Query:
+def parse_query(body: bytes | bytearray) -> Query:
     """Reads the body of a `:predict` request.
 
     Raises:
@@ -90,7 +90,7 @@ def parse_query(body: bytes) -> Query:
     return Query(rows, columns, signature, parameters, fault)
 
 
-def _read_json(body: bytes) -> tuple[Any, InvalidRequest | None]:
+def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
     try:
         return orjson.loads(body), None
     except orjson.JSONDecodeError as error:

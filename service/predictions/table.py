@@ -1,7 +1,7 @@
 """Tables as JSON holds them, made ready for an exported model."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,12 @@ def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
     """Rows that are objects, as lists in the order of the features."""
     if _holds_the_matrix(rows[0], manifest):
         return [
-            row["inputs"] if isinstance(row, dict) and len(row) == 1 else row
+            row["inputs"]
+            if isinstance(row, dict) and _holds_the_matrix(row, manifest)
+            else row
             for row in rows
         ]
-    names = _names_by_key(rows[0], manifest)
+    names: dict[str, str] = {}
     lists = []
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -67,21 +69,20 @@ def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
                 f"Received: {row!r:.100}"
             )
         if row.keys() != names.keys():
-            _refuse_names(place, row, names, manifest.features)
+            names = _names_of_row(place, row, manifest)
         lists.append([row[key] for key in names])
     return lists
 
 
-def _refuse_names(
-    place: int,
-    row: dict[str, Any],
-    names: Mapping[str, str],
-    features: Sequence[Feature],
-) -> None:
+def _names_of_row(
+    place: int, row: dict[str, Any], manifest: Manifest
+) -> dict[str, str]:
+    names = _names_by_key(row, manifest)
     try:
-        check_names([names.get(key, key) for key in row], features)
+        check_names([names.get(key, key) for key in row], manifest.features)
     except InputError as error:
         raise InputError(f"Row {place}: {error}") from None
+    return names
 
 
 def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
@@ -107,24 +108,28 @@ def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
 def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:
     # `struct` refuses what is not a number and does so at half the cost of NumPy's
     # conversion, which takes text for numbers as well.
-    row_of_doubles = struct.Struct(f"{len(features)}d")
-    matrix = np.empty((len(rows), len(features)))
+    single_precision = struct.Struct(f"{len(features)}f")
+    matrix = np.empty((len(rows), len(features)), dtype=np.float32)
     buffer = matrix.data.cast("B")
     try:
         for place, row in enumerate(rows):
-            row_of_doubles.pack_into(buffer, place * row_of_doubles.size, *row)
-    except (struct.error, TypeError):
-        _check_lists(rows, features)
-        return np.array(
-            [
-                [
-                    number(value, place, f)
-                    for value, f in zip(row, features, strict=True)
-                ]
-                for place, row in enumerate(rows, start=1)
-            ]
-        )
+            single_precision.pack_into(buffer, place * single_precision.size, *row)
+    except (struct.error, TypeError, OverflowError):
+        return _matrix_of_values(rows, features)
     return matrix
+
+
+def _matrix_of_values(
+    rows: Sequence[Any], features: Sequence[Feature]
+) -> npt.NDArray[Any]:
+    """Reads value by value, to name the first one that is not a number."""
+    _check_lists(rows, features)
+    return np.array(
+        [
+            [number(value, place, f) for value, f in zip(row, features, strict=True)]
+            for place, row in enumerate(rows, start=1)
+        ]
+    )
 
 
 def _check_lists(rows: Sequence[Any], features: Sequence[Feature]) -> None:

@@ -26,7 +26,12 @@ anything = st.recursive(
     ),
     max_leaves=12,
 )
-rows = st.lists(st.lists(scalars, min_size=3, max_size=3), max_size=3)
+names = ["age", "bmi", "bp", "sex", "region", "blood pressure", "blood_pressure"]
+rows = st.lists(
+    st.lists(scalars, min_size=3, max_size=3)
+    | st.dictionaries(st.sampled_from([*names, "inputs"]), scalars),
+    max_size=3,
+)
 parameters = st.fixed_dictionaries(
     {},
     optional={

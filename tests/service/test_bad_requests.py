@@ -36,6 +36,7 @@ def message_of(response: httpx.Response, status: int) -> str:
         ('[{"age": 1, "bmi": 2}]', "Row 1: The column 'bp' is lacking"),
         ('[{"age": 1, "bmi": 2, "bq": 3}]', "Row 1: The model reads no column 'bq'"),
         ('[{"age": 1, "bmi": 2, "bp": 3}, [1, 2, 3]]', "Row 2 must be an object"),
+        ('[{"inputs": [1, 2, 3]}, {"x": 1}]', "Row 2 must be a list of values"),
         ('[{"age": 1, "bmi": 2, "bp": "x"}]', "Row 1, column 'bp' needs a number"),
     ],
 )

@@ -151,6 +151,13 @@ def test_null_is_a_missing_value_where_one_may_be_missing(client: httpx.Client) 
     assert by_tensor["outputs"]["mean"] == [[mean] for mean in means]
 
 
+def test_each_row_may_name_tensors_or_features(client: httpx.Client) -> None:
+    rest = {"age": 1, "sex": "f", "region": "x"}
+    rows = [rest | {"blood_pressure": 5}, rest | {"blood pressure": 5}]
+    first, second = ask(client, "patients", {"instances": rows}).json()["predictions"]
+    assert first == second
+
+
 def test_booleans_count_as_numbers(client: httpx.Client) -> None:
     assert (
         ask(client, "diabetes", {"instances": [[True, False, 1]]}).content

@@ -15,7 +15,6 @@ __version__ = "0.1.0"
 
 _SUBPACKAGES = frozenset(
     {
-        "callbacks",
         "data",
         "divergences",
         "estimators",
@@ -23,7 +22,6 @@ _SUBPACKAGES = frozenset(
         "layers",
         "likelihoods",
         "losses",
-        "metrics",
         "plots",
         "posteriors",
         "prediction",

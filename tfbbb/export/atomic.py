@@ -1,6 +1,7 @@
 """Directories that are there whole or not at all."""
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -48,8 +49,13 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
             for name in files:
                 _flush(Path(folder) / name)
             _flush(Path(folder))
-        _check_free(path)
-        staging.rename(path)
+        try:
+            staging.rename(path)
+        except OSError as error:
+            # A directory that is not empty has appeared there meanwhile.
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                _check_free(path)
+            raise
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise

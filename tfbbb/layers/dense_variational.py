@@ -112,7 +112,10 @@ class DenseVariational(VariationalLayer):
                 f"Received: input_shape={input_shape}"
             )
         self.add_variational_weights(
-            (input_dim, self.units), (self.units,), fan_in=input_dim
+            input_rank=len(input_shape),
+            kernel_shape=(input_dim, self.units),
+            bias_shape=(self.units,),
+            fan_in=input_dim,
         )
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: input_dim})
 

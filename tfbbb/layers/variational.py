@@ -94,9 +94,22 @@ class VariationalLayer(keras.Layer):
         self.supports_jit = False
 
     def add_variational_weights(
-        self, kernel_shape: tuple[int, ...], bias_shape: tuple[int, ...], fan_in: int
+        self,
+        *,
+        input_rank: int,
+        kernel_shape: tuple[int, ...],
+        bias_shape: tuple[int, ...],
+        fan_in: int,
     ) -> None:
-        """Creates `kernel`, `bias` and the weight of the KL divergence."""
+        """Creates `kernel`, `bias` and the weight of the KL divergence.
+
+        Args:
+            input_rank: Rank of the input that the layer is built for.
+            kernel_shape: Shape of the kernel.
+            bias_shape: Shape of the bias.
+            fan_in: Number of inputs that one output unit sums over.
+        """
+        self.input_rank = input_rank
         self.kernel = self._add_variational_weight(
             "kernel",
             kernel_shape,

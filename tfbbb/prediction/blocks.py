@@ -9,7 +9,8 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+from tfbbb.prediction.engine import is_local
 
 # 256 MB of float32 for what one block holds at a time.
 MAX_FLOATS = 1 << 26
@@ -18,14 +19,13 @@ _LIVE_TENSORS = 4
 
 
 def block_sizes(
-    model: keras.Model, num_samples: Any, max_floats: int = MAX_FLOATS
+    model: keras.Model, method: str, num_samples: Any, max_floats: int = MAX_FLOATS
 ) -> tuple[Any, Any]:
     """Returns how many samples and how many rows one block may hold.
 
-    All weights count as drawn, which is more than the method `local` needs.
-
     Args:
         model: The model to be run.
+        method: `"local"` or `"weight"`.
         num_samples: Number of samples S, an integer tensor.
         max_floats: What one block may hold.
     """
@@ -33,6 +33,10 @@ def block_sizes(
         weight.size
         for layer in sublayers(model)
         if isinstance(layer, VariationalLayer)
+        and not (
+            method == "local"
+            and is_local(layer, layer.input_rank, calls_per_pass(model, layer))
+        )
         for weight in layer.variational_weights
     )
     per_row_and_sample = _LIVE_TENSORS * _widest_output(model)

@@ -72,7 +72,9 @@ class Sampler:
             specs: `tf.TensorSpec` of each result of `compute`, in its structure.
         """
         num_rows = tf.shape(tree.flatten(inputs)[0])[0]
-        samples, rows = block_sizes(self.model, num_samples, self.max_floats)
+        samples, rows = block_sizes(
+            self.model, self.method, num_samples, self.max_floats
+        )
 
         def block(first: Any, count: Any) -> Any:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)

@@ -97,7 +97,7 @@ class Signatures:
                 tf.shape(outputs)[0],
                 [num_samples, *width],
             )
-            return self._likelihood.sample(outputs, normals)
+            return tf.cast(self._likelihood.sample(outputs, normals), dtype)
 
         shape, dtype = ([], tf.int32) if classes else (self._target_shape, tf.float32)
         spec = tf.TensorSpec([None, None, *shape], dtype)

@@ -1,5 +1,6 @@
 """The likelihood of unordered classes."""
 
+import math
 from typing import Any, Literal
 
 import keras
@@ -37,20 +38,31 @@ class Categorical(Likelihood):
                 f"Received: output_shape={output_shape}"
             )
         self.num_classes = output_shape[-1]
+        self._rank = len(output_shape) - 1
 
     def check_targets(self, targets: Any) -> np.ndarray:
         values = np.asarray(targets)
-        if values.ndim > 1 and values.shape[-1] == self.num_classes:
-            if not np.array_equal(values.sum(axis=-1), np.ones(values.shape[:-1])):
+        coded = values.ndim == self._rank + 1
+        if coded and values.shape[-1] == self.num_classes:
+            one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
+            if not one_hot.all():
+                first = np.unravel_index(np.argmin(one_hot), one_hot.shape)
                 raise ValueError(
-                    "One-hot targets must have exactly one 1 per row. "
-                    f"Received: shape={values.shape}"
+                    "One-hot targets must have one 1 and else 0 in every row. "
+                    f"Received: {values[first].tolist()} in row {int(first[0])}"
                 )
             values = values.argmax(axis=-1)
-        elif values.ndim > 1 and values.shape[-1] == 1:
+        elif coded and values.shape[-1] == 1:
             values = values[..., 0]
+        if values.ndim != self._rank:
+            raise ValueError(
+                f"The targets must be class indices 0 to {self.num_classes - 1}, or "
+                f"one-hot rows of {self.num_classes}. "
+                f"Received: shape={np.shape(targets)}"
+            )
         try:
-            indices = values.astype(np.int32)
+            with np.errstate(invalid="ignore"):
+                indices = values.astype(np.int32)
             valid = (indices == values) & (indices >= 0) & (indices < self.num_classes)
         except (TypeError, ValueError):
             valid = np.zeros(values.shape, dtype=bool)
@@ -88,7 +100,8 @@ class Categorical(Likelihood):
     def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
         """Returns class indices, [...], from standard normal noise [..., 1]."""
         cumulative = tf.cumsum(self.mean(outputs), axis=-1)
-        uniform = 0.5 * tf.math.erfc(-noise * np.float32(np.sqrt(0.5)))
+        noise = tf.cast(noise, cumulative.dtype)
+        uniform = 0.5 * tf.math.erfc(-noise * math.sqrt(0.5))
         # The last cumulative probability is 1 up to rounding and not counted.
         return tf.reduce_sum(tf.cast(uniform > cumulative[..., :-1], tf.int32), axis=-1)
 

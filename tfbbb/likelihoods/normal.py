@@ -13,8 +13,10 @@ from tfbbb.likelihoods.likelihood import Likelihood
 # meets a row that it fits exactly.
 _SMALLEST_NOISE = 1e-4
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-# A target column whose spread is below this share of its size is constant.
-_CONSTANT = 1e-12
+# A spread below this share of a target's size is lost in single precision.
+_SMALLEST_SPREAD = 1e-6
+# The square of what is larger is infinite in single precision; its inverse's is 0.
+_LARGEST_TARGET = 1e18
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -129,12 +131,14 @@ class Normal(Likelihood):
                 f"The targets must have the shape [rows, {self.num_targets}]. "
                 f"Received: shape={np.shape(targets)}"
             )
-        finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
-        if not finite.all():
-            row = int(np.argmin(finite))
+        within = np.abs(values) <= _LARGEST_TARGET
+        usable = within.reshape(len(values), -1).all(axis=1)
+        if not usable.all():
+            row = int(np.argmin(usable))
             raise ValueError(
-                "The targets must be finite numbers; drop or fill the rows where they "
-                f"are not. Received: {values[row].tolist()} in row {row}"
+                f"The targets must be finite numbers, {_LARGEST_TARGET:.0e} at most in "
+                "size; drop or fill the rows where they are not. "
+                f"Received: {values[row].tolist()} in row {row}"
             )
         return values
 
@@ -147,12 +151,17 @@ class Normal(Likelihood):
             return
         values = self.check_targets(targets).reshape(-1, self.num_targets)
         shift, scale = values.mean(axis=0), values.std(axis=0)
-        constant = scale <= _CONSTANT * np.maximum(1.0, np.abs(shift))
+        smallest = np.maximum(
+            _SMALLEST_SPREAD * np.abs(values).max(axis=0), 1.0 / _LARGEST_TARGET
+        )
+        constant = scale <= smallest
         if constant.any():
             column = int(np.argmax(constant))
             raise ValueError(
-                f"Target {column} is constant: there is nothing to learn. "
-                f"Received: {values[0, column]} in all {len(values)} rows"
+                f"Target {column} is constant in single precision, so there is nothing "
+                "to learn; where it is not, subtract a number close to its mean. "
+                f"Received: {values[0, column]} with a standard deviation of "
+                f"{scale[column]:.2g} in {len(values)} rows"
             )
         self.target_shift.assign(shift)
         self.target_scale.assign(scale)
@@ -176,24 +185,30 @@ class Normal(Likelihood):
 
     def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
         location, noise = self._location_and_noise(outputs)
+        values = tf.cast(values, location.dtype)
         return _standard_normal_cdf((values - location) / noise)
 
     def prob(self, values: Any, outputs: Any) -> tf.Tensor:
         location, noise = self._location_and_noise(outputs)
-        standardized = (values - location) / noise
+        standardized = (tf.cast(values, location.dtype) - location) / noise
         return tf.exp(-0.5 * tf.square(standardized) - _HALF_LOG_2PI) / noise
 
     def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
         location, noise = self._location_and_noise(outputs)
-        return location + noise * tf.math.ndtri(levels)
+        return location + noise * tf.math.ndtri(tf.cast(levels, noise.dtype))
 
     def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
         location, scale = self._location_and_noise(outputs)
-        return location + scale * noise
+        return location + scale * tf.cast(noise, scale.dtype)
 
     def _location_and_noise(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns mean and standard deviation of y in raw units, [..., k] each."""
         outputs = tf.convert_to_tensor(outputs)
+        if outputs.shape[-1] != self.num_outputs(self.num_targets):
+            raise ValueError(
+                f"The likelihood was built for {self.num_targets} targets; make one "
+                f"for each model. Received: outputs of shape {tuple(outputs.shape)}"
+            )
         if outputs.dtype in (tf.float16, tf.bfloat16):
             outputs = tf.cast(outputs, tf.float32)
 

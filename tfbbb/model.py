@@ -145,7 +145,10 @@ class BayesianModel(keras.Model):
             dataset_size=dataset_size,
             sample_weight=arguments.get("sample_weight"),
             class_weight=arguments.get("class_weight"),
-            validation_split=arguments.get("validation_split") or 0.0,
+            # Keras splits nothing off where it is given validation data.
+            validation_split=arguments.get("validation_split") or 0.0
+            if arguments.get("validation_data") is None
+            else 0.0,
         )
         if rows.targets is not None:
             self.likelihood.check_targets(rows.targets)

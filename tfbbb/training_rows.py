@@ -55,6 +55,8 @@ def training_rows(
         batches = _dataset_batches(x, dataset_size)
     elif isinstance(x, keras.utils.PyDataset) and x.num_batches is not None:
         batches = (x[index] for index in range(x.num_batches))
+    elif x is None or hasattr(x, "__array__") or isinstance(x, list | tuple | dict):
+        raise _no_targets(x)
     elif dataset_size is not None:
         return TrainingRows(targets=None, size=dataset_size)
     else:
@@ -66,16 +68,13 @@ def training_rows(
             tuple(batch) if isinstance(batch, list) else batch
         )
         if batch_targets is None:
-            raise ValueError(
-                "Training needs targets: pass `y`, or a dataset of (x, y) pairs. "
-                f"Received: x of type {type(x).__name__} without targets"
-            )
+            raise _no_targets(x)
         targets.append(np.asarray(batch_targets))
         size += _total_weight(targets[-1], weights, class_weight)
         if dataset_size is not None and sum(map(len, targets)) >= dataset_size:
             break
     total = dataset_size if dataset_size is not None else size
-    if not (targets and total > 0):
+    if not (any(map(len, targets)) and total > 0):
         raise ValueError(
             "There is nothing to train on: the training rows are none, or their "
             f"weights add up to nothing. Received: total={total}"
@@ -110,6 +109,13 @@ def _total_weight(
         labels = classes.argmax(-1) if classes.shape[1] > 1 else classes[:, 0]
         total = total * [class_weight.get(int(label), 1.0) for label in labels]
     return float(np.sum(total))
+
+
+def _no_targets(x: Any) -> ValueError:
+    return ValueError(
+        "Training needs targets: pass `y`, or a dataset of (x, y) pairs. "
+        f"Received: x of type {type(x).__name__} without targets"
+    )
 
 
 def _unknown_size(received: str) -> ValueError:

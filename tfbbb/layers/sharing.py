@@ -20,12 +20,11 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
 def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     """Returns how often `layer` is called in one call of `model`.
 
-    A nested model that is itself shared counts with its own number of calls. A layer
-    inside another layer, e.g. in a `TimeDistributed`, counts once per call of the
-    outer one.
+    A nested model that is itself shared counts with its own number of calls.
 
     Returns:
-        The number of calls, or None where `model` is not a functional graph.
+        The number of calls, or None where it is not known: `model` is not a functional
+        graph, or `layer` is inside a layer that is none, e.g. a `TimeDistributed`.
     """
     if model is layer:
         return 1
@@ -37,5 +36,7 @@ def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
         operation = node.operation
         if isinstance(operation, keras.Layer):
             inner = calls_per_pass(operation, layer)
-            calls += int(layer in sublayers(operation)) if inner is None else inner
+            if inner is None and layer in sublayers(operation):
+                return None
+            calls += inner or 0
     return calls

@@ -89,10 +89,12 @@ class Engine:
         graph = graph_of(model)
         if graph is None:
             return self._call(model, inputs)
-        given = tree.flatten(inputs)
+        folded = any(map(self._is_folded, tree.flatten(inputs)))
+        if folded:
+            inputs = tree.map_structure(self._folded, inputs)
         standardized = graph._standardize_inputs(inputs)
-        for before, after in zip(given, standardized, strict=True):
-            self._mark(after, folded=self._is_folded(before))
+        for tensor in standardized:
+            self._mark(tensor, folded=folded)
 
         def operation(op: Any) -> Any:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
@@ -104,7 +106,7 @@ class Engine:
             isinstance(layer, VariationalLayer) for layer in sublayers(operation)
         )
         if stochastic and graph_of(operation) is not None:
-            return self._walk(operation, args[0])
+            return self._walk(operation, args[0] if args else kwargs["inputs"])
         folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
         if isinstance(operation, VariationalLayer):
             self._input_is_folded = folded

@@ -15,6 +15,8 @@ from tfbbb.prediction.sampler import Sampler
 
 # 256 MB of float32: outputs beyond that are not kept but computed again when asked for.
 _MOST_OUTPUTS_KEPT = 1 << 26
+# 32 MB of float64, in which densities are computed.
+_OUTPUTS_AT_A_TIME = 1 << 22
 
 
 class Computation:
@@ -32,8 +34,6 @@ class Computation:
     def __init__(self, sampler: Sampler, likelihood: Likelihood):
         self._sampler = sampler
         self._likelihood = likelihood
-        if not likelihood.built:
-            likelihood.build((None, *sampler.event_shape))
         variables = [*sampler.model.variables, *likelihood.variables]
         self._variables = list({id(v): v for v in variables}.values())
         self._outputs_per_draw = sampler.event_shape.num_elements() or 1
@@ -48,11 +48,19 @@ class Computation:
         """Returns the model's computation, made at the first call of its kind."""
         shapes = [(tuple(t.shape[1:]), t.dtype.name) for t in tree.flatten(inputs)]
         layers = [id(layer) for layer in sublayers(model)]
-        key = (method, id(likelihood), *layers, *shapes)
+        key: tuple[Any, ...] = (method, *layers, *shapes)
+        if likelihood not in sublayers(model):
+            # Like ones share a computation, which a copy keeps as it is.
+            config = {**likelihood.get_config(), "name": None}
+            state = likelihood.get_weights()
+            key = (*key, type(likelihood), repr(config), repr(state))
         # Past Keras' tracking of attributes: this is no part of the model's state.
         known = model.__dict__.setdefault("_predictive_computations", {})
         if key not in known:
-            known[key] = cls(Sampler(model, method, inputs), likelihood)
+            sampler = Sampler(model, method, inputs)
+            if likelihood not in sublayers(model):
+                likelihood = _copy(likelihood, sampler.event_shape)
+            known[key] = cls(sampler, likelihood)
         return known[key]
 
     def predict(
@@ -66,27 +74,26 @@ class Computation:
             num_samples: Number of posterior samples S.
             seed: Seed of the draws.
         """
-        arguments = (inputs, tf.constant(num_samples), tf.constant((0, seed)))
+        draws = (tf.constant(num_samples, tf.int32), tf.constant((0, seed), tf.int32))
         likelihood_state = _values_of(self._likelihood.variables)
-        size = num_rows * num_samples * self._outputs_per_draw
-        if size <= _MOST_OUTPUTS_KEPT:
-            summary = self._live(*arguments)
+        outputs_per_row = num_samples * self._outputs_per_draw
+        rows = max(1, _OUTPUTS_AT_A_TIME // outputs_per_row)
+        slices = [slice(first, first + rows) for first in range(0, num_rows, rows)]
+        if num_rows * outputs_per_row <= _MOST_OUTPUTS_KEPT:
+            summary = self._live(inputs, *draws)
             outputs = summary.pop("outputs")
 
             def blocks() -> Iterator[Any]:
-                yield outputs
+                return (outputs[block] for block in slices)
 
         else:
-            summary = self._live_summary(*arguments)
+            summary = self._live_summary(inputs, *draws)
             values = [value for _, value in _values_of(self._variables)]
-            rows = max(1, _MOST_OUTPUTS_KEPT * num_rows // size)
 
             def blocks() -> Iterator[Any]:
-                for first in range(0, num_rows, rows):
-                    part = tree.map_structure(
-                        lambda x, first=first: x[first : first + rows], inputs
-                    )
-                    yield self._of_snapshot(part, *arguments[1:], values)["outputs"]
+                for block in slices:
+                    part = tree.map_structure(lambda x, block=block: x[block], inputs)
+                    yield self._of_snapshot(part, *draws, values)["outputs"]
 
         return Predictive(
             self._likelihood, likelihood_state, summary, blocks, num_samples, seed
@@ -147,6 +154,14 @@ def summary_specs(
             spec
         ).structured_outputs.items()
     }
+
+
+def _copy(likelihood: Likelihood, event_shape: tf.TensorShape) -> Likelihood:
+    copy = type(likelihood).from_config(likelihood.get_config())
+    copy.build((None, *event_shape))
+    if likelihood.built:
+        copy.set_weights(likelihood.get_weights())
+    return copy
 
 
 def _values_of(variables: list[keras.Variable]) -> list[tuple[keras.Variable, Any]]:

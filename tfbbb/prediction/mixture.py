@@ -11,8 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.blocks import map_blocks
 
 _MOST_STEPS = 100
+# 32 MB of float64: components of a mixture times levels, in one block of rows.
+_MOST_COMPONENTS = 1 << 22
 
 
 def moments(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
@@ -26,8 +29,8 @@ def moments(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
         `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error` (of the
         Monte Carlo mean: sqrt(epistemic / S)), each [rows, ..., k], float64.
     """
-    means = tf.cast(likelihood.mean(outputs), tf.float64)
-    variances = tf.cast(likelihood.variance(outputs), tf.float64)
+    outputs = tf.cast(outputs, tf.float64)
+    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
     num_samples = tf.cast(tf.shape(means)[1], tf.float64)
     mean = tf.reduce_mean(means, axis=1)
     deviations = means - mean[:, tf.newaxis]
@@ -52,7 +55,7 @@ def information(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
         `probabilities` [rows, ..., C], `entropy` and `mutual_information` [rows, ...],
         float64.
     """
-    probabilities = tf.cast(likelihood.mean(outputs), tf.float64)
+    probabilities = likelihood.mean(tf.cast(outputs, tf.float64))
     average = tf.reduce_mean(probabilities, axis=1)
     entropy = _entropy(average)
     expected = tf.reduce_mean(_entropy(probabilities), axis=1)
@@ -89,7 +92,20 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     Returns:
         [rows, Q, ..., k], float64.
     """
-    levels = tf.cast(levels, tf.float64)
+    levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
+    shape = tf.shape(outputs)
+    per_row = tf.size(levels, tf.int64) * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
+    rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
+
+    def block(first: Any, count: Any) -> tf.Tensor:
+        return _inverted(likelihood, levels, outputs[first : first + count])
+
+    event_shape = likelihood.mean(tf.zeros([1, *outputs.shape[2:]], tf.float64)).shape
+    spec = tf.TensorSpec([None, None, *event_shape[1:]], tf.float64)
+    return map_blocks(block, shape[0], rows, spec)
+
+
+def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Tensor:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     # [Q] -> [Q, 1, ..., 1] over samples and targets, [rows, Q, S, ..., k] with outputs.
     shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 2], tf.int32)], 0)

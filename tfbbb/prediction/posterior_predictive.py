@@ -58,8 +58,9 @@ def predictive(
         A `tfbbb.Predictive`.
 
     Raises:
-        ValueError: For fewer than two samples, no rows, an unknown method, a model
-            without variational layers, or a missing likelihood.
+        ValueError: For fewer than two samples, no rows, inputs that are not the
+            model's, an unknown method, a model without variational layers, or a
+            missing likelihood.
     """
     likelihood = _likelihood_of(model, likelihood)
     if num_samples < 2:
@@ -73,9 +74,7 @@ def predictive(
             f"part. Received: model={model.name!r}"
         )
     inputs = _as_tensors(model, x)
-    num_rows = len(tree.flatten(inputs)[0])
-    if num_rows == 0:
-        raise ValueError("There are no rows to predict. Received: x with 0 rows")
+    num_rows = _num_rows(inputs)
     if not model.built:
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     method = resolve_method(model, method, num_rows)
@@ -113,17 +112,45 @@ def _as_tensors(model: keras.Model, x: Any) -> Any:
             if value.dtype == object:
                 value = value.astype(str)
         tensor = tf.convert_to_tensor(value)
-        return (
-            tf.cast(tensor, keras.config.floatx())
-            if tensor.dtype.is_floating
-            else (tensor)
-        )
+        if tensor.dtype.is_floating:
+            tensor = tf.cast(tensor, keras.config.floatx())
+        return tensor
 
     graph = graph_of(model)
-    if graph is not None and len(graph.inputs) == 1 and not isinstance(x, dict):
-        return convert(x)
+    tensors: Any
     if isinstance(x, dict):
-        return {name: convert(value) for name, value in x.items()}
-    if isinstance(x, list | tuple):
-        return type(x)(convert(value) for value in x)
-    return convert(x)
+        tensors = {name: convert(value) for name, value in x.items()}
+    elif isinstance(x, list | tuple) and (graph is None or len(graph.inputs) > 1):
+        tensors = type(x)(convert(value) for value in x)
+    else:
+        tensors = convert(x)
+    if graph is not None:
+        _check_structure(graph, tensors)
+    return tensors
+
+
+def _check_structure(graph: keras.Model, tensors: Any) -> None:
+    given = graph.input if isinstance(graph.input, dict) else tensors
+    # Where the names differ, Keras would take the values in the order of the names.
+    if isinstance(tensors, dict) and set(tensors) != set(given):
+        raise ValueError(
+            f"The inputs of the model are {sorted(given)}. "
+            f"Received: inputs {sorted(tensors)}"
+        )
+    number = len(tree.flatten(tensors))
+    if number != len(graph.inputs):
+        raise ValueError(
+            f"The model takes {len(graph.inputs)} inputs. Received: {number}"
+        )
+
+
+def _num_rows(inputs: Any) -> int:
+    lengths = [len(tensor) for tensor in tree.flatten(inputs)]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            "Every input of the model needs the same number of rows. "
+            f"Received: inputs of {lengths} rows"
+        )
+    if lengths[0] == 0:
+        raise ValueError("There are no rows to predict. Received: x with 0 rows")
+    return lengths[0]

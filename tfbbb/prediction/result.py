@@ -118,7 +118,7 @@ class Predictive:
                 "or draw labels with `sample`."
             )
         levels = mixture.checked_levels(p)
-        found = self._concatenated(
+        found = self._of_blocks(
             lambda outputs: mixture.quantiles(self._likelihood, levels, outputs)
         )
         return found[:, 0] if np.ndim(p) == 0 else found
@@ -149,15 +149,9 @@ class Predictive:
                 f"There is one predictive distribution per row, {len(self.mean)} in "
                 f"all. Received: {len(targets)} targets"
             )
-        first = 0
-
-        def block(outputs: Any) -> Any:
-            nonlocal first
-            part = targets[first : first + len(outputs)]
-            first += len(outputs)
-            return mixture.log_prob(self._likelihood, part, outputs)
-
-        return self._concatenated(block)
+        return self._of_blocks(
+            lambda outputs, y: mixture.log_prob(self._likelihood, y, outputs), targets
+        )
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n values of y for each row, from the mixture.
@@ -173,17 +167,21 @@ class Predictive:
         """
         if n < 1:
             raise ValueError(f"`n` must be at least 1. Received: n={n}")
-        generator = np.random.default_rng(self._seed if seed is None else seed)
+        # NumPy takes no negative seed.
+        seed = (self._seed if seed is None else seed) % 2**32
+        generator = np.random.default_rng(seed)
+        event_shape = self.mean.shape[1:]
+        if self._likelihood.task == "classification":
+            event_shape = (*event_shape[:-1], 1)
+        shape = (len(self), n)
+        components = generator.integers(self.num_samples, size=shape)
+        normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
 
-        def block(outputs: Any) -> Any:
-            components = generator.integers(self.num_samples, size=(len(outputs), n))
+        def drawn(outputs: Any, components: np.ndarray, normals: np.ndarray) -> Any:
             chosen = tf.gather(outputs, components, axis=1, batch_dims=1)
-            width = 1 if self._likelihood.task == "classification" else None
-            shape = self._noise_shape(chosen, width)
-            normals = generator.standard_normal(shape, dtype=np.float32)
             return self._likelihood.sample(chosen, normals)
 
-        return np.moveaxis(self._concatenated(block), 0, 1)
+        return np.moveaxis(self._of_blocks(drawn, components, normals), 0, 1)
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -196,13 +194,18 @@ class Predictive:
         )
         return f"Predictive(rows={len(self)}, {what}, num_samples={self.num_samples})"
 
-    def _noise_shape(self, outputs: Any, width: int | None) -> tuple[int, ...]:
-        return (*outputs.shape[:-1], width or self.mean.shape[-1])
-
-    def _concatenated(self, compute: Callable[[Any], Any]) -> np.ndarray:
-        # The likelihood as it was: its noise may have been trained further.
-        with keras.StatelessScope(state_mapping=self._likelihood_state):
-            results = [np.asarray(compute(block)) for block in self._blocks()]
+    def _of_blocks(
+        self, compute: Callable[..., Any], *of_rows: np.ndarray
+    ) -> np.ndarray:
+        """Returns what `compute` makes of outputs and `of_rows`, block by block."""
+        results, first = [], 0
+        for outputs in self._blocks():
+            rows = slice(first, first + len(outputs))
+            first = rows.stop
+            # The likelihood as it was: its noise may have been trained further.
+            with keras.StatelessScope(state_mapping=self._likelihood_state):
+                result = compute(outputs, *(array[rows] for array in of_rows))
+            results.append(np.asarray(result))
         return np.concatenate(results)
 
     def _of_classes(self, name: str) -> np.ndarray:

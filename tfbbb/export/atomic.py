@@ -3,8 +3,8 @@
 import contextlib
 import errno
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,20 +30,18 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     The directory lies beside `path`, is flushed to disk with all its files and then
     renamed, so `path` never holds half of something, whenever the process or the
-    machine stops. If the body raises, nothing is left.
+    machine stops. If the body raises, nothing is left, nor any folder above `path` that
+    was made for it.
 
     Raises:
         FileExistsError: Where there is something at `path` already.
     """
     path = Path(path).absolute()
     _check_free(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(
-        tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{path.name}-", dir=path.parent)
-    )
+    made = [parent for parent in path.parents if not parent.exists()]
+    staging = path.with_name(f"{_STAGING_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
-        # A private directory by default; what is published is as readable as others.
-        staging.chmod(0o777 & ~_umask())
+        staging.mkdir(parents=True)
         yield staging
         for folder, _, files in os.walk(staging, topdown=False):
             for name in files:
@@ -58,6 +56,9 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
         raise
     _flush(path.parent)
 
@@ -76,9 +77,3 @@ def _flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -87,13 +87,27 @@ def write_saved_model(
     Raises:
         FileExistsError: Where there is something at `path` already.
         ValueError: For a model whose inputs are neither one matrix nor a dictionary of
-            columns, names that do not fit it, or a metric that is not finite.
+            columns, names that do not fit it, a metric that is not finite, fewer than
+            two samples, or a seed that is no int32.
     """
     if method not in ("local", "weight"):
         raise ValueError(
             "An exported model has one method, 'local' or 'weight'. "
             f"Received: method={method!r}"
         )
+    if not 2 <= num_samples < 2**31:
+        raise ValueError(
+            "It takes two samples at the least to tell epistemic from aleatoric "
+            f"variance. Received: num_samples={num_samples}"
+        )
+    if not -(2**31) <= seed < 2**31:
+        raise ValueError(f"`seed` must fit into int32. Received: seed={seed}")
+    figures = {name: float(value) for name, value in (metrics or {}).items()}
+    for name, value in figures.items():
+        if not math.isfinite(value):
+            raise ValueError(
+                f"The metric '{name}' must be finite. Received: metrics={figures}"
+            )
     features = _features(model, schema, feature_names)
     sampler = Sampler(model, method, _input_specs(model))
     likelihood = model.likelihood
@@ -130,7 +144,7 @@ def write_saved_model(
             method=method,
             default_num_samples=num_samples,
             default_seed=seed,
-            metrics={name: float(value) for name, value in (metrics or {}).items()},
+            metrics=figures,
             libraries=_libraries(),
             files=file_digests(staging),
         )
@@ -162,9 +176,10 @@ def _features(
     given = [c.name for c in schema.features] if schema else names
     default = [f"x{i}" for i in range(width)]
     given = list(default if given is None else given)
-    if len(given) != width:
+    if len(set(given)) != width or len(given) != width:
         raise ValueError(
-            f"The model takes {width} features. Received: {len(given)} feature names"
+            f"The model takes {width} features, each with a name of its own. "
+            f"Received: feature names {given}"
         )
     return tuple(Feature(n, "numeric", missing=False, tensor="inputs") for n in given)
 

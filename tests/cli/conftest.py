@@ -1,0 +1,67 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from tfbbb.cli import app
+from tfbbb.data.writing import write_table
+from tfbbb.training import train_table
+
+ROWS = 60
+
+
+@pytest.fixture
+def tfbbb(tmp_path, monkeypatch):
+    """Runs a command line in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    return lambda *arguments: runner.invoke(app, [str(a) for a in arguments])
+
+
+def make_table():
+    generator = np.random.default_rng(0)
+    dose = generator.uniform(0, 10, size=ROWS)
+    ward = generator.choice(["a", "b"], size=ROWS)
+    return pa.table(
+        {
+            "dose (mg)": [None if row == 3 else dose[row] for row in range(ROWS)],
+            "ward": ward,
+            "code": [f"00{row % 3}" for row in range(ROWS)],
+            "day": pa.array(range(ROWS), pa.date32()),
+            "effect": dose + (ward == "b") + generator.normal(size=ROWS),
+            "cured": np.where(dose > 5, "yes", "no"),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def table():
+    return make_table()
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("data") / "patients.csv"
+    write_table(table, path)
+    return path
+
+
+FEATURES = ["dose (mg)", "ward", "code"]
+
+
+@pytest.fixture(scope="session")
+def regression(tmp_path_factory, table):
+    """A registry with one version of the model `effect`, and what was trained."""
+    trained = train_table(table, "effect", features=FEATURES, epochs=5)
+    root = tmp_path_factory.mktemp("saved_models")
+    trained.export(root / "effect")
+    return root / "effect", trained
+
+
+@pytest.fixture(scope="session")
+def classification(tmp_path_factory, table):
+    """The same for the model `cured`."""
+    trained = train_table(table, "cured", features=FEATURES, epochs=5)
+    root = tmp_path_factory.mktemp("saved_models")
+    trained.export(root / "cured")
+    return root / "cured", trained

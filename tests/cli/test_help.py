@@ -1,0 +1,34 @@
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
+
+
+@pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["serve"], ["demo"]])
+def test_help_imports_nothing_that_is_slow_to_import(command):
+    program = f"""
+import sys
+from tfbbb.cli import main
+sys.argv = ["tfbbb", *{command!r}, "--help"]
+try:
+    main()
+finally:
+    print("imported:", [name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "Usage: tfbbb" in done.stdout
+    assert "imported: []" in done.stdout
+
+
+def test_the_package_runs_as_a_program_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "tfbbb.cli", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(name in done.stdout for name in ("train", "predict", "serve", "demo"))

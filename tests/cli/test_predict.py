@@ -1,0 +1,226 @@
+import io
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from tfbbb.data import read_table
+from tfbbb.data.writing import write_table
+from tfbbb.export import load_exported
+
+
+def parsed(text):
+    return pyarrow.csv.read_csv(io.BytesIO(text.encode()))
+
+
+def column(table, name):
+    return table[name].to_numpy()
+
+
+def test_numbers_are_predicted_with_both_variances_and_an_interval(
+    tfbbb, data, table, regression
+):
+    path, trained = regression
+    result = tfbbb("predict", path, data, "--level", "0.8")
+    assert result.exit_code == 0, result.output
+    answers = parsed(result.stdout)
+    assert answers.column_names == [
+        *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
+        *("lower", "upper"),
+    ]
+    model = load_exported(path / "1")
+    inputs = trained.schema.inputs_of(table)
+    expected = model.predict(inputs)
+    bounds = model.quantiles(inputs, [0.1, 0.9])
+    for name, values in {
+        "mean": expected["mean"],
+        "standard_deviation": np.sqrt(expected["variance"]),
+        "epistemic_variance": expected["epistemic"],
+        "aleatoric_variance": expected["aleatoric"],
+        "lower": bounds[:, 0],
+        "upper": bounds[:, 1],
+    }.items():
+        np.testing.assert_allclose(column(answers, name), values[:, 0], rtol=1e-5)
+
+
+def test_classes_are_predicted_by_name_with_their_probabilities(
+    tfbbb, data, table, classification
+):
+    path, trained = classification
+    result = tfbbb("predict", path, data, "--num-samples", "20", "--seed", "3")
+    assert result.exit_code == 0, result.output
+    answers = parsed(result.stdout)
+    assert answers.column_names == [
+        *("class", "probability_no", "probability_yes"),
+        *("entropy", "mutual_information"),
+    ]
+    inputs = trained.schema.inputs_of(table)
+    expected = load_exported(path / "1").predict(inputs, 20, 3)
+    yes = column(answers, "probability_yes")
+    np.testing.assert_allclose(yes, expected["probabilities"][:, 1], rtol=1e-5)
+    assert answers["class"].to_pylist() == np.where(yes > 0.5, "yes", "no").tolist()
+    for name in ("entropy", "mutual_information"):
+        np.testing.assert_allclose(column(answers, name), expected[name], rtol=1e-4)
+
+
+def test_a_file_holds_what_stdout_would(tfbbb, data, regression, tmp_path):
+    path, _ = regression
+    stdout = tfbbb("predict", path / "1", data).stdout
+    for name in ("answers.csv", "answers.parquet"):
+        result = tfbbb("predict", path, data, "--output", name)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == ""
+        assert f"60 rows written to {name}" in result.stderr
+        written = read_table(tmp_path / name)
+        for answer in parsed(stdout).column_names:
+            np.testing.assert_allclose(
+                column(written, answer), column(parsed(stdout), answer), rtol=1e-6
+            )
+    assert (tmp_path / "answers.csv").read_text() == stdout
+
+
+def test_rows_are_answered_alike_in_blocks_and_at_once(
+    tfbbb, data, regression, monkeypatch
+):
+    path, _ = regression
+    at_once = tfbbb("predict", path, data).stdout
+    monkeypatch.setattr("tfbbb.cli.prediction_table._ROWS_AT_ONCE", 7)
+    in_blocks = tfbbb("predict", path, data).stdout
+    for name in ("mean", "lower", "upper"):
+        np.testing.assert_allclose(
+            column(parsed(in_blocks), name), column(parsed(at_once), name), rtol=1e-5
+        )
+
+
+def test_the_highest_version_answers_not_the_last_in_the_alphabet(
+    tfbbb, data, regression, classification, tmp_path
+):
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "registry/9").symlink_to(regression[0] / "1")
+    (tmp_path / "registry/10").symlink_to(classification[0] / "1")
+    assert tfbbb("predict", "registry", data).stdout.startswith("class,")
+
+
+def test_the_target_and_other_columns_need_not_be_there(
+    tfbbb, table, regression, tmp_path
+):
+    features = table.select(["ward", "code", "dose (mg)"])
+    write_table(features, tmp_path / "new.csv")
+    write_table(table, tmp_path / "all.csv")
+    stdout = [
+        tfbbb("predict", regression[0], name).stdout for name in ("new.csv", "all.csv")
+    ]
+    assert stdout[0] == stdout[1]
+    assert stdout[0].count("\n") == 61
+
+
+def test_a_terminal_gets_a_table_of_the_first_rows(regression, data):
+    # A pseudo-terminal, so that the program sees one.
+    program = f"""
+import pty, sys
+sys.exit(pty.spawn([
+    {sys.executable!r}, "-m", "tfbbb.cli", "predict", {str(regression[0])!r},
+    {str(data)!r}, "--num-samples", "2",
+]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    shown = re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
+    assert shown.startswith("┏")
+    assert all(f" {heading} " in shown for heading in ("row", "mean", "lower", "upper"))
+    assert "│ 50 " in shown
+    assert "│ 51 " not in shown
+    assert "and 10 rows more; --output writes all" in shown
+
+
+def test_prediction_needs_no_keras(regression, data):
+    program = f"""
+import sys
+sys.modules["keras"] = sys.modules["tensorflow_probability"] = None
+from tfbbb.cli import main
+sys.argv = ["tfbbb", "predict", {str(regression[0])!r}, {str(data)!r}]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith("mean,")
+
+
+def changed(table, name, values):
+    index = table.column_names.index(name)
+    return table.set_column(index, name, pa.array(values))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("dose (mg)", ["1", "x"] * 30, "'dose (mg)' has the text 'x' in row 2"),
+        ("dose (mg)", [1.0, 2.0, np.inf] * 20, "has the value inf in row 3"),
+        ("ward", ["a", "b", None] * 20, "'ward' has no value in row 3"),
+    ],
+)
+def test_values_that_do_not_fit_the_model_are_named(
+    tfbbb, table, regression, tmp_path, name, values, message
+):
+    write_table(changed(table, name, values), tmp_path / "bad.csv")
+    result = tfbbb("predict", regression[0], "bad.csv", "--output", "answers.csv")
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "message"),
+    [
+        ("nowhere", "DATA", [], "nowhere is no model: there is no such directory."),
+        (".", "DATA", [], "neither a saved_model.pb nor numbered versions."),
+        ("foreign", "DATA", [], "no model written by `export_predictive`"),
+        ("MODEL", "nowhere.csv", [], "nowhere.csv does not exist."),
+        ("MODEL", "few.csv", [], "no feature column 'ward'"),
+        ("MODEL", "DATA", ["--output", "a.txt"], "must end in .csv or .parquet"),
+        ("MODEL", "DATA", ["--output", "nowhere/a.csv"], "no such directory"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    tfbbb, regression, tmp_path, request, model, data, options, message
+):
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign/saved_model.pb").write_text("")
+    (tmp_path / "few.csv").write_text("dose (mg)\n1\n")
+    model = regression[0] if model == "MODEL" else model
+    data = request.getfixturevalue("data") if data == "DATA" else data
+    result = tfbbb("predict", model, data, *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_level_that_is_no_probability_is_refused(tfbbb, data, regression):
+    result = tfbbb("predict", regression[0], data, "--level", "90")
+    assert result.exit_code == 2
+    assert "not between 0 and 1" in result.stderr
+
+
+def test_a_file_that_was_changed_after_the_export_is_refused(
+    tfbbb, data, regression, tmp_path
+):
+    shutil.copytree(regression[0], tmp_path / "copy")
+    with (tmp_path / "copy/1/saved_model.pb").open("ab") as file:
+        file.write(b"\0")
+    result = tfbbb("predict", "copy", data)
+    assert result.exit_code == 1
+    assert "saved_model.pb" in result.stderr

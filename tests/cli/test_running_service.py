@@ -1,0 +1,72 @@
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.running_service import running_service
+
+# A service that says nothing to SIGTERM.
+STUBBORN = """
+import http.server, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+class Ready(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
+"""
+
+
+def test_a_service_that_does_not_start_says_why(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(CommandError, match="is a file, not a directory of models"),
+        running_service(tmp_path / "file"),
+    ):
+        pytest.fail("a file was served")
+
+
+def test_a_service_that_does_not_stop_is_killed(tmp_path, monkeypatch):
+    started = []
+    popen = subprocess.Popen
+
+    def stubborn(command, **arguments):
+        port = command[command.index("--port") + 1]
+        started.append(popen([sys.executable, "-c", STUBBORN, port], **arguments))
+        return started[0]
+
+    monkeypatch.setattr("subprocess.Popen", stubborn)
+    monkeypatch.setattr("tfbbb.cli.running_service._SECONDS_TO_STOP", 0.2)
+    with running_service(tmp_path) as url:
+        assert httpx.get(url).status_code == 200
+    assert started[0].returncode == -signal.SIGKILL
+
+
+def test_sigterm_ends_the_service_with_the_program(tmp_path):
+    program = f"""
+import time
+from pathlib import Path
+from tfbbb.cli.running_service import running_service
+with running_service(Path({str(tmp_path)!r})) as url:
+    print(url, flush=True)
+    time.sleep(600)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as process:
+        url = process.stdout.readline().strip()
+        assert httpx.get(f"{url}/health/live").status_code == 200
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/health/live")
+
+
+def test_the_handler_of_sigterm_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with running_service(tmp_path):
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

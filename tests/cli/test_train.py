@@ -1,0 +1,144 @@
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+from tfbbb.data.writing import write_table
+from tfbbb.export.manifest import Manifest
+
+FIT = ("--ignore", "day", "--text", "code", "--epochs", "2")
+
+
+def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
+    for version in ("1", "2"):
+        result = tfbbb(
+            *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
+            *("--output", "models/effect"),
+        )
+        assert result.exit_code == 0, result.output
+        assert result.stdout.endswith(f"exported to models/effect/{version}\n")
+        assert "48 rows trained, 12 held out" in result.stdout
+        assert "epoch 2/2" in result.stderr
+    manifest = Manifest.read("models/effect/2")
+    assert [(feature.name, feature.kind) for feature in manifest.features] == [
+        ("dose (mg)", "numeric"),
+        ("ward", "categorical"),
+        ("code", "categorical"),
+    ]
+    assert f"{manifest.metrics['rmse']:.4g}\n" in result.stdout
+    assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
+
+
+def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
+    result = tfbbb(
+        *("train", data, "--target", "cured", "--ignore", "effect", *FIT),
+        *("--hidden", "7, 5", "--output", "cured"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "classification of 'cured' in 2 classes from 3 columns" in result.stdout
+    manifest = Manifest.read("cured/1")
+    assert manifest.classes == ("no", "yes")
+    # Features: dose and its indicator; ward, 2 and 1 for others; code, 3 and 1.
+    units = [(9, 7), (7, 5), (5, 2)]
+    assert [layer.num_parameters for layer in manifest.layers] == [
+        2 * (inputs + 1) * outputs for inputs, outputs in units
+    ]
+    assert f"{100 * manifest.metrics['accuracy']:.1f} %\n" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.csv", "--target", "y"], "nowhere.csv does not exist."),
+        (["DATA", "--target", "efect"], "did you mean 'effect'"),
+        (["DATA", "--target", "effect"], "'day' holds values of type date32"),
+        (["DATA", "--target", "effect", "--ignore", "Day"], "ignored column 'Day'"),
+        (["DATA", "--target", "cured", "--task", "regression"], "text 'yes' in row 1"),
+        (["few.csv", "--target", "y"], "The table has 9 rows; at least 10"),
+        (["constant.csv", "--target", "y"], "'y' has the same value, 1, in every"),
+        (["gap.csv", "--target", "y"], "'y' has no value in row 3."),
+        (["infinite.csv", "--target", "y"], "'y' has the value inf in row 2"),
+        (["texts.csv", "--target", "y"], "'x' has 1001 distinct texts"),
+    ],
+)
+def test_bad_input_gets_one_sentence_and_leaves_nothing(
+    tfbbb, data, tmp_path, arguments, message
+):
+    rows = list(range(20))
+    for name, columns in {
+        "few": {"x": rows[:9], "y": rows[:9]},
+        "constant": {"x": rows, "y": [1.0] * 20},
+        "gap": {"x": rows, "y": [*rows[:2], None, *rows[3:]]},
+        "infinite": {"x": rows, "y": [1.5, float("inf"), *rows[2:]]},
+        "texts": {"x": [f"t{i}" for i in range(1001)], "y": range(1001)},
+    }.items():
+        write_table(pa.table(columns), tmp_path / f"{name}.csv")
+    arguments = [data if argument == "DATA" else argument for argument in arguments]
+    result = tfbbb("train", *arguments, "--output", "models/name")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--hidden", "50,zero", "not a list of positive whole numbers"),
+        ("--hidden", "50,0", "not a list of positive whole numbers"),
+        ("--validation-fraction", "1", "not between 0 and 1"),
+        ("--learning-rate", "nan", "not a positive number"),
+        ("--epochs", "0", "greater than or equal to 1"),
+        ("--task", "ranking", "not one of"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(tfbbb, data, option, value, message):
+    result = tfbbb(
+        "train", data, "--target", "effect", "--output", "models/name", option, value
+    )
+    assert result.exit_code == 2
+    # The message may be broken into lines to fit the terminal.
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_an_output_that_cannot_hold_a_model_is_refused_before_training(
+    tfbbb, data, tmp_path
+):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "version").mkdir()
+    (tmp_path / "version/saved_model.pb").write_text("")
+    for output, message in {
+        "file": "file is a file",
+        "version": "version is a version of a model",
+    }.items():
+        result = tfbbb("train", data, "--target", "effect", "--output", output)
+        assert result.exit_code == 1
+        assert message in result.stderr
+
+
+def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    result = tfbbb(
+        *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
+        *("--output", "models/effect"),
+    )
+    assert result.exit_code == 1
+    assert "Error: tfbbb runs on the TensorFlow backend of Keras only" in result.stderr
+
+
+def test_stderr_of_the_program_holds_the_sentence_alone(data, tmp_path):
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tfbbb.cli", "train", str(data)),
+            *("--target", "unknown", "--output", str(tmp_path / "models")),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: The table has no target column 'unknown'")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,46 @@
+"""What a user meets when something is wrong with files or arguments."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+class CommandError(Exception):
+    """A command can't do what was asked; the message is one sentence."""
+
+
+@contextmanager
+def errors_in_one_sentence() -> Iterator[None]:
+    """Turns errors that a user can mend into a sentence on stderr and exit code 1.
+
+    Anything else is a fault of the program and keeps its traceback.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not _is_users(error):
+            raise
+        typer.echo(f"Error: {_sentence(error)}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _is_users(error: Exception) -> bool:
+    from tfbbb.data.table_error import TableError
+    from tfbbb.export.inputs import InputError
+    from tfbbb.export.manifest import ManifestError
+
+    if isinstance(error, CommandError | TableError | InputError | ManifestError):
+        return True
+    # A full disk, a path without permission; but not a reader such as `head` that has
+    # read enough, which typer passes over in silence.
+    return isinstance(error, OSError) and error.errno not in (None, errno.EPIPE)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror is not None:
+        where = f"{os.fspath(error.filename)}: " if error.filename else ""
+        return f"{where}{error.strerror}."
+    return " ".join(str(error).split())

@@ -1,0 +1,26 @@
+"""Which SavedModel a user means."""
+
+from pathlib import Path
+
+from tfbbb.cli.errors import CommandError
+
+
+def resolve_model(path: Path) -> Path:
+    """Returns the SavedModel at a path, or the highest version under it.
+
+    Raises:
+        CommandError: There is neither.
+    """
+    if (path / "saved_model.pb").is_file():
+        return path
+    versions = [
+        graph.parent
+        for graph in path.glob("*/saved_model.pb")
+        if graph.parent.name.isdecimal()
+    ]
+    if not versions:
+        reason = "there is no such directory"
+        if path.exists():
+            reason = "it holds neither a saved_model.pb nor numbered versions"
+        raise CommandError(f"{path} is no model: {reason}.")
+    return max(versions, key=lambda version: int(version.name))

@@ -1,0 +1,125 @@
+"""`tfbbb train`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+
+
+def train(
+    data: Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="Directory of the model, e.g. saved_models/NAME; the next version is "
+            "written under it."
+        ),
+    ],
+    task: Annotated[
+        Literal["regression", "classification"] | None,
+        typer.Option(help="By default classification of text and booleans."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to leave out; may be given again.", metavar="COLUMN"),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of codes that look like numbers but are categories; may be "
+            "given again.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    hidden: Annotated[
+        str,
+        typer.Option(
+            metavar="UNITS,...",
+            help="Units of the hidden layers, e.g. 50,50; empty for a linear model.",
+        ),
+    ] = "50",
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Passes over the rows; chosen by default."),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Rows per step; chosen by default.")
+    ] = None,
+    learning_rate: Annotated[
+        float, typer.Option(help="Learning rate at the start; it falls to 0.")
+    ] = 0.01,
+    validation_fraction: Annotated[
+        float, typer.Option(help="Fraction of the rows to hold out.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, max=2**20, help="Seed.")] = 0,
+) -> None:
+    """Train a Bayesian network on a table and export it."""
+    units = _positive_integers(hidden)
+    if not 0 < validation_fraction < 1:
+        raise typer.BadParameter(
+            f"{validation_fraction} is not between 0 and 1.",
+            param_hint="--validation-fraction",
+        )
+    if not 0 < learning_rate < float("inf"):
+        raise typer.BadParameter(
+            f"{learning_rate} is not a positive number.", param_hint="--learning-rate"
+        )
+    with errors_in_one_sentence():
+        _check_output(output)
+        from tfbbb.data import Schema, read_table
+        from tfbbb.data.column_names import check_column_exists
+
+        table = read_table(data, text_columns=text or ())
+        for name in ignore or ():
+            check_column_exists(table, name, role="ignored")
+        features = [n for n in table.column_names if n not in (target, *(ignore or ()))]
+        schema = Schema.infer(table, target, task=task, features=features)
+
+        from tfbbb.cli.imports import import_tensorflow
+        from tfbbb.cli.report import echo_figures, echo_schema
+
+        echo_schema(schema)
+        import_tensorflow()
+        from rich.console import Console
+
+        from tfbbb.cli.training_progress import TrainingProgress
+        from tfbbb.training import train_table
+
+        trained = train_table(
+            table,
+            target,
+            task=schema.task,
+            features=features,
+            hidden=units,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            validation_fraction=validation_fraction,
+            seed=seed,
+            callbacks=[TrainingProgress(Console(stderr=True))],
+        )
+        echo_figures(trained)
+        typer.echo(f"exported to {trained.export(output)}")
+
+
+def _check_output(output: Path) -> None:
+    """Finds out before training that nothing could be written after it."""
+    if output.exists() and not output.is_dir():
+        raise CommandError(f"{output} is a file, so no model can be written under it.")
+    if (output / "saved_model.pb").exists():
+        raise CommandError(
+            f"{output} is a version of a model; give the directory above it."
+        )
+
+
+def _positive_integers(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise typer.BadParameter(
+            f"{text!r} is not a list of positive whole numbers such as 50,50.",
+            param_hint="--hidden",
+        )
+    return tuple(map(int, parts))

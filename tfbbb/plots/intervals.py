@@ -1,6 +1,6 @@
 """Predictive intervals against the truth."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,12 @@ def intervals(
 
     axes.vlines(rank, lower, upper, color="0.78", linewidth=2.5, zorder=1)
     axes.plot(rank, mean, color="0.35", linewidth=1.4, zorder=2)
-    dots = {"s": 18, "linewidths": 0.5, "edgecolors": "white", "zorder": 3}
+    dots: dict[str, Any] = {
+        "s": 18,
+        "linewidths": 0.5,
+        "edgecolors": "white",
+        "zorder": 3,
+    }
     axes.scatter(rank[inside], truth[inside], color=_INSIDE, **dots)
     axes.scatter(rank[~inside], truth[~inside], color=_OUTSIDE, **dots)
 

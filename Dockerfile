@@ -21,11 +21,11 @@ RUN pip install --no-cache-dir --no-deps . \
 FROM ${BASE_IMAGE}
 USER root
 RUN useradd --uid 10001 --create-home tfbbb \
-    && install --directory --owner tfbbb --group tfbbb /srv/tfbbb /srv/tfbbb/saved_models
+    && install --directory --owner tfbbb --group tfbbb /app /app/saved_models
 COPY --from=build /opt/tfbbb /opt/tfbbb
 ENV PATH=/opt/tfbbb/bin:$PATH PYTHONUNBUFFERED=1
-WORKDIR /srv/tfbbb
-VOLUME /srv/tfbbb/saved_models
+WORKDIR /app
+VOLUME /app/saved_models
 # A number, for platforms that check that it isn't root.
 USER 10001
 EXPOSE 8000

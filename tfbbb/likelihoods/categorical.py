@@ -61,6 +61,8 @@ class Categorical(Likelihood):
                 f"Received: shape={np.shape(targets)}"
             )
         try:
+            if values.dtype == object:
+                values = values.astype(np.float64)
             with np.errstate(invalid="ignore"):
                 indices = values.astype(np.int32)
             valid = (indices == values) & (indices >= 0) & (indices < self.num_classes)
@@ -71,7 +73,7 @@ class Categorical(Likelihood):
             raise ValueError(
                 f"The targets must be class indices 0 to {self.num_classes - 1}, or "
                 f"one-hot rows of {self.num_classes}. "
-                f"Received: {values[first]!r} in row {int(first[0])}"
+                f"Received: {values.tolist()[first[0]]!r} in row {int(first[0])}"
             )
         return indices
 

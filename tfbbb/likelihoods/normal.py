@@ -221,7 +221,7 @@ class Normal(Likelihood):
             noise = scale * (tf.nn.softplus(raw_noise) + _SMALLEST_NOISE)
         elif self.scale is not None:
             location = outputs
-            noise = tf.ones_like(scale) * tf.cast(self.scale, outputs.dtype)
+            noise = tf.ones_like(scale) * tf.constant(self.scale, outputs.dtype)
         else:
             location = outputs
             noise = scale * (tf.nn.softplus(value(self.raw_noise)) + _SMALLEST_NOISE)

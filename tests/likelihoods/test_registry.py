@@ -1,0 +1,40 @@
+import json
+
+import pytest
+
+from tfbbb import likelihoods
+from tfbbb.likelihoods import Categorical, Normal
+
+
+def test_likelihoods_are_found_by_name():
+    assert type(likelihoods.get("normal")) is Normal
+    assert type(likelihoods.get("categorical")) is Categorical
+
+
+def test_an_object_is_its_own_answer():
+    likelihood = Normal(scale=2.0)
+    assert likelihoods.get(likelihood) is likelihood
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [Normal(), Normal(scale=2.0), Normal(heteroscedastic=True), Categorical()],
+)
+def test_likelihoods_survive_json(likelihood):
+    config = json.loads(json.dumps(likelihoods.serialize(likelihood)))
+    for again in (likelihoods.deserialize(config), likelihoods.get(config)):
+        assert type(again) is type(likelihood)
+        assert again.get_config() == likelihood.get_config()
+
+
+@pytest.mark.parametrize("unknown", ["gaussian", None, 3, Normal])
+def test_unknown_likelihood_is_answered_with_the_names_of_the_known(unknown):
+    with pytest.raises(ValueError, match=r"Pass one of 'categorical', 'normal'.*Rec"):
+        likelihoods.get(unknown)
+
+
+def test_config_of_something_else_is_refused():
+    from keras import layers
+
+    with pytest.raises(ValueError, match="describes no likelihood"):
+        likelihoods.deserialize(likelihoods.serialize(layers.Dense(1)))

@@ -61,15 +61,13 @@ def _train() -> "TrainedTable":
 
     from tfbbb.cli.report import echo_figures, echo_schema
     from tfbbb.cli.training_progress import TrainingProgress
-    from tfbbb.data import samples
+    from tfbbb.data import Schema, samples
     from tfbbb.training import train_table
 
-    trained = train_table(
-        samples.diabetes(),
-        _TARGET,
-        callbacks=[TrainingProgress(Console(stderr=True))],
-    )
-    echo_schema(trained.schema)
+    table = samples.diabetes()
+    echo_schema(Schema.infer(table, _TARGET))
+    progress = TrainingProgress(Console(stderr=True))
+    trained = train_table(table, _TARGET, callbacks=[progress])
     echo_figures(trained)
     return trained
 
@@ -88,9 +86,11 @@ def _ask(
             "quantiles": [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2],
         },
     }
-    response = httpx.post(
-        f"{url}/v1/models/{_NAME}/versions/{version}:predict", json=request, timeout=60
-    )
+    place = f"{url}/v1/models/{_NAME}/versions/{version}:predict"
+    try:
+        response = httpx.post(place, json=request, timeout=60)
+    except httpx.TransportError as error:
+        raise CommandError(f"The service gave no answer: {error}") from None
     if response.status_code != 200:
         raise CommandError(f"The service answered {response.text}")
     rows = response.json()["predictions"]

@@ -160,6 +160,17 @@ def test_training_with_the_weight_of_the_divergence_unset_raises():
     assert np.isfinite(model.predict(x, verbose=0)).all()
 
 
+def test_layers_may_be_built_by_the_first_training_step():
+    x, y = np.ones((8, 4), "float32"), np.ones(8, "float32")
+    model = keras.Sequential([DenseVariational(1, kl_weight=0.1)])
+    model.compile("sgd", loss="mse")
+    assert np.isfinite(model.fit(x, y, verbose=0).history["loss"][0])
+    unset = keras.Sequential([DenseVariational(1)])
+    unset.compile("sgd", loss="mse")
+    with pytest.raises(ValueError, match=r"kl_weight=1/N"):
+        unset.fit(x, y, verbose=0)
+
+
 def test_weight_of_the_divergence_changes_without_a_retrace_and_is_saved(tmp_path):
     layer = DenseVariational(1, kl_weight=0.5)
     model = keras.Sequential([keras.Input((4,)), layer])

@@ -186,8 +186,12 @@ class VariationalLayer(keras.Layer):
     @property
     def kl_weight_is_set(self) -> bool:
         """Whether the weight of the KL divergence has a value."""
+        if self._given_kl_weight is not None:
+            return True
         with tf.init_scope():
-            return not math.isnan(float(ops.convert_to_numpy(self._kl_weight)))
+            value = ops.convert_to_numpy(self._kl_weight)
+        # A layer that is built while a step is traced has no value yet.
+        return value.size == 1 and not math.isnan(value)
 
     @property
     def step_kl(self) -> Any:

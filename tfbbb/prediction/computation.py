@@ -146,7 +146,7 @@ def summary_specs(
     likelihood: Likelihood, event_shape: tf.TensorShape
 ) -> dict[str, tf.TensorSpec]:
     """Returns the `tf.TensorSpec` of every tensor that `summarized` returns."""
-    example = tf.function(lambda outputs: summarized(likelihood, outputs))
+    example = tf.function(lambda x: summarized(likelihood, x), autograph=False)
     spec = tf.TensorSpec([None, None, *event_shape], tf.float32)
     return {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)

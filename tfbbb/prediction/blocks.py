@@ -19,7 +19,11 @@ _LIVE_TENSORS = 4
 
 
 def block_sizes(
-    model: keras.Model, method: str, num_samples: Any, max_floats: int = MAX_FLOATS
+    model: keras.Model,
+    method: str,
+    num_samples: Any,
+    num_outputs: int,
+    max_floats: int = MAX_FLOATS,
 ) -> tuple[Any, Any]:
     """Returns how many samples and how many rows one block may hold.
 
@@ -27,6 +31,7 @@ def block_sizes(
         model: The model to be run.
         method: `"local"` or `"weight"`.
         num_samples: Number of samples S, an integer tensor.
+        num_outputs: Size of the model's output, per row.
         max_floats: What one block may hold.
     """
     per_sample = sum(
@@ -42,8 +47,10 @@ def block_sizes(
     per_row_and_sample = _LIVE_TENSORS * _widest_output(model)
     samples = max(1, max_floats // (per_sample + per_row_and_sample))
     samples = tf.minimum(num_samples, min(samples, 2**30))
-    rows = tf.maximum(1, max_floats // per_row_and_sample // samples)
-    return samples, rows
+    rows = max_floats // per_row_and_sample // samples
+    # The outputs of all samples meet in their summary, which is in float64.
+    summarized = max_floats // (2 * _LIVE_TENSORS * num_outputs) // num_samples
+    return samples, tf.maximum(1, tf.minimum(rows, summarized))
 
 
 def map_blocks(

@@ -46,9 +46,9 @@ class Computation:
         cls, model: keras.Model, likelihood: Likelihood, method: str, inputs: Any
     ) -> "Computation":
         """Returns the model's computation, made at the first call of its kind."""
-        shapes = [(tuple(t.shape[1:]), t.dtype.name) for t in tree.flatten(inputs)]
+        kinds = tree.map_structure(lambda x: (tuple(x.shape[1:]), x.dtype.name), inputs)
         layers = [id(layer) for layer in sublayers(model)]
-        key: tuple[Any, ...] = (method, *layers, *shapes)
+        key: tuple[Any, ...] = (method, *layers, repr(kinds))
         if likelihood not in sublayers(model):
             # Like ones share a computation, which a copy keeps as it is.
             config = {**likelihood.get_config(), "name": None}

@@ -168,7 +168,7 @@ class Predictive:
         if n < 1:
             raise ValueError(f"`n` must be at least 1. Received: n={n}")
         # NumPy takes no negative seed.
-        seed = (self._seed if seed is None else seed) % 2**32
+        seed = (self._seed if seed is None else seed) % 2**64
         generator = np.random.default_rng(seed)
         event_shape = self.mean.shape[1:]
         if self._likelihood.task == "classification":

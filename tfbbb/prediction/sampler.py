@@ -73,7 +73,11 @@ class Sampler:
         """
         num_rows = tf.shape(tree.flatten(inputs)[0])[0]
         samples, rows = block_sizes(
-            self.model, self.method, num_samples, self.max_floats
+            self.model,
+            self.method,
+            num_samples,
+            self.event_shape.num_elements() or 1,
+            self.max_floats,
         )
 
         def block(first: Any, count: Any) -> Any:

@@ -1,0 +1,289 @@
+"""Whatever the model is made of, the engines draw what its ordinary calls draw."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.posteriors import MeanFieldNormal
+
+METHODS = ("local", "weight")
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(3, 4)).astype("float32")
+X2 = GENERATOR.normal(size=(3, 4)).astype("float32")
+SEQUENCES = GENERATOR.normal(size=(3, 5, 4)).astype("float32")
+
+
+def variational(units, activation=None, **kwargs):
+    return DenseVariational(
+        units,
+        activation,
+        posterior=MeanFieldNormal(initial_scale=1.0),
+        bias_posterior=MeanFieldNormal(initial_scale=0.5),
+        bias_initializer="ones",
+        estimator="weight",
+        **kwargs,
+    )
+
+
+class Residual(keras.Model):
+    """A subclassed model: y = b(a(x) + x)."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden = variational(4, "tanh")
+        self.head = variational(2)
+
+    def call(self, inputs):
+        return self.head(self.hidden(inputs) + inputs)
+
+
+class Even(keras.layers.Layer):
+    """Calls one layer twice: y = f(x) + f(-x)."""
+
+    def __init__(self):
+        super().__init__()
+        self.function = variational(2)
+
+    def build(self, input_shape):
+        self.function.build(input_shape)
+
+    def call(self, inputs):
+        return self.function(inputs) + self.function(-inputs)
+
+
+def sequential():
+    return keras.Sequential([keras.Input((4,)), variational(5, "relu"), variational(2)])
+
+
+def subclassed():
+    return Residual()
+
+
+def branch_without_a_stochastic_layer():
+    inputs = keras.Input((4,))
+    known = keras.layers.Dense(3, "tanh")(inputs)
+    joined = keras.layers.Concatenate()([variational(3, "relu")(inputs), known, inputs])
+    return keras.Model(inputs, variational(2)(joined))
+
+
+def branch_that_joins_after_the_last_stochastic_layer():
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, variational(4)(inputs) * inputs + 1.0)
+
+
+def shared_layer():
+    inputs = keras.Input((4,))
+    shared = variational(2)
+    return keras.Model(inputs, keras.layers.Add()([shared(inputs), shared(-inputs)]))
+
+
+def shared_nested_model():
+    inputs, shared = keras.Input((4,)), sequential()
+    return keras.Model(inputs, keras.ops.tanh(shared(inputs)) + shared(2.0 * inputs))
+
+
+def nested_model_of_a_folded_and_an_unfolded_input():
+    first, second = keras.Input((4,)), keras.Input((4,))
+    nested = keras.Model([first, second], variational(2)(first * second))
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, nested(inputs=[inputs, variational(4)(inputs)]))
+
+
+def nested_model_of_named_inputs():
+    parts = {name: keras.Input((4,), name=name) for name in ("b", "a")}
+    nested = keras.Model(parts, variational(2)(parts["a"] - 2.0 * parts["b"]))
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, nested({"a": variational(4)(inputs), "b": inputs}))
+
+
+def nested_subclassed_model():
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, Residual()(variational(4)(inputs)))
+
+
+def layer_that_calls_another_twice():
+    inputs = keras.Input((4,))
+    return keras.Model(inputs, Even()(inputs))
+
+
+def inference_of_dropout_and_normalization():
+    inputs = keras.Input((4,))
+    hidden = keras.layers.BatchNormalization()(variational(4)(inputs))
+    hidden = keras.layers.Dropout(0.9)(keras.layers.LayerNormalization()(hidden))
+    model = keras.Model(inputs, variational(2)(hidden))
+    model.layers[2].moving_mean.assign([1.0, -1.0, 2.0, 0.0])
+    model.layers[2].moving_variance.assign([1.0, 4.0, 9.0, 0.5])
+    return model
+
+
+def constants():
+    inputs = keras.Input((4,))
+    row = tf.constant([[1.0, -2.0, 3.0]])
+    hidden = variational(3)(keras.ops.maximum(inputs, tf.constant(0.1)))
+    return keras.Model(inputs, variational(2)(keras.ops.multiply(row, hidden) + row))
+
+
+def positions_of_a_sequence():
+    inputs = keras.Input((5, 4))
+    hidden = variational(3, "tanh")(inputs)
+    return keras.Model(
+        inputs, keras.layers.GlobalAveragePooling1D()(variational(2)(hidden))
+    )
+
+
+def time_distributed():
+    inputs = keras.Input((5, 4))
+    hidden = keras.layers.TimeDistributed(variational(2))(inputs)
+    return keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(hidden))
+
+
+def masked_positions():
+    inputs = keras.Input((5, 4))
+    hidden = variational(3)(keras.layers.Masking()(inputs))
+    return keras.Model(
+        inputs, keras.layers.GlobalAveragePooling1D()(variational(2)(hidden))
+    )
+
+
+def attention():
+    inputs = keras.Input((5, 4))
+    hidden = variational(4)(inputs)
+    hidden = keras.layers.MultiHeadAttention(num_heads=2, key_dim=3)(hidden, inputs)
+    return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
+
+
+def recurrence():
+    inputs = keras.Input((5, 4))
+    return keras.Model(inputs, variational(2)(keras.layers.GRU(3)(inputs)))
+
+
+@pytest.mark.parametrize(
+    ("build", "x"),
+    [
+        (sequential, X),
+        (subclassed, X),
+        (branch_without_a_stochastic_layer, X),
+        (branch_that_joins_after_the_last_stochastic_layer, X),
+        (shared_layer, X),
+        (shared_nested_model, X),
+        (nested_model_of_a_folded_and_an_unfolded_input, X),
+        (nested_model_of_named_inputs, X),
+        (nested_subclassed_model, X),
+        (layer_that_calls_another_twice, X),
+        (inference_of_dropout_and_normalization, X),
+        (constants, X),
+        (positions_of_a_sequence, SEQUENCES),
+        (time_distributed, SEQUENCES),
+        (masked_positions, SEQUENCES * (np.arange(5) < [[5], [3], [1]])[..., None]),
+        (attention, SEQUENCES),
+        (recurrence, SEQUENCES),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_engines_draw_what_ordinary_calls_draw(build, x):
+    keras.utils.set_random_seed(0)
+    x = x.astype("float32")
+    model = build()
+    loop = brute_force_draws(model, x, 1000)
+    for method in METHODS:
+        assert_same_moments(engine_draws(model, x, method, 2000), loop)
+
+
+def test_inputs_may_be_a_list_a_tuple_or_a_dictionary():
+    first, second = keras.Input((4,), name="b"), keras.Input((4,), name="a")
+    output = variational(2)(first) - keras.layers.Dense(2)(second)
+    listed = keras.Model([first, second], output)
+    named = keras.Model({"b": first, "a": second}, output)
+    loop = brute_force_draws(listed, [X, X2], 1000)
+    likelihood = Normal(scale=1.0)
+    for method in METHODS:
+        assert_same_moments(engine_draws(listed, [X, X2], method, 2000), loop)
+        means = [
+            tfbbb.predictive(
+                model, x, likelihood=likelihood, num_samples=5, method=method
+            ).mean
+            for model, x in (
+                (listed, [X, X2]),
+                (listed, (X, X2)),
+                (listed, {"a": X2, "b": X}),
+                (named, {"a": X2, "b": X}),
+                (named, {"b": X, "a": X2}),
+            )
+        ]
+        for mean in means[1:]:
+            np.testing.assert_array_equal(mean, means[0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_shared_layer_is_one_function_in_every_draw(method):
+    inputs, shared = keras.Input((4,)), variational(2)
+    model = keras.Model(inputs, shared(inputs) - shared(inputs))
+    assert not np.any(engine_draws(model, X, method, 50))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_positions_share_weights(method):
+    # The mean over positions of one input varies as much as a single position does:
+    # independent weights would divide the variance by their number.
+    inputs, layer = keras.Input((5, 4)), variational(2)
+    mean = keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(layer(inputs)))
+    repeated = np.repeat(SEQUENCES[:, :1], 5, axis=1)
+    expected = SEQUENCES[:, 0] ** 2 @ layer.kernel.variance + layer.bias.variance
+    variance = engine_draws(mean, repeated, method, 4000).var(axis=0)
+    # Normal draws: a variance is good to sqrt(2 / S).
+    np.testing.assert_allclose(variance, expected, rtol=4.0 * np.sqrt(2.0 / 4000))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_row_of_zeros_has_no_variance_without_a_bias(method):
+    model = keras.Sequential([keras.Input((4,)), variational(2, use_bias=False)])
+    assert not np.any(engine_draws(model, np.zeros((2, 4), "float32"), method, 20))
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+def test_precision_of_the_layers_is_that_of_the_answer_at_most(policy):
+    # bfloat16 keeps eight bits: a part in 256, of each of some ten terms.
+    keras.utils.set_random_seed(0)
+    models = []
+    for dtype in (policy, "float32"):
+        inputs = keras.Input((4,))
+        hidden = variational(5, "tanh", dtype=dtype)(inputs)
+        models.append(keras.Model(inputs, variational(2, dtype=dtype)(hidden)))
+    models[1].set_weights(models[0].get_weights())
+    likelihood = Normal(heteroscedastic=True)
+    for method in METHODS:
+        low, single = (
+            tfbbb.predictive(
+                model, X, likelihood=likelihood, num_samples=50, method=method
+            )
+            for model in models
+        )
+        np.testing.assert_allclose(low.mean, single.mean, atol=0.05)
+        np.testing.assert_allclose(low.variance, single.variance, rtol=0.1)
+        quantiles = low.quantile([0.1, 0.9])
+        np.testing.assert_allclose(quantiles, single.quantile([0.1, 0.9]), atol=0.1)
+        assert np.all(np.isfinite(low.log_prob(X[:, :1])))
+        assert low.sample(3).shape == (3, 3, 1)
+
+
+def test_model_that_was_never_called_is_built_by_its_first_prediction():
+    model = Residual()
+    prediction = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0))
+    assert prediction.mean.shape == (3, 2)
+    unbuilt = keras.Sequential([variational(3), variational(2)])
+    prediction = tfbbb.predictive(unbuilt, X, likelihood=Normal(scale=1.0))
+    assert prediction.mean.shape == (3, 2)
+
+
+def test_model_that_grows_is_predicted_as_it_is_now():
+    model = keras.Sequential([keras.Input((4,)), variational(3)])
+    before = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0)).mean
+    model.add(variational(2))
+    after = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0)).mean
+    assert before.shape == (3, 3)
+    assert after.shape == (3, 2)

@@ -1,0 +1,162 @@
+"""What `tfbbb.predictive` takes and what it refuses."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Categorical, Normal
+
+X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+NORMAL = Normal(scale=1.0)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """A Keras model that knows no likelihood."""
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(4, "relu", kl_weight=0.1)(inputs)
+    return keras.Model(inputs, DenseVariational(2, kl_weight=0.1)(hidden), name="net")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    first, second = keras.Input((3,), name="p"), keras.Input((3,), name="q")
+    output = DenseVariational(1, kl_weight=0.1)(first + second)
+    return keras.Model({"p": first, "q": second}, output)
+
+
+def test_rows_may_be_arrays_lists_or_frames(plain):
+    pandas = pytest.importorskip("pandas")
+    expected = tfbbb.predictive(plain, X, likelihood=NORMAL).mean
+    for rows in (X.tolist(), X.astype("float64"), pandas.DataFrame(X)):
+        np.testing.assert_array_equal(
+            tfbbb.predictive(plain, rows, likelihood=NORMAL).mean, expected
+        )
+    whole = tfbbb.predictive(plain, np.ones((2, 3)), likelihood=NORMAL).mean
+    integers = tfbbb.predictive(plain, np.ones((2, 3), int), likelihood=NORMAL).mean
+    np.testing.assert_array_equal(integers, whole)
+
+
+def test_number_of_samples_and_seed_may_be_numpy_integers(plain):
+    one = tfbbb.predictive(
+        plain, X, likelihood=NORMAL, num_samples=np.int64(7), seed=np.int64(3)
+    )
+    other = tfbbb.predictive(plain, X, likelihood=NORMAL, num_samples=7, seed=3)
+    np.testing.assert_array_equal(one.mean, other.mean)
+
+
+def test_likelihood_may_be_a_name_an_object_or_a_config(plain):
+    named = tfbbb.predictive(plain, X, likelihood="categorical")
+    for likelihood in (
+        Categorical(),
+        tfbbb.likelihoods.serialize(Categorical()),
+    ):
+        made = tfbbb.predictive(plain, X, likelihood=likelihood)
+        np.testing.assert_array_equal(made.probabilities, named.probabilities)
+
+
+def test_likelihoods_that_differ_are_not_taken_for_each_other(plain):
+    scales = [0.5, 2.0, 0.5]
+    predictions = [
+        tfbbb.predictive(plain, X, likelihood=Normal(scale=scale)) for scale in scales
+    ]
+    adapted = Normal(scale=0.5)
+    adapted.build((None, 2))
+    adapted.adapt([[10.0, 0.0], [30.0, 1.0]])
+    shifted = tfbbb.predictive(plain, X, likelihood=adapted)
+    for scale, prediction in zip(scales, predictions, strict=True):
+        np.testing.assert_allclose(prediction.aleatoric, scale**2, rtol=1e-6)
+    scaled = predictions[0].mean * [10.0, 0.5] + [20.0, 0.5]
+    np.testing.assert_allclose(shifted.mean, scaled, rtol=1e-5)
+
+
+def test_likelihoods_that_are_alike_share_one_computation(plain):
+    plain.__dict__.pop("_predictive_computations", None)
+    for _ in range(3):
+        tfbbb.predictive(plain, X, likelihood=Normal(scale=0.25))
+    assert len(plain._predictive_computations) == 1
+
+
+def test_own_likelihood_of_a_model_is_not_to_be_given():
+    inputs = keras.Input((3,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    prediction = tfbbb.predictive(model, X)
+    np.testing.assert_array_equal(model.predictive(X).mean, prediction.mean)
+    given = tfbbb.predictive(model, X, likelihood=Normal(scale=3.0))
+    np.testing.assert_allclose(given.aleatoric, 9.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("num_samples", [1, 0, -5])
+def test_two_samples_are_the_fewest(plain, num_samples):
+    with pytest.raises(ValueError, match=f"two samples .* num_samples={num_samples}"):
+        tfbbb.predictive(plain, X, likelihood=NORMAL, num_samples=num_samples)
+
+
+def test_no_rows_are_refused(plain):
+    with pytest.raises(ValueError, match="no rows to predict"):
+        tfbbb.predictive(plain, X[:0], likelihood=NORMAL)
+
+
+def test_unknown_method_is_answered_with_the_names_of_the_known(plain):
+    with pytest.raises(
+        ValueError, match=r"one of 'auto', 'local', 'weight'\. Received: method='exact'"
+    ):
+        tfbbb.predictive(plain, X, likelihood=NORMAL, method="exact")
+
+
+def test_model_without_a_variational_layer_is_refused():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)], name="known")
+    with pytest.raises(ValueError, match=r"no variational layer.*model='known'"):
+        tfbbb.predictive(model, X, likelihood=NORMAL)
+
+
+def test_plain_model_needs_a_likelihood(plain):
+    with pytest.raises(
+        ValueError, match=r"does not know its likelihood.*`likelihood=`"
+    ):
+        tfbbb.predictive(plain, X)
+
+
+def test_noise_that_was_not_trained_with_the_model_is_refused(plain):
+    for likelihood in ("normal", Normal()):
+        with pytest.raises(ValueError, match="has not been trained with the model"):
+            tfbbb.predictive(plain, X, likelihood=likelihood)
+
+
+@pytest.mark.parametrize("functional", [True, False])
+def test_several_outputs_are_refused(functional):
+    class Two(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.layer = DenseVariational(1)
+
+        def call(self, inputs):
+            return self.layer(inputs), self.layer(-inputs)
+
+    model = Two()
+    if functional:
+        inputs = keras.Input((3,))
+        model = keras.Model(inputs, model(inputs))
+    with pytest.raises(ValueError, match=r"one output tensor\. Received: 2 outputs"):
+        tfbbb.predictive(model, X, likelihood=NORMAL)
+
+
+def test_inputs_of_unequal_length_are_refused(pair):
+    for p, q in ((1, 5), (5, 1)):
+        x = {"p": X[:p], "q": X[:q]}
+        with pytest.raises(ValueError, match=rf"same number of rows.*\[{p}, {q}\]"):
+            tfbbb.predictive(pair, x, likelihood=NORMAL)
+
+
+@pytest.mark.parametrize("names", ["p", "pqz", "pz"])
+def test_inputs_of_other_names_are_refused(pair, names):
+    # Keras would take the values in the order of their names.
+    with pytest.raises(ValueError, match=r"are \['p', 'q'\]\. Received: inputs \['p'"):
+        tfbbb.predictive(pair, dict.fromkeys(names, X), likelihood=NORMAL)
+
+
+def test_inputs_of_another_number_are_refused(pair):
+    with pytest.raises(ValueError, match=r"takes 2 inputs\. Received: 1"):
+        tfbbb.predictive(pair, X, likelihood=NORMAL)

@@ -1,0 +1,229 @@
+"""`Predictive` answers from the draws it was made of, whatever comes after."""
+
+import keras
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import tfbbb
+from tests.posterior_draws import engine_draws
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.prediction import computation
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(8, 3)).astype("float32")
+Y = np.array([500.0, -2.0]) + np.array([30.0, 0.1]) * GENERATOR.normal(size=(8, 2))
+LABELS = GENERATOR.integers(3, size=8)
+WIDE = {"posterior": MeanFieldNormal(initial_scale=1.0)}
+
+
+def network(units, likelihood):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(6, "tanh", **WIDE)(inputs)
+    model = tfbbb.BayesianModel(
+        inputs, DenseVariational(units, **WIDE)(hidden), likelihood=likelihood
+    )
+    model.compile(keras.optimizers.Adam(0.1))
+    return model
+
+
+@pytest.fixture(scope="module")
+def regression():
+    model = network(2, Normal())
+    model.likelihood.adapt(Y)
+    return model
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return network(3, "categorical")
+
+
+@pytest.fixture(scope="module")
+def prediction(regression):
+    return regression.predictive(X, num_samples=200, method="local")
+
+
+@pytest.fixture(scope="module")
+def classes(classifier):
+    return classifier.predictive(X, num_samples=200, method="local")
+
+
+@pytest.fixture(scope="module")
+def components(regression):
+    """The likelihoods under the 200 draws, [S, rows, k]."""
+    draws = engine_draws(regression, X, "local", 200).astype(np.float64)
+    likelihood = regression.likelihood
+    variance = likelihood.variance(draws).numpy()
+    return stats.norm(likelihood.mean(draws).numpy(), np.sqrt(variance))
+
+
+def test_moments_are_those_of_the_mixture(prediction, components):
+    means, noise = components.args
+    np.testing.assert_allclose(prediction.mean, means.mean(axis=0), rtol=1e-5)
+    epistemic, aleatoric = means.var(axis=0, ddof=1), (noise**2).mean(axis=0)
+    np.testing.assert_allclose(prediction.epistemic, epistemic, rtol=1e-4)
+    np.testing.assert_allclose(prediction.aleatoric, aleatoric, rtol=1e-4)
+    np.testing.assert_allclose(
+        prediction.mean_standard_error, np.sqrt(epistemic / 200), rtol=1e-4
+    )
+
+
+def test_variance_is_epistemic_and_aleatoric(prediction):
+    parts = prediction.epistemic + prediction.aleatoric
+    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
+    np.testing.assert_allclose(prediction.stddev**2, parts, rtol=1e-12)
+
+
+def test_quantiles_invert_the_distribution_function(prediction, components):
+    levels = [0.01, 0.25, 0.5, 0.9]
+    found = prediction.quantile(levels)
+    assert found.shape == (8, 4, 2)
+    for index, level in enumerate(levels):
+        below = components.cdf(found[:, index]).mean(axis=0)
+        np.testing.assert_allclose(below, level, atol=1e-5)
+        np.testing.assert_array_equal(prediction.quantile(level), found[:, index])
+
+
+def test_interval_is_central(prediction):
+    lower, upper = prediction.interval(0.8)
+    expected = prediction.quantile([0.1, 0.9])
+    np.testing.assert_allclose(lower, expected[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(upper, expected[:, 1], rtol=1e-9)
+
+
+def test_log_prob_is_the_log_of_the_average_density(prediction, components):
+    densities = components.logpdf(Y).sum(axis=-1)
+    expected = special.logsumexp(densities, axis=0) - np.log(200)
+    np.testing.assert_allclose(prediction.log_prob(Y), expected, atol=1e-4)
+
+
+def test_samples_follow_the_mixture_and_rows_are_drawn_independently(
+    prediction, components
+):
+    drawn = prediction.sample(3000)
+    assert drawn.shape == (3000, 8, 2)
+    ranks = np.mean(
+        [
+            stats.norm(location, scale).cdf(drawn)
+            for location, scale in zip(*components.args, strict=True)
+        ],
+        axis=0,
+    )
+    for row, target in np.ndindex(8, 2):
+        assert stats.kstest(ranks[:, row, target], "uniform").pvalue > 1e-3
+    correlations = np.corrcoef(ranks[:, :, 0].T)
+    assert np.all(np.abs(correlations - np.eye(8)) < 4.0 / np.sqrt(3000))
+
+
+def test_targets_of_one_sample_are_of_one_draw_of_the_weights():
+    # Both targets are one and the same function of x, and the noise is small.
+    inputs = keras.Input((3,))
+    output = DenseVariational(1, **WIDE)(inputs)
+    model = keras.Model(inputs, keras.layers.Concatenate()([output, output]))
+    drawn = tfbbb.predictive(
+        model, X, likelihood=Normal(scale=1e-3), num_samples=50
+    ).sample(20)
+    assert np.all(np.abs(drawn[..., 0] - drawn[..., 1]) < 6.0 * np.sqrt(2.0) * 1e-3)
+
+
+def test_samples_depend_on_their_seed(prediction):
+    np.testing.assert_array_equal(prediction.sample(4), prediction.sample(4, seed=0))
+    for seed in (1, -1, 2**40):
+        assert not np.any(prediction.sample(4) == prediction.sample(4, seed=seed))
+
+
+def test_classes_have_probabilities_entropy_and_information(classes, classifier):
+    logits = engine_draws(classifier, X, "local", 200).astype(np.float64)
+    probabilities = special.softmax(logits, axis=-1)
+    average = probabilities.mean(axis=0)
+    entropy = stats.entropy(average, axis=-1)
+    information = entropy - stats.entropy(probabilities, axis=-1).mean(axis=0)
+    np.testing.assert_allclose(classes.probabilities, average, rtol=1e-5)
+    np.testing.assert_allclose(classes.entropy, entropy, rtol=1e-5)
+    np.testing.assert_allclose(classes.mutual_information, information, rtol=1e-4)
+    np.testing.assert_array_equal(classes.mean, classes.probabilities)
+    # The one-hot code of a class has the variance p (1 - p).
+    total = classes.epistemic + classes.aleatoric
+    biased = total - classes.epistemic / 200
+    np.testing.assert_allclose(biased, average * (1.0 - average), rtol=1e-5)
+    np.testing.assert_allclose(
+        classes.log_prob(LABELS), np.log(average[np.arange(8), LABELS]), rtol=1e-5
+    )
+    np.testing.assert_array_equal(
+        classes.log_prob(np.eye(3)[LABELS]), classes.log_prob(LABELS)
+    )
+
+
+def test_sampled_classes_have_the_predicted_frequencies(classes):
+    drawn = classes.sample(5000)
+    assert drawn.shape == (5000, 8)
+    for row, probabilities in enumerate(classes.probabilities):
+        counts = np.bincount(drawn[:, row], minlength=3)
+        assert stats.chisquare(counts, 5000 * probabilities).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
+def test_answers_are_those_of_the_weights_at_the_time_of_asking(monkeypatch, kept):
+    model = network(2, Normal())
+    model.likelihood.adapt(Y)
+    if not kept:
+        monkeypatch.setattr(computation, "_MOST_OUTPUTS_KEPT", 0)
+    # Three rows at a time.
+    monkeypatch.setattr(computation, "_OUTPUTS_AT_A_TIME", 3 * 2 * 20)
+    prediction = model.predictive(X, num_samples=20)
+
+    def answers():
+        return [
+            prediction.mean,
+            prediction.variance,
+            prediction.quantile([0.1, 0.7]),
+            prediction.log_prob(Y),
+            prediction.sample(3),
+        ]
+
+    before = answers()
+    model.fit(X, Y + 100.0, epochs=3, verbose=0)
+    for old, new in zip(before, answers(), strict=True):
+        np.testing.assert_array_equal(new, old)
+    assert not np.any(model.predictive(X, num_samples=20).mean == prediction.mean)
+
+
+def test_answers_do_not_depend_on_what_was_kept(monkeypatch, regression, prediction):
+    expected = prediction.quantile(0.3), prediction.log_prob(Y), prediction.sample(5)
+    monkeypatch.setattr(computation, "_MOST_OUTPUTS_KEPT", 0)
+    monkeypatch.setattr(computation, "_OUTPUTS_AT_A_TIME", 1)
+    again = regression.predictive(X, num_samples=200, method="local")
+    found = again.quantile(0.3), again.log_prob(Y), again.sample(5)
+    for first, second in zip(found, expected, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-4)
+
+
+def test_result_says_what_it_is(prediction, classes):
+    assert repr(prediction) == "Predictive(rows=8, targets=2, num_samples=200)"
+    assert repr(classes) == "Predictive(rows=8, classes=3, num_samples=200)"
+    assert len(prediction) == 8
+
+
+def test_questions_that_have_no_answer_are_refused(prediction, classes):
+    with pytest.raises(ValueError, match="Classes have no order"):
+        classes.quantile(0.5)
+    with pytest.raises(ValueError, match="Classes have no order"):
+        classes.interval()
+    for name in ("probabilities", "entropy", "mutual_information"):
+        with pytest.raises(AttributeError, match=f"`{name}` is defined for classes"):
+            getattr(prediction, name)
+    for level in (0.0, 1.0, 95):
+        with pytest.raises(ValueError, match="strictly between 0 and 1"):
+            prediction.interval(level)
+    with pytest.raises(ValueError, match=r"at least 1\. Received: n=0"):
+        prediction.sample(0)
+    with pytest.raises(ValueError, match=r"8 in all\. Received: 3 targets"):
+        prediction.log_prob(Y[:3])
+    with pytest.raises(ValueError, match=r"shape .*\[rows, 2\]"):
+        prediction.log_prob(Y[:, 0])
+    with pytest.raises(ValueError, match="class indices 0 to 2"):
+        classes.log_prob(np.full(8, 3))

@@ -1,0 +1,89 @@
+"""Times alternatives side by side, so that the drift of a shared machine cancels."""
+
+import json
+import os
+import platform
+import random
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+_LIBRARIES = ("tensorflow", "keras", "tensorflow-probability", "tf-keras", "numpy")
+
+
+def interleaved(
+    contenders: Mapping[str, Callable[[], float]], rounds: int, what: str
+) -> dict[str, list[float]]:
+    """Measures every contender once per round, in an order drawn for each round.
+
+    Args:
+        contenders: Functions that measure themselves and return milliseconds.
+        rounds: Number of rounds.
+        what: Text beside the progress bar.
+
+    Returns:
+        The measurements of each contender, round by round.
+    """
+    order = random.Random(0)
+    measured: dict[str, list[float]] = {name: [] for name in contenders}
+    console = Console(file=sys.stderr)
+    for _ in track(range(rounds), what, console=console, transient=True):
+        for name in order.sample(list(contenders), len(contenders)):
+            measured[name].append(contenders[name]())
+    return measured
+
+
+def ratio(measured: Mapping[str, list[float]], name: str, other: str) -> float:
+    """Returns the median, over the rounds, of one contender's time over another's."""
+    pairs = zip(measured[name], measured[other], strict=True)
+    return statistics.median(mine / theirs for mine, theirs in pairs)
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Returns the median and the quartiles."""
+    lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
+    return {"median": median, "lower_quartile": lower, "upper_quartile": upper}
+
+
+def machine() -> dict[str, Any]:
+    """Returns what the figures depend on: processor cores, load and libraries."""
+    return {
+        "cores": os.cpu_count(),
+        "architecture": platform.machine(),
+        "load_average_at_start": os.getloadavg()[0],
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in _LIBRARIES},
+    }
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Prints one table, the first column to the left and numbers to the right."""
+    table = Table(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width, and a table that is cut tells nothing.
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+def write_json(program: str, results: Mapping[str, Any]) -> None:
+    """Writes the results beside the program, under its name."""
+    path = Path(program).with_suffix(".json")
+    path.write_text(json.dumps(rounded(results), indent=2) + "\n")
+
+
+def rounded(value: Any) -> Any:
+    """Returns `value` with every float in it at four significant digits."""
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -124,6 +124,13 @@ def test_by_default_six_thousand_steps_are_planned(table, monkeypatch):
     assert planned["rate at the end"] == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.parametrize(("num_rows", "units"), [(1200, 20), (1300, 50)])
+def test_more_rows_get_a_wider_network(num_rows, units):
+    x = np.linspace(0, 1, num_rows)
+    trained = train_table(pa.table({"x": x, "y": x**2}), "y", epochs=1)
+    assert [layer.units for layer in trained.model.variational_layers] == [units, 2]
+
+
 def test_a_network_has_the_hidden_layers_asked_for(trained):
     network = make_network(trained.schema, [7, 5])
     assert [layer.units for layer in network.variational_layers] == [7, 5, 2]

@@ -77,7 +77,7 @@ def train_table(
     *,
     task: Task | None = None,
     features: Sequence[str] | None = None,
-    hidden: Sequence[int] = (50,),
+    hidden: Sequence[int] | None = None,
     epochs: int | None = None,
     batch_size: int | None = None,
     learning_rate: float = 0.01,
@@ -98,7 +98,8 @@ def train_table(
         target: Name of the column to predict.
         task: `"regression"` or `"classification"`; see `tfbbb.data.Schema.infer`.
         features: Names of the columns to predict from, by default all others.
-        hidden: Units of the hidden layers.
+        hidden: Units of the hidden layers, by default one layer of 20 units, or of
+            50 from 1000 training rows on.
         epochs: Passes over the training rows, by default what makes 6000 steps, and
             at least 10.
         batch_size: Rows per step, by default 32 to 256 by the number of rows.
@@ -126,6 +127,8 @@ def train_table(
     inputs, targets = _take(schema, table, training_rows)
     held_out = _take(schema, table, held_out_rows)
 
+    if hidden is None:
+        hidden = _hidden(len(targets))
     batch_size = batch_size or _batch_size(len(targets))
     steps_per_epoch = ceil(len(targets) / batch_size)
     epochs = epochs or max(_FEWEST_EPOCHS, ceil(_STEPS / steps_per_epoch))
@@ -227,6 +230,12 @@ def held_out_figures(
 def _take(schema: Schema, table: pa.Table, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     taken = table.take(rows)
     return schema.inputs_of(taken), schema.targets_of(taken)
+
+
+def _hidden(num_rows: int) -> tuple[int, ...]:
+    # Few rows can't tell many weights apart: their posteriors stay wide, and the noise
+    # that is learned beside them takes their variance for its own.
+    return (20,) if num_rows < 1000 else (50,)
 
 
 def _batch_size(num_rows: int) -> int:

@@ -35,12 +35,13 @@ def train(
         ),
     ] = None,
     hidden: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="UNITS,...",
-            help="Units of the hidden layers, e.g. 50,50; empty for a linear model.",
+            help="Units of the hidden layers, e.g. 50,50; empty for a linear model; "
+            "one layer, chosen by the number of rows, by default.",
         ),
-    ] = "50",
+    ] = None,
     epochs: Annotated[
         int | None,
         typer.Option(min=1, help="Passes over the rows; chosen by default."),
@@ -57,7 +58,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Seed.")] = 0,
 ) -> None:
     """Train a Bayesian network on a table and export it."""
-    units = _positive_integers(hidden)
+    units = None if hidden is None else _positive_integers(hidden)
     if not 0 < validation_fraction < 1:
         raise typer.BadParameter(
             f"{validation_fraction} is not between 0 and 1.",

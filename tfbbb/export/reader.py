@@ -184,21 +184,22 @@ class _Signature:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        # Both structures flatten in the order of the function's own arguments and
-        # results, that of their names.
-        self._inputs = tf.nest.flatten(function.structured_input_signature)
-        self._outputs = tf.nest.flatten(function.structured_outputs)
-        self._dtypes = [output.dtype for output in self._outputs]
+        # The function's own arguments and results are in the order of their names.
+        # Those of the specs are other ones: TensorFlow writes them in lower case.
+        _, inputs = function.structured_input_signature
+        self._inputs = [(name, inputs[name].dtype) for name in sorted(inputs)]
+        self._outputs = sorted(function.structured_outputs)
+        self._dtypes = [function.structured_outputs[n].dtype for n in self._outputs]
         self._captured = list(function.captured_inputs)
 
     def __call__(self, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        arguments = [tf.constant(tensors[i.name], i.dtype) for i in self._inputs]
+        arguments = [tf.constant(tensors[name], dtype) for name, dtype in self._inputs]
         results = tf.raw_ops.StatefulPartitionedCall(
             args=arguments + self._captured, Tout=self._dtypes, f=self._function
         )
         return {
-            output.name: result.numpy()
-            for output, result in zip(self._outputs, results, strict=True)
+            name: result.numpy()
+            for name, result in zip(self._outputs, results, strict=True)
         }
 
 

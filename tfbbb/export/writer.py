@@ -1,5 +1,6 @@
 """Writes a posterior predictive as a SavedModel that needs TensorFlow only."""
 
+import keyword
 import math
 import os
 import platform
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from tfbbb.data import Schema
     from tfbbb.model import BayesianModel
 
-_RESERVED = ("num_samples", "seed", "levels")
+# Arguments of the signatures, and of the method that TensorFlow binds them with.
+_RESERVED = ("num_samples", "seed", "levels", "self")
 
 
 def write_saved_model(
@@ -235,7 +237,7 @@ def _tensor_names(columns: list[str]) -> dict[str, str]:
     taken = set(_RESERVED)
     for column in columns:
         plain = re.sub(r"\W", "_", column, flags=re.ASCII)
-        if not re.match(r"[A-Za-z]", plain):
+        if not re.match(r"[A-Za-z]", plain) or keyword.iskeyword(plain):
             plain = f"column_{plain}"
         name, number = plain, 1
         while name.lower() in taken:

@@ -1,0 +1,166 @@
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfbbb.export import atomic
+from tfbbb.export.atomic import atomic_directory, next_version
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def write(directory: Path) -> None:
+    (directory / "variables").mkdir()
+    (directory / "variables" / "data").write_text("weights")
+    (directory / "saved_model.pb").write_text("graph")
+
+
+def test_directory_appears_whole_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "model" / "1"
+    with atomic_directory(path) as staging:
+        write(staging)
+        assert not path.exists()
+        assert staging.parent == path.parent
+    assert (path / "variables" / "data").read_text() == "weights"
+    assert (path / "saved_model.pb").read_text() == "graph"
+    assert names(tmp_path / "model") == ["1"]
+
+
+def test_everything_is_flushed_before_it_appears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, flushed = tmp_path / "1", []
+    flush = atomic._flush
+
+    def spy(flushed_path: Path) -> None:
+        flush(flushed_path)
+        flushed.append((flushed_path.name, path.exists()))
+
+    monkeypatch.setattr(atomic, "_flush", spy)
+    with atomic_directory(path) as staging:
+        write(staging)
+    *inside, parent = flushed
+    assert inside[-1] == (staging.name, False)
+    assert sorted(inside[:-1]) == [
+        ("data", False),
+        ("saved_model.pb", False),
+        ("variables", False),
+    ]
+    assert parent == (tmp_path.name, True)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_nothing_is_left_where_the_body_raises(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    def fail() -> None:
+        with atomic_directory(tmp_path / "models" / "name" / "1") as staging:
+            write(staging)
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert names(tmp_path) == []
+
+
+def test_folders_that_hold_something_else_are_left(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "other").touch()
+    with (
+        pytest.raises(ValueError, match="body"),
+        atomic_directory(tmp_path / "models" / "name" / "1"),
+    ):
+        raise ValueError("body")
+    assert names(tmp_path / "models") == ["other"]
+
+
+@pytest.mark.parametrize("kind", ["directory", "file", "empty directory"])
+def test_what_is_there_is_never_overwritten(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "1"
+    if kind == "file":
+        path.write_text("precious")
+    else:
+        path.mkdir()
+    if kind == "directory":
+        (path / "file").write_text("precious")
+    with (
+        pytest.raises(FileExistsError, match=rf"never overwritten.*{path}"),
+        atomic_directory(path),
+    ):
+        pytest.fail("The body does not run.")
+    assert names(tmp_path) == ["1"]
+    kept = {"directory": path / "file", "file": path}.get(kind)
+    assert kept is None or kept.read_text() == "precious"
+
+
+def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "1"
+
+    def race() -> None:
+        with atomic_directory(path) as staging:
+            write(staging)
+            path.mkdir()
+            (path / "file").write_text("precious")
+
+    with pytest.raises(FileExistsError, match="never overwritten"):
+        race()
+    assert names(tmp_path) == ["1"]
+    assert (path / "file").read_text() == "precious"
+
+
+def test_directory_is_as_readable_as_others(tmp_path: Path) -> None:
+    with atomic_directory(tmp_path / "1") as staging:
+        write(staging)
+    (tmp_path / "ordinary").mkdir()
+    modes = [
+        stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("1", "ordinary")
+    ]
+    assert modes[0] == modes[1]
+
+
+def test_killed_process_leaves_nothing_at_the_path(tmp_path: Path) -> None:
+    program = """
+import os, sys, time
+from tfbbb.export.atomic import atomic_directory
+def hang(descriptor):
+    print("flushing", flush=True)
+    time.sleep(600)
+os.fsync = hang
+with atomic_directory(sys.argv[1]) as staging:
+    (staging / "saved_model.pb").write_text("half")
+"""
+    path = tmp_path / "name" / "1"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, path], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"flushing\n"
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert not path.exists()
+    # What is left is no version, and in nobody's way.
+    (left,) = (tmp_path / "name").iterdir()
+    assert left.name.startswith(".staging-1-")
+    assert next_version(path.parent) == path
+    with atomic_directory(path) as staging:
+        write(staging)
+    assert (path / "saved_model.pb").read_text() == "graph"
+
+
+def test_versions_count_up_from_one(tmp_path: Path) -> None:
+    root = tmp_path / "name"
+    assert next_version(root) == root / "1"
+    for name in ("1", "9", "10"):
+        (root / name).mkdir(parents=True)
+    assert next_version(root) == root / "11"
+
+
+def test_what_is_no_version_is_not_counted(tmp_path: Path) -> None:
+    for name in (".staging-99-ab", "latest", "12x", "-3", "\u0667", "2"):
+        (tmp_path / name).mkdir()
+    assert next_version(tmp_path) == tmp_path / "3"

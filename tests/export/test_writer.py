@@ -1,0 +1,436 @@
+"""Exported models answer as the live ones do, with TensorFlow alone."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import numpy as np
+import pyarrow as pa
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+import tfbbb
+from tfbbb.data import Schema, preprocessing
+from tfbbb.export import Manifest, load_exported
+from tfbbb.export.atomic import next_version
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.posteriors import MeanFieldNormal
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(20, 3)).astype("float32")
+Y = np.array([500.0, -2.0]) + np.array([30.0, 0.1]) * GENERATOR.normal(size=(20, 2))
+LABELS = GENERATOR.integers(3, size=20)
+# Single precision; what differs is the order of its sums.
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+
+# Names that Keras, TensorFlow or Python use, and names that are no identifiers.
+NUMBERS = ["mg/dl", "1st", "a b", "a_b", "A B", "seed", "Levels", "class", "größe", "x"]
+TEXTS = ["num_samples", "inputs", "_hidden", "self", "args", "kwargs", "name"]
+
+
+def body(features: Any, units: int) -> Any:
+    wide = MeanFieldNormal(initial_scale=1.0)
+    hidden = DenseVariational(5, "tanh", posterior=wide)(features)
+    return DenseVariational(units, posterior=wide)(hidden)
+
+
+def network(units: int, likelihood: Any) -> tfbbb.BayesianModel:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    model = tfbbb.BayesianModel(inputs, body(inputs, units), likelihood=likelihood)
+    model.compile()
+    return model
+
+
+def exported(
+    model: tfbbb.BayesianModel, x: Any, path: Path, **description: Any
+) -> SimpleNamespace:
+    model.export_predictive(path, **description)
+    loaded = load_exported(path)
+    return SimpleNamespace(live=model, x=x, path=path, loaded=loaded)
+
+
+@pytest.fixture(scope="module")
+def one_target(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    model = network(1, Normal())
+    model.fit(X, Y[:, 0], verbose=0)
+    path = tmp_path_factory.mktemp("one") / "1"
+    return exported(
+        model,
+        X,
+        path,
+        feature_names=["age", "bmi", "bp"],
+        target="progression",
+        units="mmol/l",
+        metrics={"rmse": 3},
+    )
+
+
+@pytest.fixture(scope="module")
+def two_targets(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    model = network(4, Normal(heteroscedastic=True))
+    model.likelihood.adapt(Y)
+    path = tmp_path_factory.mktemp("two") / "1"
+    return exported(model, X, path, method="weight", num_samples=2, seed=-7)
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    path = tmp_path_factory.mktemp("classes") / "1"
+    return exported(network(3, "categorical"), X, path, classes=["no", "some", "all"])
+
+
+@pytest.fixture(scope="module")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    numbers = {name: GENERATOR.normal(size=20) for name in NUMBERS}
+    numbers["x"] = [None, *numbers["x"][1:]]
+    texts = {name: GENERATOR.choice(["u", "v", ""], size=20) for name in TEXTS}
+    table = pa.table({**texts, **numbers, "target": GENERATOR.normal(size=20)})
+    schema = Schema.infer(table, "target")
+    inputs, features = preprocessing(schema)
+    model = tfbbb.BayesianModel(inputs, body(features, 1))
+    model.likelihood.adapt(schema.targets_of(table))
+    path = tmp_path_factory.mktemp("columns") / "1"
+    return exported(model, schema.inputs_of(table), path, schema=schema)
+
+
+@pytest.fixture(params=["one_target", "two_targets", "classes", "columns"])
+def case(request: pytest.FixtureRequest) -> SimpleNamespace:
+    return request.getfixturevalue(request.param)
+
+
+def summary(prediction: Any, *, classes: bool) -> dict[str, np.ndarray]:
+    """Returns what `predict` answers, by the live model."""
+    names = (
+        ("probabilities", "entropy", "mutual_information")
+        if classes
+        else ("mean", "variance", "epistemic", "aleatoric")
+    )
+    return {name: getattr(prediction, name) for name in (*names, "mean_standard_error")}
+
+
+def live(case: SimpleNamespace, num_samples: int, seed: int) -> Any:
+    return case.live.predictive(
+        case.x,
+        num_samples=num_samples,
+        method=case.loaded.manifest.method,
+        seed=seed,
+    )
+
+
+@pytest.mark.parametrize(("num_samples", "seed"), [(2, 0), (30, 5), (1000, -1)])
+def test_answers_are_those_of_the_live_model(
+    case: SimpleNamespace, num_samples: int, seed: int
+) -> None:
+    is_classes = case.loaded.manifest.task == "classification"
+    prediction = live(case, num_samples, seed)
+    expected = summary(prediction, classes=is_classes)
+    answer = case.loaded.predict(case.x, num_samples, seed)
+    assert set(answer) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(answer[name], value, err_msg=name, **CLOSE)
+    if not is_classes:
+        levels = [0.05, 0.5, 0.9]
+        np.testing.assert_allclose(
+            case.loaded.quantiles(case.x, levels, num_samples, seed),
+            prediction.quantile(levels),
+            **CLOSE,
+        )
+
+
+def test_samples_are_one_of_each_draw_with_noise(two_targets: SimpleNamespace) -> None:
+    prediction = live(two_targets, 2000, 3)
+    drawn = two_targets.loaded.sample(X, 2000, 3)
+    assert drawn.shape == (2000, 20, 2)
+    # Of the mixture: its mean and variance, within four standard errors (the draws'
+    # kurtosis stays below 5), and its quantiles, whose ranks are binomial.
+    error = prediction.stddev / np.sqrt(2000)
+    assert np.all(np.abs(drawn.mean(axis=0) - prediction.mean) < 4.0 * error)
+    np.testing.assert_allclose(
+        drawn.var(axis=0), prediction.variance, rtol=4.0 * np.sqrt(4.0 / 2000)
+    )
+    below = (drawn < prediction.quantile(0.2)).mean(axis=0)
+    assert np.all(np.abs(below - 0.2) < 4.0 * np.sqrt(0.2 * 0.8 / 2000))
+    np.testing.assert_array_equal(drawn, two_targets.loaded.sample(X, 2000, 3))
+
+
+def test_sampled_classes_have_the_predicted_frequencies(
+    classes: SimpleNamespace,
+) -> None:
+    drawn = classes.loaded.sample(X, 3000, 1)
+    assert drawn.shape == (3000, 20)
+    assert drawn.dtype == np.int32
+    probabilities = live(classes, 3000, 1).probabilities
+    for row in range(20):
+        counts = np.bincount(drawn[:, row], minlength=3)
+        assert stats.chisquare(counts, 3000 * probabilities[row]).pvalue > 1e-3
+
+
+def test_default_signature_answers_with_the_defaults_of_the_manifest(
+    case: SimpleNamespace,
+) -> None:
+    manifest = case.loaded.manifest
+    features = {feature.tensor: feature.name for feature in manifest.features}
+    tensors = (
+        {"inputs": tf.constant(case.x)}
+        if manifest.inputs == "matrix"
+        else {
+            tensor: tf.constant(
+                case.x[name].tolist(),
+                tf.string if case.x[name].dtype == object else tf.float32,
+            )
+            for tensor, name in features.items()
+        }
+    )
+    answer = tf.saved_model.load(str(case.path)).signatures["serving_default"](
+        **tensors
+    )
+    expected = case.loaded.predict(case.x)
+    assert set(expected) - set(answer) == {"mean_standard_error"}
+    for name, value in answer.items():
+        np.testing.assert_allclose(value, expected[name], **CLOSE)
+
+
+def test_signatures_have_the_types_and_shapes_that_they_promise(
+    case: SimpleNamespace,
+) -> None:
+    manifest = case.loaded.manifest
+    signatures = tf.saved_model.load(str(case.path)).signatures
+    is_classes = manifest.task == "classification"
+    expected = {"serving_default", "predict", "sample"}
+    assert set(signatures) == (expected if is_classes else expected | {"quantiles"})
+    asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
+    features = {
+        feature.tensor: (
+            ([None, 3], "float32")
+            if manifest.inputs == "matrix"
+            else ([None], "float32" if feature.kind == "numeric" else "string")
+        )
+        for feature in manifest.features
+    }
+    inputs = {
+        "serving_default": features,
+        "predict": features | asked,
+        "sample": features | asked,
+        "quantiles": features | asked | {"levels": ([None], "float32")},
+    }
+    width = live(case, 2, 0).mean.shape[1]
+    shapes = {
+        "entropy": [None],
+        "mutual_information": [None],
+        "quantiles": [None, None, width],
+        "samples": [None, None] if is_classes else [None, None, width],
+    }
+    for name, signature in signatures.items():
+        _, specs = signature.structured_input_signature
+        found = {key: (x.shape.as_list(), x.dtype.name) for key, x in specs.items()}
+        assert found == inputs[name]
+        for key, output in signature.structured_outputs.items():
+            assert output.shape.as_list() == shapes.get(key, [None, width])
+            integer = is_classes and key == "samples"
+            assert output.dtype == ("int32" if integer else "float32")
+
+
+def test_columns_keep_their_names_whatever_tensorflow_calls_them(
+    columns: SimpleNamespace,
+) -> None:
+    features = columns.loaded.manifest.features
+    assert [feature.name for feature in features] == [*TEXTS, *NUMBERS]
+    tensors = [feature.tensor for feature in features]
+    assert len({tensor.lower() for tensor in tensors}) == len(tensors)
+    assert not {"seed", "num_samples", "levels"} & {t.lower() for t in tensors}
+    by_name = {feature.name: feature for feature in features}
+    assert by_name["x"].missing
+    assert by_name["x"].tensor == "x"
+    assert not by_name["1st"].missing
+    assert by_name["inputs"].kind == "categorical"
+
+
+def test_manifest_says_what_the_model_is(
+    one_target: SimpleNamespace, two_targets: SimpleNamespace, classes: SimpleNamespace
+) -> None:
+    manifest = Manifest.read(one_target.path)
+    assert manifest == one_target.loaded.manifest
+    assert manifest.task == "regression"
+    assert manifest.inputs == "matrix"
+    assert [feature.name for feature in manifest.features] == ["age", "bmi", "bp"]
+    assert (manifest.target, manifest.units) == ("progression", "mmol/l")
+    assert manifest.num_rows == 20
+    assert manifest.kl_weight == pytest.approx(1 / 20)
+    assert manifest.metrics == {"rmse": 3.0}
+    assert manifest.method == "local"
+    assert (manifest.default_num_samples, manifest.default_seed) == (100, 0)
+    assert manifest.likelihood == {
+        "class_name": "Normal",
+        "config": {"heteroscedastic": False, "scale": None},
+    }
+    # Mean and scale of 3 x 5 + 5 and of 5 x 1 + 1 weights.
+    assert [layer.num_parameters for layer in manifest.layers] == [40, 12]
+    assert manifest.layers[0].class_name == "DenseVariational"
+    assert manifest.libraries["tensorflow"] == tf.__version__
+    manifest.verify(one_target.path)
+
+    untrained = two_targets.loaded.manifest
+    assert (untrained.num_rows, untrained.kl_weight) == (None, None)
+    assert [feature.name for feature in untrained.features] == ["x0", "x1", "x2"]
+    assert untrained.method == "weight"
+    assert (untrained.default_num_samples, untrained.default_seed) == (2, -7)
+    assert classes.loaded.manifest.classes == ("no", "some", "all")
+
+
+def test_rows_do_not_depend_on_the_rows_beside_them(case: SimpleNamespace) -> None:
+    together = case.loaded.predict(case.x, 20)
+    part = tf.nest.map_structure(lambda values: values[7:9], case.x)
+    for name, value in case.loaded.predict(part, 20).items():
+        np.testing.assert_allclose(value, together[name][7:9], **CLOSE)
+
+
+def test_threads_get_the_answers_one_thread_gets(case: SimpleNamespace) -> None:
+    def ask(seed: int) -> list[np.ndarray]:
+        answer = case.loaded.predict(case.x, 10, seed)
+        return [answer[name] for name in sorted(answer)]
+
+    alone = [ask(seed) for seed in range(24)]
+    with ThreadPoolExecutor(6) as pool:
+        for found, expected in zip(pool.map(ask, range(24)), alone, strict=True):
+            for first, second in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(first, second)
+
+
+def test_answers_need_tensorflow_only(
+    one_target: SimpleNamespace,
+    two_targets: SimpleNamespace,
+    classes: SimpleNamespace,
+    tmp_path: Path,
+) -> None:
+    program = """
+import sys
+for name in ("keras", "tf_keras", "tensorflow_probability", "tfbbb"):
+    sys.modules[name] = None  # Importing it raises.
+import numpy as np
+import tensorflow as tf
+for number, path in enumerate(sys.argv[2:]):
+    signature = tf.saved_model.load(path).signatures["predict"]
+    answer = signature(
+        inputs=tf.constant(np.load(sys.argv[1])),
+        num_samples=tf.constant(10),
+        seed=tf.constant(4),
+    )
+    np.savez(f"{sys.argv[1]}.{number}", **{k: v.numpy() for k, v in answer.items()})
+"""
+    cases = (one_target, two_targets, classes)
+    np.save(tmp_path / "x.npy", X)
+    paths = [case.path for case in cases]
+    subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "x.npy", *paths], check=True
+    )
+    for number, case in enumerate(cases):
+        with np.load(tmp_path / f"x.npy.{number}.npz") as answer:
+            for name, value in case.loaded.predict(X, 10, 4).items():
+                np.testing.assert_allclose(answer[name], value, **CLOSE)
+
+
+def test_saved_model_predicts_the_same_elsewhere_and_a_killed_export_leaves_nothing(
+    one_target: SimpleNamespace, tmp_path: Path
+) -> None:
+    one_target.live.save(tmp_path / "model.keras")
+    np.save(tmp_path / "x.npy", X)
+    program = """
+import os, sys, time
+from pathlib import Path
+import keras, numpy as np, tfbbb.model
+folder = Path(sys.argv[1])
+model = keras.saving.load_model(folder / "model.keras")
+prediction = model.predictive(np.load(folder / "x.npy"), num_samples=50, method="local")
+np.savez(folder / "answer.npz", mean=prediction.mean, variance=prediction.variance)
+def hang(descriptor):
+    print("flushing", flush=True)
+    time.sleep(600)
+os.fsync = hang
+model.export_predictive(folder / "registry" / "name" / "1")
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"flushing\n"
+        process.send_signal(signal.SIGKILL)
+
+    expected = one_target.live.predictive(X, num_samples=50, method="local")
+    with np.load(tmp_path / "answer.npz") as answer:
+        np.testing.assert_allclose(answer["mean"], expected.mean, **CLOSE)
+        np.testing.assert_allclose(answer["variance"], expected.variance, **CLOSE)
+
+    path = tmp_path / "registry" / "name" / "1"
+    assert not path.exists()
+    assert next_version(path.parent) == path
+
+
+def test_existing_path_is_refused_before_anything_is_written(
+    one_target: SimpleNamespace, tmp_path: Path
+) -> None:
+    (tmp_path / "1").mkdir()
+    with pytest.raises(FileExistsError, match="choose a path that does not exist"):
+        one_target.live.export_predictive(tmp_path / "1")
+    assert [path.name for path in tmp_path.rglob("*")] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ({"method": "auto"}, r"'local' or 'weight'\. Received: method='auto'"),
+        ({"num_samples": 1}, r"two samples at the least.*num_samples=1"),
+        ({"seed": 2**31}, r"fit into int32\. Received: seed=2147483648"),
+        ({"metrics": {"rmse": float("nan")}}, r"metric 'rmse' must be finite"),
+        ({"feature_names": ["a", "b"]}, r"takes 3 features.*\['a', 'b'\]"),
+        ({"feature_names": ["a", "b", "a"]}, r"a name of its own.*\['a', 'b', 'a'\]"),
+    ],
+)
+def test_description_that_does_not_fit_is_refused(
+    one_target: SimpleNamespace,
+    tmp_path: Path,
+    description: dict[str, Any],
+    message: str,
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        one_target.live.export_predictive(tmp_path / "name" / "1", **description)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_are_not_those_of_classes_or_columns_are_refused(
+    classes: SimpleNamespace, columns: SimpleNamespace, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=r"has 3 classes\. Received: 2 class names"):
+        classes.live.export_predictive(tmp_path / "1", classes=["no", "yes"])
+    with pytest.raises(ValueError, match=r"must be those of the model's inputs"):
+        columns.live.export_predictive(tmp_path / "1", feature_names=["a"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        lambda: keras.Input((4, 3)),
+        lambda: [keras.Input((3,)), keras.Input((3,))],
+        lambda: {"a": keras.Input((2,), name="a"), "b": keras.Input((), name="b")},
+    ],
+    ids=["sequences", "two matrices", "a dictionary of more than columns"],
+)
+def test_inputs_that_no_table_gives_are_refused(
+    inputs: Callable[[], Any], tmp_path: Path
+) -> None:
+    given = inputs()
+    flat = [keras.layers.Flatten()(x) for x in tf.nest.flatten(given)]
+    joined = keras.layers.Concatenate()(flat) if len(flat) > 1 else flat[0]
+    model = tfbbb.BayesianModel(given, DenseVariational(1)(joined))
+    with pytest.raises(ValueError, match=r"one input matrix .* or a dictionary"):
+        model.export_predictive(tmp_path / "1")
+    assert list(tmp_path.iterdir()) == []

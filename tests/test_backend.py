@@ -43,3 +43,19 @@ def test_every_public_name_is_found():
     code = "import tfbbb; [getattr(tfbbb, name) for name in dir(tfbbb)]"
     result = run(code)
     assert result.returncode == 0, result.stderr
+
+
+def test_saved_models_load_where_only_the_package_was_imported(tmp_path):
+    path = str(tmp_path / "model.keras")
+    save = (
+        "import keras, tfbbb, pyarrow\n"
+        "from tfbbb.data import Schema, preprocessing\n"
+        "table = pyarrow.table({'kind': ['a', 'b'] * 6, 'y': range(12)})\n"
+        "inputs, features = preprocessing(Schema.infer(table, 'y'))\n"
+        "outputs = tfbbb.layers.DenseVariational(1)(features)\n"
+        f"tfbbb.BayesianModel(inputs, outputs).save({path!r})"
+    )
+    assert run(save).returncode == 0
+    load = f"import keras, tfbbb; keras.saving.load_model({path!r})"
+    result = run(load)
+    assert result.returncode == 0, result.stderr

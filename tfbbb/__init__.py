@@ -5,6 +5,7 @@ nor Keras, so that command-line help and service start-up stay quick.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,3 +48,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBPACKAGES, *_HOMES})
+
+
+if "keras" in sys.modules:
+    # A program that has imported Keras may load a saved model next, for which Keras
+    # must know our classes.
+    importlib.import_module("tfbbb.model")

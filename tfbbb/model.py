@@ -8,6 +8,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+import tfbbb.data.features
+import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
 from tfbbb import likelihoods
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers

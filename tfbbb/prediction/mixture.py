@@ -141,11 +141,6 @@ def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Ten
     return found
 
 
-def sample(likelihood: Likelihood, outputs: Any, noise: Any) -> tf.Tensor:
-    """Draws one y for each row and sample, [rows, S, ..., k] (classes: [rows, S])."""
-    return likelihood.sample(outputs, noise)
-
-
 def checked_levels(levels: float | Sequence[float]) -> np.ndarray:
     """Returns `levels` as a vector.
 

@@ -50,7 +50,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBPACKAGES, *_HOMES})
 
 
-if "keras" in sys.modules:
+if sys.modules.get("keras") is not None:
     # A program that has imported Keras may load a saved model next, for which Keras
     # must know our classes.
     importlib.import_module("tfbbb.model")

@@ -4,6 +4,8 @@ import pytest
 import tensorflow as tf
 from keras.src.trainers.data_adapters import array_slicing
 
+import tfbbb
+from tfbbb.layers import DenseVariational
 from tfbbb.training_rows import training_rows
 
 X = np.arange(20.0).reshape(10, 2)
@@ -149,3 +151,11 @@ def test_dataset_without_targets_is_refused():
     inputs = tf.data.Dataset.from_tensor_slices(X).batch(4)
     with pytest.raises(ValueError, match=r"a dataset of \(x, y\) pairs"):
         training_rows(inputs, None)
+
+
+def test_validation_data_beside_a_split_leaves_every_row_to_train_on():
+    inputs = keras.Input((2,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    model.compile()
+    model.fit(X, Y, validation_split=0.5, validation_data=(X, Y), verbose=0)
+    assert model.num_rows == 10

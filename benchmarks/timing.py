@@ -13,7 +13,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 _LIBRARIES = ("tensorflow", "keras", "tensorflow-probability", "tf-keras", "numpy")
 
@@ -64,14 +63,16 @@ def machine() -> dict[str, Any]:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Prints one table, the first column to the left and numbers to the right."""
-    table = Table(title=title, title_justify="left")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    # A pipe has no width, and a table that is cut tells nothing.
-    Console(width=None if sys.stdout.isatty() else 100).print(table)
+    """Prints one table in Markdown, with numbers to the right in all but column one."""
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+
+    def line(first: str, *others: str) -> str:
+        numbers = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
+        return f"| {' | '.join([first.ljust(widths[0]), *numbers])} |"
+
+    rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
+    lines = [line(*columns), f"|{rule}|", *[line(*row) for row in rows]]
+    print(f"\n{title}", "", *lines, sep="\n", flush=True)
 
 
 def write_json(program: str, results: Mapping[str, Any]) -> None:

@@ -114,3 +114,13 @@ def test_layers_draw_independently_of_each_other(method):
     model = keras.Model(inputs, keras.layers.Concatenate()(parts))
     first, second = np.moveaxis(engine_draws(model, X, method, 4000)[:, 0], 1, 0)
     assert abs(np.corrcoef(first, second)[0, 1]) < 4.0 / np.sqrt(4000)
+
+
+def test_kernel_and_bias_draw_independently_of_each_other():
+    # Of one input, they have the same shape: shared noise would add their scales.
+    layer = DenseVariational(2, **WIDE)
+    model = keras.Sequential([keras.Input((1,)), layer])
+    expected = layer.kernel.variance[0] + layer.bias.variance
+    variance = engine_draws(model, np.ones((1, 1), "float32"), "weight", 4000).var(0)
+    # Normal draws: a variance is good to sqrt(2 / S).
+    np.testing.assert_allclose(variance[0], expected, rtol=4.0 * np.sqrt(2.0 / 4000))

@@ -150,6 +150,20 @@ def test_auto_takes_flipout_where_a_kernel_serves_several_positions(estimators_u
     assert set(estimators_used) == {Flipout}
 
 
+def test_auto_takes_flipout_where_sharing_cannot_be_known(estimators_used):
+    class Twice(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = DenseVariational(3, kl_weight=1.0)
+
+        def call(self, x):
+            return self.dense(x) - self.dense(x)
+
+    difference = Twice()(np.ones((2, 4), "float32"))
+    assert set(estimators_used) == {Flipout}
+    np.testing.assert_allclose(difference, np.zeros((2, 3)), atol=1e-6)
+
+
 def test_training_with_the_weight_of_the_divergence_unset_raises():
     model = keras.Sequential([keras.Input((4,)), DenseVariational(1)])
     model.compile("sgd", loss="mse")

@@ -40,7 +40,7 @@ def test_blocks_hold_no_more_than_they_may(model, num_samples, max_floats):
     num_weights = 20 * 30 + 30 + 30 * 2 + 2
     for method, drawn in (("local", 0), ("weight", num_weights)):
         samples, rows = block_sizes(
-            model, method, tf.constant(num_samples), 2, max_floats
+            model, method, tf.constant(50), tf.constant(num_samples), 2, max_floats
         )
         assert 1 <= samples <= num_samples
         assert rows >= 1
@@ -52,11 +52,24 @@ def test_blocks_hold_no_more_than_they_may(model, num_samples, max_floats):
 
 
 def test_methods_that_draw_no_weights_take_more_samples_at_a_time(model):
-    local, _ = block_sizes(model, "local", tf.constant(10**6), 2, 10**5)
-    weight, _ = block_sizes(model, "weight", tf.constant(10**6), 2, 10**5)
+    local, _ = block_sizes(
+        model, "local", tf.constant(50), tf.constant(10**6), 2, 10**5
+    )
+    weight, _ = block_sizes(
+        model, "weight", tf.constant(50), tf.constant(10**6), 2, 10**5
+    )
     assert local > weight
 
 
+def test_weights_are_drawn_once_for_all_rows_rather_than_for_all_samples(model):
+    # 692 weights a sample, and 4 * 50 floats a row and sample, within 10^6.
+    samples, rows = block_sizes(
+        model, "weight", tf.constant(150), tf.constant(100), 2, 10**6
+    )
+    assert int(rows) == 150
+    assert int(samples) == 10**6 // (692 + 150 * 200)
+
+
 def test_block_too_small_for_anything_holds_one_row_of_one_sample(model):
-    samples, rows = block_sizes(model, "weight", tf.constant(50), 2, 1)
+    samples, rows = block_sizes(model, "weight", tf.constant(9), tf.constant(50), 2, 1)
     assert (int(samples), int(rows)) == (1, 1)

@@ -18,7 +18,8 @@ class Auto(Estimator):
     """Takes `local` where it is exact, else `flipout`, else `weight`.
 
     `local` is exact where q factorises and each weight is used once per row: not in a
-    layer that is shared, nor where one kernel serves several positions of a row.
+    layer that is shared, nor where one kernel serves several positions of a row. In a
+    subclassed model it cannot be known whether a layer is shared.
 
     Example:
 

@@ -38,13 +38,14 @@ class Local(Estimator):
     def __call__(
         self, layer: "VariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
-        mean, stddev = pre_activation_moments(layer, inputs)
+        mean, variance = pre_activation_moments(layer, inputs)
+        stddev = _safe_sqrt(variance)
         seed = layer.noise_seed("pre_activations", shared=False)
         return mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype), {}
 
 
 def pre_activation_moments(layer: "VariationalLayer", inputs: Any) -> tuple[Any, Any]:
-    """Returns mean and standard deviation of a layer's pre-activations under q."""
+    """Returns mean and variance of a layer's pre-activations under q."""
     dtype = layer.compute_dtype
     inputs = ops.cast(inputs, dtype)
     mean = layer.linear(inputs, ops.cast(layer.kernel.mean, dtype))
@@ -52,7 +53,7 @@ def pre_activation_moments(layer: "VariationalLayer", inputs: Any) -> tuple[Any,
     if layer.bias is not None:
         mean += ops.cast(layer.bias.mean, dtype)
         variance += ops.cast(layer.bias.variance, dtype)
-    return mean, _safe_sqrt(variance)
+    return mean, variance
 
 
 def _safe_sqrt(variance: Any) -> Any:

@@ -119,6 +119,11 @@ class Signatures:
     def _map(
         self, compute: Any, features: Any, num_samples: Any, seed: Any, specs: Any
     ) -> Any:
+        at_least_two = tf.debugging.assert_greater_equal(
+            num_samples, 2, "num_samples must be at least 2."
+        )
+        with tf.control_dependencies([at_least_two]):
+            num_samples = tf.identity(num_samples)
         return self._sampler.map_rows(
             compute, self._pack(features), num_samples, _seeds(seed), specs
         )

@@ -44,8 +44,9 @@ class DenseVariational(VariationalLayer):
         bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
-            signs; `"auto"` takes `"local"` where that is exact (inputs of rank 2, in a
-            layer that is not shared) and else `"flipout"`.
+            signs; `"auto"` takes `"local"` where that is known to be exact (inputs of
+            rank 2, called once in a functional or sequential model) and else
+            `"flipout"`.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
             With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
             unset is an error, and `evaluate` then gives a loss that is not a number.

@@ -238,14 +238,12 @@ class VariationalLayer(keras.Layer):
             self._step.seed, index if shared else index + 16 * self._step.calls
         )
 
-    def calls_in_this_pass(self) -> int:
-        """Returns how often the model now being called calls this layer, so far known.
+    def calls_in_this_pass(self) -> int | None:
+        """Returns how often the model now being called calls this layer.
 
-        For a functional or sequential model this is exact; in a subclassed model a
-        second call is noticed when it comes.
+        None where that is not known: in a subclassed model.
         """
-        entry = self._get_call_context().entry_layer
-        return max(calls_per_pass(entry, self) or 1, self._step.calls)
+        return calls_per_pass(self._get_call_context().entry_layer, self)
 
     def _begin_call(self) -> None:
         # One step is one outermost call: its context object is the step's identity.

@@ -82,8 +82,11 @@ class Categorical(Likelihood):
         return tf.cond(
             tf.size(targets) == tf.reduce_prod(rows),
             lambda: tf.cast(tf.reshape(targets, rows), tf.int32),
+            # Both branches are traced, so the last dimension must fit either size.
             lambda: tf.argmax(
-                tf.reshape(targets, tf.shape(outputs)), axis=-1, output_type=tf.int32
+                tf.reshape(targets, tf.concat([rows, [-1]], 0)),
+                axis=-1,
+                output_type=tf.int32,
             ),
         )
 

@@ -21,6 +21,7 @@ _LIVE_TENSORS = 4
 def block_sizes(
     model: keras.Model,
     method: str,
+    num_rows: Any,
     num_samples: Any,
     num_outputs: int,
     max_floats: int = MAX_FLOATS,
@@ -30,6 +31,7 @@ def block_sizes(
     Args:
         model: The model to be run.
         method: `"local"` or `"weight"`.
+        num_rows: Number of rows, an integer tensor.
         num_samples: Number of samples S, an integer tensor.
         num_outputs: Size of the model's output, per row.
         max_floats: What one block may hold.
@@ -45,12 +47,18 @@ def block_sizes(
         for weight in layer.variational_weights
     )
     per_row_and_sample = _LIVE_TENSORS * _widest_output(model)
-    samples = max(1, max_floats // (per_sample + per_row_and_sample))
-    samples = tf.minimum(num_samples, min(samples, 2**30))
-    rows = max_floats // per_row_and_sample // samples
     # The outputs of all samples meet in their summary, which is in float64.
-    summarized = max_floats // (2 * _LIVE_TENSORS * num_outputs) // num_samples
-    return samples, tf.maximum(1, tf.minimum(rows, summarized))
+    rows = max_floats // (2 * _LIVE_TENSORS * num_outputs) // num_samples
+    if per_sample:
+        # Weights are drawn once per block of rows: as many rows as leave half of the
+        # memory to the draws of samples.
+        rows = tf.minimum(rows, max_floats // 2 // per_row_and_sample)
+        rows = tf.maximum(1, tf.minimum(num_rows, rows))
+        samples = max_floats // (per_sample + per_row_and_sample * rows)
+        return tf.clip_by_value(samples, 1, num_samples), rows
+    samples = tf.minimum(num_samples, max(1, max_floats // per_row_and_sample))
+    rows = tf.minimum(rows, max_floats // per_row_and_sample // samples)
+    return samples, tf.maximum(1, rows)
 
 
 def map_blocks(

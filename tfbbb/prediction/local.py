@@ -26,7 +26,8 @@ def local_pre_activations(
         folded: Whether the samples are in the leading dimension already. Where they are
             not, mean and variance are computed once, not S times.
     """
-    mean, stddev = pre_activation_moments(layer, inputs)
+    mean, variance = pre_activation_moments(layer, inputs)
+    stddev = tf.sqrt(variance)
     noise = engine.noise(layer, "pre_activations", tuple(mean.shape[1:]))
     noise = tf.cast(noise[:, tf.newaxis], mean.dtype)
     if folded:

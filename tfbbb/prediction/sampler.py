@@ -75,6 +75,7 @@ class Sampler:
         samples, rows = block_sizes(
             self.model,
             self.method,
+            num_rows,
             num_samples,
             self.event_shape.num_elements() or 1,
             self.max_floats,

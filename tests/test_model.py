@@ -136,7 +136,10 @@ def test_classes_train_with_metrics_on_probabilities():
     model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
     model.compile(keras.optimizers.Adam(0.05), metrics=["accuracy"])
     history = model.fit(X, LABELS, epochs=60, verbose=0).history
-    assert history["accuracy"][-1] > 0.9
+    # The figure of the history is that of one draw of the weights at each step.
+    assert history["accuracy"][-1] > 0.7
+    classes = model.predictive(X).probabilities.argmax(axis=1)
+    assert np.mean(classes == LABELS) > 0.9
 
 
 def test_classes_may_be_indices_or_one_hot_in_one_compiled_model():

@@ -80,6 +80,18 @@ def test_targets_are_standardised_on_the_training_rows_of_the_first_fit_only():
     np.testing.assert_allclose(shift, Y[:45].mean(axis=0), rtol=1e-6)
 
 
+def test_fit_that_fails_before_its_first_step_leaves_nothing_behind():
+    model = regression()
+    for y in (Y[:10], np.where(np.arange(60) == 7, np.nan, Y[:, 0])):
+        with pytest.raises(ValueError, match=r"cardinality|finite"):
+            model.fit(X, y, verbose=0)
+        assert not model.likelihood.adapted
+        assert model.num_rows is None
+        assert not any(layer.kl_weight_is_set for layer in model.variational_layers)
+    model.fit(X, Y, verbose=0)
+    np.testing.assert_allclose(model.likelihood.target_shift, Y.mean(axis=0), rtol=1e-6)
+
+
 def test_targets_with_and_without_a_last_dimension_train_alike():
     def trained(y):
         keras.utils.set_random_seed(3)

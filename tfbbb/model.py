@@ -14,7 +14,7 @@ from tfbbb import likelihoods
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.prediction import Predictive, predictive
-from tfbbb.training_rows import training_rows
+from tfbbb.training_rows import TrainingRows, training_rows
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -152,20 +152,40 @@ class BayesianModel(keras.Model):
             if arguments.get("validation_data") is None
             else 0.0,
         )
-        if rows.targets is not None:
-            self.likelihood.check_targets(rows.targets)
-            self.likelihood.adapt(rows.targets)
-        elif not self.likelihood.adapted:
+        if rows.targets is None and not self.likelihood.adapted:
             raise ValueError(
                 "The shift and scale of the targets cannot be read off a generator. "
                 "Call `model.likelihood.adapt(y)` with the training targets before "
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
+        steps, state = self._steps_taken, self._state()
+        try:
+            self._take_up(rows)
+            return super().fit(x, y, *args, **kwargs)
+        except BaseException:
+            # A `fit` that took no step leaves nothing of its rows behind.
+            if self._steps_taken == steps:
+                for variable, value in state:
+                    variable.assign(value)
+            raise
+
+    def _take_up(self, rows: TrainingRows) -> None:
+        """Sets what training needs to know of its rows."""
+        if rows.targets is not None:
+            self.likelihood.check_targets(rows.targets)
+            self.likelihood.adapt(rows.targets)
         self._num_rows.assign(rows.size)
         for layer in self.variational_layers:
             if layer.kl_weight_is_automatic:
                 layer.kl_weight.assign(1.0 / rows.size)
-        return super().fit(x, y, *args, **kwargs)
+
+    @property
+    def _steps_taken(self) -> int:
+        optimizer = getattr(self, "optimizer", None)
+        return 0 if optimizer is None else int(optimizer.iterations.numpy())
+
+    def _state(self) -> list[tuple[keras.Variable, Any]]:
+        return [(v, v.numpy()) for v in self.non_trainable_variables]
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.

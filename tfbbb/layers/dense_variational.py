@@ -1,11 +1,11 @@
 """The fully connected layer."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
-from tfbbb.layers.variational import VariationalLayer
+from tfbbb.layers.variational import VariationalLayer, VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -53,7 +53,9 @@ class DenseVariational(VariationalLayer):
         kernel_initializer: Keras initializer of the kernel's posterior mean.
         bias_initializer: Keras initializer of the bias' posterior mean.
         seed: Integer that fixes the noise of training.
-        **kwargs: `name`, `dtype` and other arguments of `keras.Layer`.
+        name: Name of the layer.
+        dtype: Its dtype policy. Posterior and divergence stay in float32.
+        trainable: Whether it learns.
 
     Input shape:
         [batch, ..., input_dim].
@@ -72,32 +74,9 @@ class DenseVariational(VariationalLayer):
         units: int,
         activation: Any = None,
         use_bias: bool = True,
-        *,
-        posterior: Any = "mean_field_normal",
-        prior: Any = "normal",
-        bias_posterior: Any = "mean_field_normal",
-        bias_prior: Any = "normal",
-        estimator: Any = "auto",
-        kl_weight: float | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        seed: int | None = None,
-        **kwargs: Any,
+        **options: Unpack[VariationalOptions],
     ):
-        super().__init__(
-            activation=activation,
-            use_bias=use_bias,
-            posterior=posterior,
-            prior=prior,
-            bias_posterior=bias_posterior,
-            bias_prior=bias_prior,
-            estimator=estimator,
-            kl_weight=kl_weight,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            seed=seed,
-            **kwargs,
-        )
+        super().__init__(activation=activation, use_bias=use_bias, **options)
         if not isinstance(units, int) or isinstance(units, bool) or units < 1:
             raise ValueError(
                 f"`units` must be a positive integer. Received: units={units!r}"

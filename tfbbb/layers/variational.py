@@ -3,7 +3,7 @@
 import functools
 import math
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import keras
 import tensorflow as tf
@@ -25,6 +25,23 @@ class PredictionEngine(Protocol):
 active_engine: ContextVar[PredictionEngine | None] = ContextVar(
     "active_engine", default=None
 )
+
+
+class VariationalOptions(TypedDict, total=False):
+    """The options that all variational layers share: see `VariationalLayer`."""
+
+    posterior: Any
+    prior: Any
+    bias_posterior: Any
+    bias_prior: Any
+    estimator: Any
+    kl_weight: float | None
+    kernel_initializer: Any
+    bias_initializer: Any
+    seed: int | None
+    name: str | None
+    dtype: Any
+    trainable: bool
 
 
 class VariationalLayer(keras.Layer):

@@ -47,8 +47,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
     if _holds_the_matrix(columns, manifest):
         return from_rows(columns["inputs"], manifest)
     named: dict[str, Any] = columns
-    names = _names_by_key(named, manifest)
-    return {names.get(key, key): values for key, values in named.items()}
+    return {name: named[key] for key, name in _names_by_key(named, manifest).items()}
 
 
 def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
@@ -60,7 +59,8 @@ def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
             else row
             for row in rows
         ]
-    names: dict[str, str] = {}
+    keys: Sequence[str] = ()
+    columns = rows[0].keys()
     lists = []
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -68,21 +68,14 @@ def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
                 f"Row {place} must be an object of columns, as row 1 is. "
                 f"Received: {row!r:.100}"
             )
-        if row.keys() != names.keys():
-            names = _names_of_row(place, row, manifest)
-        lists.append([row[key] for key in names])
+        if not keys or row.keys() != columns:
+            columns = row.keys()
+            try:
+                keys = list(_names_by_key(row, manifest))
+            except InputError as error:
+                raise InputError(f"Row {place}: {error}") from None
+        lists.append([row[key] for key in keys])
     return lists
-
-
-def _names_of_row(
-    place: int, row: dict[str, Any], manifest: Manifest
-) -> dict[str, str]:
-    names = _names_by_key(row, manifest)
-    try:
-        check_names([names.get(key, key) for key in row], manifest.features)
-    except InputError as error:
-        raise InputError(f"Row {place}: {error}") from None
-    return names
 
 
 def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
@@ -95,14 +88,20 @@ def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
 
 
 def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
-    """Maps how `named` spells each feature to the feature's name."""
+    """Maps how `named` spells each feature to the feature's name.
+
+    Raises:
+        InputError: If one is lacking.
+    """
     by_name = manifest.inputs == "matrix"
-    return {
+    names = {
         feature.name if by_name or feature.name in named else feature.tensor: (
             feature.name
         )
         for feature in manifest.features
     }
+    check_names([names.get(key, key) for key in named], manifest.features)
+    return names
 
 
 def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:

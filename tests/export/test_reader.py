@@ -60,7 +60,7 @@ def test_quantiles_and_samples_agree(regression: Path) -> None:
 
 def test_columns_are_found_by_name(regression: Path) -> None:
     model = load_exported(regression)
-    named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist()}
+    named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist(), "id": ["a"]}
     np.testing.assert_array_equal(
         model.predict(named)["mean"], model.predict(X)["mean"]
     )
@@ -112,7 +112,7 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
         ([[1, 2, 1e39]], r"Row 1, column 'bp' .* single precision"),
         ([[1, "2", 3]], r"Row 1, column 'bmi' needs a number\. Received: '2'"),
         ({"age": [1], "bmi": [1]}, r"The column 'bp' is lacking"),
-        ({"age": [1], "bmi": [1], "b": [1]}, r"reads no column 'b'"),
+        ({"age": [1], "bmi": [1], "b": [1]}, r"'bp' is lacking \(is 'b' misspelt\?\)"),
         ({"age": [1, 2], "bmi": [1], "bp": [1]}, r"same number of rows"),
         ({"age": [], "bmi": [], "bp": []}, r"at least one"),
         ({"age": 1, "bmi": [1], "bp": [1]}, r"'age' needs a list .* Received: 1"),

@@ -34,7 +34,14 @@ def message_of(response: httpx.Response, status: int) -> str:
         ("[[1, 2, 1e39]]", "Row 1, column 'bp' .* finite in single precision"),
         (f"[[1, 2, 1{'0' * 400}]]", "Row 1, column 'bp' needs a number"),
         ('[{"age": 1, "bmi": 2}]', "Row 1: The column 'bp' is lacking"),
-        ('[{"age": 1, "bmi": 2, "bq": 3}]', "Row 1: The model reads no column 'bq'"),
+        (
+            '[{"age": 1, "Bmi": 2, "bp": 3, "note": "x"}]',
+            "Row 1: The column 'bmi' is lacking .is 'Bmi' misspelt.*reads 'age', 'bmi'",
+        ),
+        (
+            '[{"age": 1, "bmi": 2, "bp": 3, "y": 1}, {"age": 1, "bmi": 2, "y": 1}]',
+            "Row 2: The column 'bp' is lacking; ",
+        ),
         ('[{"age": 1, "bmi": 2, "bp": 3}, [1, 2, 3]]', "Row 2 must be an object"),
         ('[{"inputs": [1, 2, 3]}, {"x": 1}]', "Row 2 must be a list of values"),
         ('[{"age": 1, "bmi": 2, "bp": "x"}]', "Row 1, column 'bp' needs a number"),
@@ -70,6 +77,7 @@ def test_column_of_a_table_that_does_not_fit_is_named(
     ("inputs", "message"),
     [
         ({"age": [1], "bmi": [2]}, "The column 'bp' is lacking"),
+        ({"Age": [1], "bmi": [2], "bp": [3]}, "'age' is lacking .is 'Age' misspelt"),
         ({"age": [1], "bmi": [2], "bp": [3, 4]}, "same number of rows"),
         ({"age": 1, "bmi": 2, "bp": 3}, "The column 'age' needs a list"),
         ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),

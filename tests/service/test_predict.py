@@ -68,6 +68,24 @@ def test_rows_may_be_objects_in_any_order(client: httpx.Client) -> None:
     )
 
 
+def test_columns_that_the_model_does_not_read_are_left_aside(
+    client: httpx.Client,
+) -> None:
+    features, extra = ("age", "bmi", "bp"), {"progression": None, "note": ["x", []]}
+    rows = [extra | dict(zip(features, row, strict=True)) for row in ROWS]
+    # Rows need not carry the same ones.
+    del rows[1]["note"]
+    assert (
+        ask(client, "diabetes", {"instances": rows}).content
+        == ask(client, "diabetes", {"instances": ROWS}).content
+    )
+    columns = dict(zip(features, zip(*ROWS, strict=True), strict=True))
+    assert (
+        ask(client, "diabetes", {"inputs": extra | columns}).content
+        == ask(client, "diabetes", {"inputs": columns}).content
+    )
+
+
 @pytest.mark.parametrize(
     "inputs",
     [

@@ -1,5 +1,6 @@
 """What users hand to an exported model, as the tensors its signatures take."""
 
+import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -24,17 +25,17 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
 
     Args:
         inputs: Array of shape `[n, d]`, columns in the order of the manifest's
-            features, or a mapping from column names to arrays of shape `[n]`. A
-            missing value is NaN, `None` or the empty string, in columns that may
-            miss one.
+            features, or a mapping from column names to arrays of shape `[n]`, of
+            which columns that the model does not read are left aside. A missing
+            value is NaN, `None` or the empty string, in columns that may miss one.
         manifest: What the model reads.
 
     Returns:
         One array per tensor, float32 or string, by tensor name.
 
     Raises:
-        InputError: If there is no row; a column is lacking, unknown or shorter
-            than another; or a value is not a finite number, not text, or missing
+        InputError: If there is no row; a column is lacking or shorter than
+            another; or a value is not a finite number, not text, or missing
             where its column needs one.
     """
     features = manifest.features
@@ -58,17 +59,22 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
 
 
 def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
-    """Raises an `InputError` unless `names` are those of the features."""
+    """Raises an `InputError` unless every feature is among `names`."""
     expected, received = {feature.name for feature in features}, set(names)
-    if unknown := sorted(received - expected):
-        raise InputError(
-            f"The model reads no column {unknown[0]!r}; its columns are "
-            f"{listed(features)}."
-        )
-    if lacking := [f.name for f in features if f.name not in received]:
-        raise InputError(
-            f"The column {lacking[0]!r} is lacking; the model reads {listed(features)}."
-        )
+    for feature in features:
+        if feature.name not in received:
+            raise InputError(
+                f"The column {feature.name!r} is lacking"
+                f"{_misspelt(feature.name, received - expected)}; the model reads "
+                f"{listed(features)}."
+            )
+
+
+def _misspelt(name: str, unknown: Iterable[str]) -> str:
+    """The name that was probably meant to be `name`, as a message puts it."""
+    plain = {str(other).strip().lower(): other for other in unknown}
+    near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
+    return f" (is {plain[near[0]]!r} misspelt?)" if near else ""
 
 
 def check_shape(shape: tuple[int, ...], features: Sequence[Feature]) -> None:

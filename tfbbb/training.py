@@ -1,7 +1,7 @@
 """From a table to a trained model and its held-out figures."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from math import ceil
@@ -77,6 +77,7 @@ def train_table(
     *,
     task: Task | None = None,
     features: Sequence[str] | None = None,
+    text_columns: Iterable[str] = (),
     hidden: Sequence[int] | None = None,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -98,6 +99,8 @@ def train_table(
         target: Name of the column to predict.
         task: `"regression"` or `"classification"`; see `tfbbb.data.Schema.infer`.
         features: Names of the columns to predict from, by default all others.
+        text_columns: Names of features that are text although mostly numbers; see
+            `tfbbb.data.Schema.infer`.
         hidden: Units of the hidden layers, by default one layer of 20 units, or of
             50 from 1000 training rows on.
         epochs: Passes over the training rows, by default what makes 6000 steps, and
@@ -116,13 +119,21 @@ def train_table(
         TableError: The table can't serve for this.
         ValueError: An argument is out of range.
     """
-    whole = Schema.infer(table, target, task=task, features=features)
+    text_columns = tuple(text_columns)
+    whole = Schema.infer(
+        table, target, task=task, features=features, text_columns=text_columns
+    )
     classes = whole.targets_of(table) if whole.task == "classification" else None
     training_rows, held_out_rows = split(
         table.num_rows, validation_fraction, seed=seed, stratify=classes
     )
     schema = Schema.infer(
-        table, target, task=task, features=features, training_rows=training_rows
+        table,
+        target,
+        task=task,
+        features=features,
+        text_columns=text_columns,
+        training_rows=training_rows,
     )
     inputs, targets = _take(schema, table, training_rows)
     held_out = _take(schema, table, held_out_rows)

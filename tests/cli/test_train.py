@@ -30,6 +30,17 @@ def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
 
 
+def test_numbers_with_another_text_among_them_are_text_where_asked(tfbbb, tmp_path):
+    numbers = "\n".join(f"{i},{i}" for i in range(40))
+    (tmp_path / "slip.csv").write_text(f"x,y\n{numbers}\n?,40\n")
+    result = tfbbb(
+        *("train", "slip.csv", "--target", "y", "--text", "x", "--epochs", "1"),
+        *("--output", "slip"),
+    )
+    assert result.exit_code == 0, result.output
+    assert Manifest.read("slip/1").features[0].kind == "categorical"
+
+
 def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
     result = tfbbb(
         *("train", data, "--target", "cured", "--ignore", "effect", *FIT),
@@ -53,6 +64,11 @@ def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
         (["nowhere.csv", "--target", "y"], "nowhere.csv does not exist."),
         (["DATA", "--target", "efect"], "did you mean 'effect'"),
         (["DATA", "--target", "effect"], "'day' holds values of type date32"),
+        (["DATA", "--target", "effect"], "(--ignore day leaves it out.)"),
+        (["DATA", "--target", "effect", "--text", "Code"], "no text column 'Code'"),
+        (["empty.csv", "--target", "y"], "(--ignore 'x (mg)' leaves it out.)"),
+        (["slip.csv", "--target", "y"], "'x' is mostly numbers, but has the text '?'"),
+        (["slip.csv", "--target", "y"], "--text x takes it as text.)"),
         (["DATA", "--target", "effect", "--ignore", "Day"], "ignored column 'Day'"),
         (["DATA", "--target", "cured", "--task", "regression"], "text 'yes' in row 1"),
         (["few.csv", "--target", "y"], "The table has 9 rows; at least 10"),
@@ -69,6 +85,8 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(
     for name, columns in {
         "few": {"x": rows[:9], "y": rows[:9]},
         "constant": {"x": rows, "y": [1.0] * 20},
+        "empty": {"x (mg)": [None] * 20, "y": rows},
+        "slip": {"x": [*map(str, range(40)), "?"], "y": range(41)},
         "gap": {"x": rows, "y": [*rows[:2], None, *rows[3:]]},
         "infinite": {"x": rows, "y": [1.5, float("inf"), *rows[2:]]},
         "texts": {"x": [f"t{i}" for i in range(1001)], "y": range(1001)},

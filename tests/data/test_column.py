@@ -90,7 +90,7 @@ def test_tiny_units_are_not_constant():
 
 @pytest.mark.parametrize("values", [[None] * 3, [np.nan] * 3, ["", None]])
 def test_a_column_without_values_is_refused(values):
-    with pytest.raises(TableError, match=r"Column 'a' has no values\."):
+    with pytest.raises(TableError, match=r"Column 'a' has no values; leave it out\."):
         inferred(values)
 
 

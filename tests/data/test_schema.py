@@ -119,7 +119,7 @@ Y = list(np.arange(12.0))
         ({"y": [*"12345678901", "?"]}, {}, r"'y' is mostly numbers.*'\?' in row 12"),
         ({"y": replaced(Y, 4, 0.5)}, {"task": "classification"}, "value 0.5 in row 4"),
         ({"y": pa.array(range(12), pa.date32())}, {}, "'y' holds values of type date"),
-        ({"kind": pa.nulls(12)}, {}, "'kind' has no values"),
+        ({"kind": pa.nulls(12)}, {}, "'kind' has no values; leave it out"),
         ({"x": replaced(Y, 12, -np.inf)}, {}, "'x' has the value -inf in row 12"),
     ],
 )
@@ -129,6 +129,39 @@ def test_a_table_that_cannot_serve_is_refused_with_the_place(
     arguments = {"target": "y", **arguments}
     with pytest.raises(TableError, match=message):
         Schema.infer(table_of(**columns), **arguments)
+
+
+def numbers_but(*texts):
+    """A table of 40 rows with numbers as text in `x`, the last ones other texts."""
+    numbers = [f" {i}.5" for i in range(40 - len(texts))]
+    return pa.table({"x": [*numbers, *texts], "y": np.arange(40.0)})
+
+
+def test_text_that_is_mostly_numbers_is_refused_with_the_first_other_value():
+    message = r"'x' is mostly numbers, but has the text '\?' in row 37"
+    with pytest.raises(TableError, match=message):
+        Schema.infer(numbers_but("?", "?", "-", "?"), "y")
+    with pytest.raises(TableError, match=r"'\?' in row 39"):
+        Schema.infer(numbers_but("?", None), "y")
+
+
+def test_text_that_is_mostly_numbers_stays_text_where_asked():
+    (x,) = Schema.infer(numbers_but("?"), "y", text_columns=["x"]).features
+    assert (x.kind, len(x.categories)) == ("categorical", 40)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        # One in eight is no number; no other text; twenty distinct texts.
+        ["?"] * 5 + [f"{i}" for i in range(35)],
+        [f"00{i}" for i in range(40)],
+        [f"{i % 19}" for i in range(39)] + ["10B"],
+    ],
+)
+def test_other_text_is_taken_as_it_is(texts):
+    (x,) = Schema.infer(pa.table({"x": texts, "y": np.arange(40.0)}), "y").features
+    assert set(x.categories) == set(texts)
 
 
 def test_fewer_than_ten_rows_are_refused():

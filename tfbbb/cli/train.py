@@ -1,11 +1,15 @@
 """`tfbbb train`."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+
+if TYPE_CHECKING:
+    from tfbbb.data.table_error import ColumnError
 
 
 def train(
@@ -29,8 +33,8 @@ def train(
     text: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of codes that look like numbers but are categories; may be "
-            "given again.",
+            help="Column of codes that are categories although they look like numbers; "
+            "may be given again.",
             metavar="COLUMN",
         ),
     ] = None,
@@ -72,12 +76,22 @@ def train(
         _check_output(output)
         from tfbbb.data import Schema, read_table
         from tfbbb.data.column_names import check_column_exists
+        from tfbbb.data.table_error import ColumnError
 
         table = read_table(data, text_columns=text or ())
         for name in ignore or ():
             check_column_exists(table, name, role="ignored")
+        for name in text or ():
+            check_column_exists(table, name, role="text")
         features = [n for n in table.column_names if n not in (target, *(ignore or ()))]
-        schema = Schema.infer(table, target, task=task, features=features)
+        try:
+            schema = Schema.infer(
+                table, target, task=task, features=features, text_columns=text or ()
+            )
+        except ColumnError as error:
+            if error.column == target:
+                raise
+            raise CommandError(f"{error} {_options_for(error)}") from None
 
         from tfbbb.cli.imports import import_tensorflow
         from tfbbb.cli.report import echo_figures, echo_schema
@@ -94,6 +108,7 @@ def train(
             target,
             task=schema.task,
             features=features,
+            text_columns=text or (),
             hidden=units,
             epochs=epochs,
             batch_size=batch_size,
@@ -104,6 +119,14 @@ def train(
         )
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
+
+
+def _options_for(error: "ColumnError") -> str:
+    column = shlex.quote(error.column)
+    options = f"--ignore {column} leaves it out"
+    if error.may_be_text:
+        options += f", --text {column} takes it as text"
+    return f"({options}.)"
 
 
 def _check_output(output: Path) -> None:

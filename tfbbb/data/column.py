@@ -8,10 +8,20 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.data.column_names import check_column_exists
-from tfbbb.data.table_error import TableError
-from tfbbb.data.values import Kind, first_row, kind_of, numbers_of, texts_of
+from tfbbb.data.table_error import ColumnError, TableError
+from tfbbb.data.values import (
+    Kind,
+    first_row,
+    kind_of,
+    number_texts,
+    numbers_of,
+    texts_of,
+)
 
 MAX_CATEGORIES = 1000
+# Texts that are numbers but for a few, and too many to be levels of something.
+_MOSTLY = 0.9
+_MOST_LEVELS = 20
 _SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
 
 
@@ -42,7 +52,14 @@ class Column:
     constant: bool = False
 
     @classmethod
-    def infer(cls, table: pa.Table, name: str, rows: np.ndarray | None) -> "Column":
+    def infer(
+        cls,
+        table: pa.Table,
+        name: str,
+        rows: np.ndarray | None,
+        *,
+        as_text: bool = False,
+    ) -> "Column":
         """Infers a column: its kind and `missing` from all rows of a table.
 
         Args:
@@ -50,13 +67,17 @@ class Column:
             name: Name of the column.
             rows: Indices of the rows that give statistics and categories, or None
                 for all.
+            as_text: Whether text that is mostly numbers is meant to be text.
 
         Raises:
             TableError: The column holds neither numbers nor text, or infinite
-                values, or more than 1000 distinct texts, or no value at all.
+                values, or more than 1000 distinct texts, or no value at all, or
+                text that is mostly numbers.
         """
         if kind_of(table, name) == "numeric":
             return cls.of_numbers(name, numbers_of(table, name), rows)
+        if not as_text:
+            _check_not_mostly_numbers(table, name)
         return cls.of_texts(name, texts_of(table, name), rows)
 
     @classmethod
@@ -69,7 +90,9 @@ class Column:
         known = known[~np.isnan(known)]
         if not known.size:
             where = "" if missing.all() else " in the training rows"
-            raise TableError(f"Column {name!r} has no values{where}.")
+            raise ColumnError(
+                f"Column {name!r} has no values{where}; leave it out.", name
+            )
         # Models compute in single precision: what is equal there is constant.
         single = known.astype(np.float32)
         scale = float(known.std())
@@ -90,13 +113,14 @@ class Column:
         """Describes a column of texts `[n]`, `""` for missing; see `infer`."""
         missing = values == ""
         if missing.all():
-            raise TableError(f"Column {name!r} has no values.")
+            raise ColumnError(f"Column {name!r} has no values; leave it out.", name)
         distinct = len(set(values))
         if distinct > MAX_CATEGORIES:
-            raise TableError(
+            raise ColumnError(
                 f"Column {name!r} has {distinct} distinct texts, more than the "
                 f"{MAX_CATEGORIES} that can be categories; group its values or leave "
-                "the column out."
+                "the column out.",
+                name,
             )
         return cls(
             name=name,
@@ -141,3 +165,20 @@ class Column:
     def from_dict(cls, values: Mapping[str, Any]) -> "Column":
         """Remakes a column from the result of `to_dict`."""
         return cls(**{**values, "categories": tuple(values["categories"])})
+
+
+def _check_not_mostly_numbers(table: pa.Table, name: str) -> None:
+    """Refuses text which one cell may have made of numbers."""
+    texts = texts_of(table, name)
+    others = ~number_texts(table, name) & (texts != "")
+    known = texts[texts != ""]
+    mostly = len(known) - others.sum() >= _MOSTLY * len(known)
+    if others.any() and mostly and len(set(known)) > _MOST_LEVELS:
+        row = first_row(others)
+        raise ColumnError(
+            f"Column {name!r} is mostly numbers, but has the text {texts[row - 1]!r} "
+            f"in row {row}; correct it, empty it if the number is missing, or name the "
+            "column in text_columns.",
+            name,
+            may_be_text=True,
+        )

@@ -1,6 +1,6 @@
 """What a model knows about the table it was trained on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ class Schema:
         *,
         task: Task | None = None,
         features: Sequence[str] | None = None,
+        text_columns: Iterable[str] = (),
         training_rows: npt.ArrayLike | None = None,
     ) -> "Schema":
         """Infers the schema of a table.
@@ -76,6 +77,9 @@ class Schema:
                 booleans are classified, numbers are regressed. Whole numbers can
                 be classes too.
             features: Names of the columns to predict from, by default all others.
+            text_columns: Names of features that are text although nine in ten of
+                their values are numbers, which is else refused as a slip in a
+                column of numbers. Others are ignored.
             training_rows: Indices of the rows a model trains on, by default all.
 
         Returns:
@@ -108,8 +112,12 @@ class Schema:
             check_column_exists(table, name, role="feature")
         task = task or infer_task(table, target)
         target_column, classes = infer_target(table, target, task, rows)
+        texts = frozenset(text_columns)
         return cls(
-            features=tuple(Column.infer(table, name, rows) for name in features),
+            features=tuple(
+                Column.infer(table, name, rows, as_text=name in texts)
+                for name in features
+            ),
             target=target_column,
             task=task,
             classes=classes,

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from tfbbb.data.table_error import TableError
+from tfbbb.data.table_error import ColumnError, TableError
 
 Kind = Literal["numeric", "categorical"]
 
@@ -37,9 +37,10 @@ def kind_of(table: pa.Table, name: str) -> Kind:
     advice = "make them numbers or text"
     if pa.types.is_temporal(type_):
         advice = "make them numbers that matter here (days since a date, the month)"
-    raise TableError(
+    raise ColumnError(
         f"Column {name!r} holds values of type {type_}, which a model can't read; "
-        f"{advice}, or leave the column out."
+        f"{advice}, or leave the column out.",
+        name,
     )
 
 
@@ -127,7 +128,7 @@ def labels_of(table: pa.Table, name: str) -> np.ndarray:
 
 def number_texts(table: pa.Table, name: str) -> np.ndarray:
     """Returns which texts `[n]` of a text column are numbers, or missing."""
-    texts = table.column(name).cast(pa.string())
+    texts = pa.compute.utf8_trim_whitespace(table.column(name).cast(pa.string()))
     matches = pa.compute.match_substring_regex(texts, _NUMBER)
     return matches.fill_null(True).to_numpy()
 

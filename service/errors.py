@@ -27,7 +27,10 @@ class ServiceError(Exception):
 
 
 class InvalidRequest(ServiceError):
-    """The request is malformed or does not fit the model; the message says where."""
+    """The request is malformed or does not fit the model; the message says where.
+
+    Values so large that the model has no finite answer for them do not fit it.
+    """
 
     status = 400
 
@@ -48,12 +51,6 @@ class UnsupportedMediaType(ServiceError):
     """The body is not declared to be JSON."""
 
     status = 415
-
-
-class AnswerNotFinite(ServiceError):
-    """The model's answer overflowed; the message names the row."""
-
-    status = 500
 
 
 class Unavailable(ServiceError):

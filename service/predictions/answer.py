@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from service.errors import AnswerNotFinite, InvalidRequest, RequestTooLarge
+from service.errors import InvalidRequest, RequestTooLarge
 from service.models.version import Version
 from service.predictions.query import Query
 from service.predictions.table import from_columns, from_rows
@@ -35,9 +35,9 @@ def answer(version: Version, query: Query, settings: Settings) -> bytes:
 
     Raises:
         InputError: If the table does not fit the model; names the row.
-        InvalidRequest: If the model has no such answer.
+        InvalidRequest: If the model has no such answer, or no finite one; names
+            the row.
         RequestTooLarge: If rows × samples is over the limit.
-        AnswerNotFinite: If a number in the answer is not finite; names the row.
         Unavailable: If the version can't be loaded.
     """
     model = version.load()
@@ -125,13 +125,14 @@ def _compute(
 
 
 def _check_finite(outputs: Outputs, version: Version) -> None:
+    # Inputs and weights are finite, so that only values far out can overflow.
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():
             row = np.argwhere(~np.isfinite(values))[0][0] + 1
-            raise AnswerNotFinite(
+            raise InvalidRequest(
                 f"Version {version.number} of the model {version.name!r} has no finite "
-                f"`{name}` for row {row}; are its values far from those the model was "
-                "trained on?"
+                f"`{name}` for row {row}: its values are too far from those the model "
+                "was trained on."
             )
 
 

@@ -4,7 +4,6 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from service.errors import (
-    AnswerNotFinite,
     InvalidRequest,
     RequestTooLarge,
     Unavailable,
@@ -33,7 +32,6 @@ _DOCUMENTATION: dict[str, Any] = {
         UnknownModel,
         RequestTooLarge,
         UnsupportedMediaType,
-        AnswerNotFinite,
         Unavailable,
     ),
 }

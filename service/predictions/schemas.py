@@ -12,7 +12,7 @@ SIGNATURES = ("serving_default", "predict", "quantiles", "sample")
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
-Value = float | str | None
+Value = float | bool | str | None
 
 
 class Parameters(BaseModel):
@@ -50,7 +50,8 @@ class PredictRequest(BaseModel):
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None,
         description="Rows: lists in the order of the model's features, or objects by "
-        "feature name. `null` is a missing value, in columns that may miss one.",
+        "feature name, in which others are left aside. `true` and `false` count as 1 "
+        "and 0. `null` is a missing value, in columns that may miss one.",
     )
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="The same as columns by feature name, or as a matrix."

@@ -115,7 +115,8 @@ def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any
             single_precision.pack_into(buffer, place * single_precision.size, *row)
     except (struct.error, TypeError, OverflowError):
         return _matrix_of_values(rows, features)
-    return matrix
+    # A number beyond single precision became infinite; the error is to quote it.
+    return matrix if np.isfinite(matrix).all() else _matrix_of_values(rows, features)
 
 
 def _matrix_of_values(

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tensorflow as tf
 
@@ -82,6 +83,55 @@ def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
     np.testing.assert_array_equal(model.predict(rows)["mean"], answer["mean"])
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
+def test_missing_values_are_those_of_pandas(columns: Path, missing: Any) -> None:
+    model = load_exported(columns)
+    inputs = {"age": [1], "blood pressure": [missing], "sex": ["f"]}
+    answer = model.predict(inputs | {"region": [missing]})
+    np.testing.assert_allclose(answer["mean"], [[204.0]], atol=0.05)
+    with pytest.raises(InputError, match="Row 1, column 'sex' has no value"):
+        model.predict(inputs | {"region": ["x"], "sex": [missing]})
+
+
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "region": pd.Series([None, "x"], dtype=dtype),
+            "sex": pd.Series(["f", "male"], dtype=dtype),
+            "blood pressure": pd.Series([None, 5], dtype="Int64"),
+            "age": [1, 1],
+            "progression": [7, 8],
+        }
+    )
+    answer = load_exported(columns).predict(frame)
+    np.testing.assert_allclose(answer["mean"], [[204.0], [40.0]], atol=0.05)
+
+
+def test_data_frame_without_names_is_a_matrix(regression: Path) -> None:
+    model = load_exported(regression)
+    np.testing.assert_array_equal(
+        model.predict(pd.DataFrame(X))["mean"], model.predict(X)["mean"]
+    )
+
+
+def test_directory_of_versions_is_answered_with_the_newest(
+    regression: Path, tmp_path: Path
+) -> None:
+    for version in ("2", "10", "latest"):
+        (tmp_path / version).symlink_to(regression)
+    with pytest.raises(ManifestError, match=r"directory of versions.*/10' is the new"):
+        load_exported(tmp_path)
+    load_exported(tmp_path / "10")
+
+
+def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
+    assert repr(load_exported(regression)) == (
+        "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
+        "method='local', num_rows=442>"
+    )
+
+
 def test_classes_are_answered_as_probabilities(classification: Path) -> None:
     model = load_exported(classification)
     answer = model.predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
@@ -110,7 +160,9 @@ def test_classes_are_answered_as_probabilities(classification: Path) -> None:
         ([[1, 2, 3], [1, None, 3]], r"Row 2, column 'bmi' has no value"),
         ([[1, 2, -np.inf]], r"Row 1, column 'bp' .* finite .* Received: -inf"),
         ([[1, 2, 1e39]], r"Row 1, column 'bp' .* single precision"),
-        ([[1, "2", 3]], r"Row 1, column 'bmi' needs a number\. Received: '2'"),
+        ([[1, "2", 3]], r"Row 1, column 'bmi' .*, not text\. Received: '2'"),
+        ([[1, 2, 10**400]], r"Row 1, column 'bp' .* up to 3\.4e38"),
+        ({"age": [1], "bmi": [1], "bp": [1e60]}, r"'bp' .* Received: 1e\+60"),
         ({"age": [1], "bmi": [1]}, r"The column 'bp' is lacking"),
         ({"age": [1], "bmi": [1], "b": [1]}, r"'bp' is lacking \(is 'b' misspelt\?\)"),
         ({"age": [1, 2], "bmi": [1], "bp": [1]}, r"same number of rows"),

@@ -49,3 +49,11 @@ def test_examples_are_what_the_schema_describes() -> None:
     examples = request_body()["content"]["application/json"]["examples"]
     for example in examples.values():
         PredictRequest.model_validate(example["value"])
+
+
+def test_values_of_a_row_may_be_booleans() -> None:
+    schema = request_body()["content"]["application/json"]["schema"]
+    lists, objects = schema["properties"]["instances"]["anyOf"][0]["items"]["anyOf"]
+    for values in (lists["items"], objects["additionalProperties"]):
+        types = [option["type"] for option in values["anyOf"]]
+        assert types == ["number", "boolean", "string", "null"]

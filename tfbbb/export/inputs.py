@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -25,9 +26,10 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
 
     Args:
         inputs: Array of shape `[n, d]`, columns in the order of the manifest's
-            features, or a mapping from column names to arrays of shape `[n]`, of
-            which columns that the model does not read are left aside. A missing
-            value is NaN, `None` or the empty string, in columns that may miss one.
+            features, or a mapping from column names to arrays of shape `[n]`, or a
+            data frame. Columns that the model does not read are left aside. A
+            missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
+            that may miss one.
         manifest: What the model reads.
 
     Returns:
@@ -39,6 +41,7 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
             where its column needs one.
     """
     features = manifest.features
+    inputs = _by_name(inputs)
     if isinstance(inputs, Mapping):
         check_names(inputs, features)
         columns = [_column(inputs[feature.name], feature) for feature in features]
@@ -56,6 +59,15 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
     rows = np.asarray(inputs, dtype=object)
     check_shape(rows.shape, features)
     return {f.tensor: _column(rows[:, i], f) for i, f in enumerate(features)}
+
+
+def _by_name(inputs: Inputs) -> Inputs:
+    """A data frame whose columns have names as a mapping, else `inputs`."""
+    names = getattr(inputs, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return inputs
+    frame: Any = inputs
+    return {name: frame[name] for name in names}
 
 
 def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
@@ -100,16 +112,20 @@ def number(value: Any, row: int, feature: Feature) -> float:
     Raises:
         InputError: If it is not a number, or missing and may not be.
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _is_missing(value):
         if not feature.missing:
             raise _missing(row, feature)
         return math.nan
     if not isinstance(value, Real | np.bool_):
+        not_text = ", not text" if isinstance(value, str) else ""
         raise InputError(
-            f"Row {row}, column {feature.name!r} needs a number. "
-            f"Received: {value!r:.100}"
+            f"Row {row}, column {feature.name!r} needs a number or a boolean (true, "
+            f"false){not_text}. Received: {value!r:.100}"
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _not_finite(math.inf if value > 0 else -math.inf, row, feature) from None
 
 
 def text(value: Any, row: int, feature: Feature) -> str:
@@ -118,7 +134,7 @@ def text(value: Any, row: int, feature: Feature) -> str:
     Raises:
         InputError: If it is not text, or missing and may not be.
     """
-    if value is None or value == "":
+    if _is_missing(value) or (isinstance(value, str) and not value):
         if not feature.missing:
             raise _missing(row, feature)
         return ""
@@ -129,17 +145,25 @@ def text(value: Any, row: int, feature: Feature) -> str:
     return value
 
 
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    # Pandas need not be installed to be served, but if its NA was passed, it was
+    # imported.
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
+
+
 def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
     array = _array(values)
     check_shape(array.shape, features)
     if array.dtype.kind not in _NUMERIC:
         array = np.stack([_column(array[:, i], f) for i, f in enumerate(features)], 1)
-    array = _single(array)
-    finite = np.isfinite(array)
+    single = _single(array)
+    finite = np.isfinite(single)
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
-        raise _not_finite(float(array[row, column]), row + 1, features[column])
-    return array
+        raise _not_finite(array[row, column], row + 1, features[column])
+    return single
 
 
 def _column(values: Any, feature: Feature) -> np.ndarray:
@@ -157,12 +181,12 @@ def _column(values: Any, feature: Feature) -> np.ndarray:
         array = np.array(
             [number(value, row, feature) for row, value in enumerate(values, 1)]
         )
-    array = _single(array)
-    wrong = np.isinf(array) if feature.missing else ~np.isfinite(array)
+    single = _single(array)
+    wrong = np.isinf(single) if feature.missing else ~np.isfinite(single)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise _not_finite(float(array[row]), row + 1, feature)
-    return array
+        raise _not_finite(array[row], row + 1, feature)
+    return single
 
 
 def _array(values: npt.ArrayLike) -> np.ndarray:
@@ -186,10 +210,10 @@ def _missing(row: int, feature: Feature) -> InputError:
     )
 
 
-def _not_finite(value: float, row: int, feature: Feature) -> InputError:
-    if math.isnan(value):
+def _not_finite(value: Any, row: int, feature: Feature) -> InputError:
+    if _is_missing(value):
         return _missing(row, feature)
     return InputError(
         f"Row {row}, column {feature.name!r} needs a number that is finite in single "
-        f"precision. Received: {value}"
+        f"precision, up to 3.4e38. Received: {value!s:.100}"
     )

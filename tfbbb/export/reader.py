@@ -7,8 +7,8 @@ import tensorflow as tf
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from tfbbb.export.inputs import Inputs, to_tensors
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.inputs import Inputs, listed, to_tensors
+from tfbbb.export.manifest import Manifest, ManifestError
 
 
 def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
@@ -28,10 +28,23 @@ def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
         ManifestError: If there is no manifest, it is malformed, or (with `verify`)
             a file is not the one that was exported.
     """
+    if (newest := _newest_version(Path(path))) is not None:
+        raise ManifestError(
+            "This is a directory of versions; load one of them, of which "
+            f"{str(newest)!r} is the newest. Received: path={str(path)!r}"
+        )
     manifest = Manifest.read(path)
     if verify:
         manifest.verify(path)
     return ExportedModel(tf.saved_model.load(str(path)), manifest)
+
+
+def _newest_version(path: Path) -> Path | None:
+    if (path / "saved_model.pb").exists():
+        return None
+    graphs = path.glob("*/saved_model.pb")
+    versions = [graph.parent for graph in graphs if graph.parent.name.isdecimal()]
+    return max(versions, key=lambda version: int(version.name), default=None)
 
 
 def read_signatures(path: str | Path) -> dict[str, Any]:
@@ -76,6 +89,15 @@ class ExportedModel:
             for name, function in saved_model.signatures.items()
         }
 
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        num_rows = manifest.num_rows
+        return (
+            f"<ExportedModel target={manifest.target!r}, "
+            f"features=[{listed(manifest.features)}], method={manifest.method!r}, "
+            f"num_rows={num_rows if num_rows is None else format(num_rows, '.15g')}>"
+        )
+
     def predict(
         self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
     ) -> dict[str, np.ndarray]:
@@ -83,7 +105,7 @@ class ExportedModel:
 
         Args:
             inputs: Array of shape `[n, d]`, or mapping from column names to arrays
-                of shape `[n]`; see `tfbbb.export.inputs.to_tensors`.
+                of shape `[n]`, or data frame; see `tfbbb.export.inputs.to_tensors`.
             num_samples: S, at least 2; the manifest's by default.
             seed: Seed of the draws; the manifest's by default.
 

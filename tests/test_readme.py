@@ -1,6 +1,8 @@
 import re
 from pathlib import Path
 
+import numpy as np
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -11,6 +13,9 @@ def test_programs_of_the_readme_run_as_written(tmp_path, monkeypatch):
     namespace = {}
     for program in programs:
         exec(compile(program, str(README), "exec"), namespace)
+    # The first one has learnt something: a constant would have an error of 1.
+    y, mean = namespace["y"][350:, None], namespace["prediction"].mean
+    assert np.std(y - mean) < 0.8 * np.std(y)
     assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
 
 

@@ -136,6 +136,9 @@ class BayesianModel(keras.Model):
                 for a generator, or a dataset of unknown or infinite length.
             **kwargs: As for `keras.Model.fit`.
 
+        From a generator neither N nor the targets can be read: pass `dataset_size` and
+        call `model.likelihood.adapt(y)` with the training targets first.
+
         Raises:
             ValueError: Where N cannot be counted and `dataset_size` is not given, or
                 the targets do not fit the likelihood.
@@ -190,6 +193,9 @@ class BayesianModel(keras.Model):
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.
 
+        Each batch is evaluated with weights drawn anew, so two calls differ; for a
+        figure that does not, see `predictive` and its `log_prob`.
+
         Raises:
             ValueError: Where the weight of a layer's KL divergence is not set.
         """
@@ -241,7 +247,7 @@ class BayesianModel(keras.Model):
         """Computes the posterior predictive distribution p(y | x, data).
 
         Args:
-            x: Inputs of the rows, as for `predict`.
+            x: Inputs of the rows: an array, or a list or dictionary of arrays.
             num_samples: Number of draws from the posterior, two at the least.
             method: `"local"`, `"weight"` or `"auto"`: see `tfbbb.predictive`.
             seed: The same seed gives the same answer.

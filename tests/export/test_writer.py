@@ -18,7 +18,7 @@ from scipy import stats
 
 import tfbbb
 from tfbbb.data import Schema, preprocessing
-from tfbbb.export import Manifest, load_exported
+from tfbbb.export import Manifest, load_exported, write_saved_model
 from tfbbb.export.atomic import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Normal
@@ -434,3 +434,9 @@ def test_inputs_that_no_table_gives_are_refused(
     with pytest.raises(ValueError, match=r"one input matrix .* or a dictionary"):
         model.export_predictive(tmp_path / "1")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_bayesian_model_is_exported(tmp_path):
+    model = keras.Sequential([keras.Input((3,)), DenseVariational(1, kl_weight=0.1)])
+    with pytest.raises(ValueError, match=r"Only a `tfbbb\.BayesianModel`"):
+        write_saved_model(model, tmp_path / "plain")

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import tfbbb
 from tfbbb.layers import DenseVariational
@@ -160,3 +161,38 @@ def test_inputs_of_other_names_are_refused(pair, names):
 def test_inputs_of_another_number_are_refused(pair):
     with pytest.raises(ValueError, match=r"takes 2 inputs\. Received: 1"):
         tfbbb.predictive(pair, X, likelihood=NORMAL)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (2, 4, 1, 1)])
+def test_inputs_of_another_shape_are_refused(shape):
+    inputs = keras.Input((4,), name="table")
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    with pytest.raises(
+        ValueError, match=r"'table' of the model has the shape \['rows', 4\]. Received"
+    ):
+        model.predictive(np.ones(shape))
+
+
+def test_single_column_may_come_without_its_dimension():
+    inputs = keras.Input((1,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    x = np.linspace(-1.0, 1.0, 5)
+    flat, column = model.predictive(x), model.predictive(x[:, np.newaxis])
+    np.testing.assert_allclose(flat.mean, column.mean, rtol=1e-6)
+
+
+def test_datasets_are_refused_with_what_to_do():
+    inputs = keras.Input((4,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    data = tf.data.Dataset.from_tensor_slices(np.ones((8, 4))).batch(4)
+    with pytest.raises(ValueError, match=r"takes arrays, not a dataset"):
+        model.predictive(data)
+
+
+def test_rows_without_a_finite_answer_are_refused_by_number():
+    inputs = keras.Input((4,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
+    x = np.ones((5, 4))
+    x[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"no finite answer.*Received: row 3 of 5"):
+        model.predictive(x)

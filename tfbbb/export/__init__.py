@@ -4,11 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.export.atomic import next_version
     from tfbbb.export.manifest import Manifest
     from tfbbb.export.reader import ExportedModel, load_exported
     from tfbbb.export.writer import write_saved_model
 
-__all__ = ["ExportedModel", "Manifest", "load_exported", "write_saved_model"]
+__all__ = [
+    "ExportedModel",
+    "Manifest",
+    "load_exported",
+    "next_version",
+    "write_saved_model",
+]
 
 # A manifest is read without TensorFlow and a SavedModel without Keras, so each
 # name brings only its own module.
@@ -16,6 +23,7 @@ _MODULES = {
     "ExportedModel": "tfbbb.export.reader",
     "Manifest": "tfbbb.export.manifest",
     "load_exported": "tfbbb.export.reader",
+    "next_version": "tfbbb.export.atomic",
     "write_saved_model": "tfbbb.export.writer",
 }
 

@@ -92,6 +92,13 @@ def write_saved_model(
             columns, names that do not fit it, a metric that is not finite, fewer than
             two samples, or a seed that is no int32.
     """
+    from tfbbb.model import BayesianModel
+
+    if not isinstance(model, BayesianModel):
+        raise ValueError(
+            "Only a `tfbbb.BayesianModel` can be exported: it knows its likelihood. "
+            f"Make one of the model's inputs and outputs. Received: {type(model)}"
+        )
     if method not in ("local", "weight"):
         raise ValueError(
             "An exported model has one method, 'local' or 'weight'. "

@@ -1,9 +1,11 @@
 """The compiled prediction of one model by one method."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import tree
 
@@ -37,9 +39,6 @@ class Computation:
         variables = [*sampler.model.variables, *likelihood.variables]
         self._variables = list({id(v): v for v in variables}.values())
         self._outputs_per_draw = sampler.event_shape.num_elements() or 1
-        self._live = self._compiled(keep_outputs=True)
-        self._live_summary = self._compiled(keep_outputs=False)
-        self._of_snapshot = self._compiled(keep_outputs=True, snapshot=True)
 
     @classmethod
     def of(
@@ -80,14 +79,14 @@ class Computation:
         rows = max(1, _OUTPUTS_AT_A_TIME // outputs_per_row)
         slices = [slice(first, first + rows) for first in range(0, num_rows, rows)]
         if num_rows * outputs_per_row <= _MOST_OUTPUTS_KEPT:
-            summary = self._live(inputs, *draws)
+            summary = _finite(self._live(inputs, *draws, []))
             outputs = summary.pop("outputs")
 
             def blocks() -> Iterator[Any]:
                 return (outputs[block] for block in slices)
 
         else:
-            summary = self._live_summary(inputs, *draws)
+            summary = _finite(self._live_summary(inputs, *draws, []))
             values = [value for _, value in _values_of(self._variables)]
 
             def blocks() -> Iterator[Any]:
@@ -99,23 +98,38 @@ class Computation:
             self._likelihood, likelihood_state, summary, blocks, num_samples, seed
         )
 
+    @functools.cached_property
+    def _live(self) -> Any:
+        return self._compiled(keep_outputs=True)
+
+    @functools.cached_property
+    def _live_summary(self) -> Any:
+        return self._compiled(keep_outputs=False)
+
+    @functools.cached_property
+    def _of_snapshot(self) -> Any:
+        return self._compiled(keep_outputs=True, snapshot=True)
+
     def _compiled(self, *, keep_outputs: bool, snapshot: bool = False) -> Any:
-        """Returns a function of inputs, number of samples, seed (and variables)."""
+        """Returns a function of inputs, number of samples, seed and variables' values.
+
+        Only that of a snapshot takes values; the others read the live variables.
+        """
+        replaced = self._variables if snapshot else []
         signature = [
             self._sampler.input_specs,
             tf.TensorSpec([], tf.int32),
             tf.TensorSpec([2], tf.int32),
+            [tf.TensorSpec(variable.shape, variable.dtype) for variable in replaced],
         ]
-        if snapshot:
-            signature.append([tf.TensorSpec(v.shape, v.dtype) for v in self._variables])
 
         @tf.function(input_signature=signature, autograph=False)
-        def compute(inputs: Any, num_samples: Any, seed: Any, values: Any = ()) -> Any:
-            replaced = zip(self._variables, values, strict=True) if snapshot else ()
-            with keras.StatelessScope(state_mapping=replaced):
+        def compute(inputs: Any, num_samples: Any, seed: Any, values: Any) -> Any:
+            state = zip(replaced, values, strict=True)
+            with keras.StatelessScope(state_mapping=state):
                 return self._compute(inputs, num_samples, seed, keep_outputs)
 
-        return compute
+        return compute.get_concrete_function()
 
     def _compute(
         self, inputs: Any, num_samples: Any, seed: Any, keep_outputs: bool
@@ -154,6 +168,19 @@ def summary_specs(
             spec
         ).structured_outputs.items()
     }
+
+
+def _finite(summary: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Returns `summary`, or raises ValueError where a row has no finite answer."""
+    variance = np.asarray(summary["variance"])
+    finite = np.isfinite(variance).reshape(len(variance), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            "The model has no finite answer for every row: look for values in `x` that "
+            "are not numbers or far too large, or for training that diverged. "
+            f"Received: row {int(np.argmin(finite))} of {len(finite)}"
+        )
+    return summary
 
 
 def _copy(likelihood: Likelihood, event_shape: tf.TensorShape) -> Likelihood:

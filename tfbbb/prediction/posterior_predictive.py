@@ -44,7 +44,8 @@ def predictive(
     Args:
         model: A built Keras model: functional, sequential or subclassed, with one
             output tensor. Layers that are not variational run in inference mode.
-        x: Inputs of the rows, as for `model.predict`.
+        x: Inputs of the rows: an array, or a list or dictionary of arrays where the
+            model takes several.
         likelihood: p(y | f), as the model was trained: `"categorical"` or a
             `tfbbb.likelihoods.Likelihood`. Not needed for a `tfbbb.BayesianModel`.
         num_samples: Number S of draws from the posterior, two at the least.
@@ -59,8 +60,8 @@ def predictive(
 
     Raises:
         ValueError: For fewer than two samples, no rows, inputs that are not the
-            model's, an unknown method, a model without variational layers, or a
-            missing likelihood.
+            model's, an unknown method, a model without variational layers, a missing
+            likelihood, or an answer that is not finite.
     """
     likelihood = _likelihood_of(model, likelihood)
     if num_samples < 2:
@@ -105,6 +106,11 @@ def _likelihood_of(model: keras.Model, given: Any) -> Likelihood:
 
 def _as_tensors(model: keras.Model, x: Any) -> Any:
     """Returns the inputs as tensors, floats in the dtype of the model's inputs."""
+    if isinstance(x, tf.data.Dataset | keras.utils.PyDataset):
+        raise ValueError(
+            "A prediction takes arrays, not a dataset; gather its inputs first, or "
+            f"predict batch by batch. Received: x of type {type(x).__name__}"
+        )
 
     def convert(value: Any) -> tf.Tensor:
         if not tf.is_tensor(value):
@@ -142,6 +148,23 @@ def _check_structure(graph: keras.Model, tensors: Any) -> None:
         raise ValueError(
             f"The model takes {len(graph.inputs)} inputs. Received: {number}"
         )
+    for tensor, reference in zip(tree.flatten(tensors), graph.inputs, strict=True):
+        wanted, received = list(reference.shape[1:]), list(tensor.shape[1:])
+        # Keras adds or drops a last dimension of size 1.
+        allowed = [received, [*received, 1]]
+        if received[-1:] == [1]:
+            allowed.append(received[:-1])
+        if not any(_fits(wanted, shape) for shape in allowed):
+            raise ValueError(
+                f"The input '{reference.name}' of the model has the shape "
+                f"{['rows', *wanted]}. Received: shape={list(tensor.shape)}"
+            )
+
+
+def _fits(wanted: list[int | None], received: list[int]) -> bool:
+    return len(wanted) == len(received) and all(
+        size in (None, other) for size, other in zip(wanted, received, strict=True)
+    )
 
 
 def _num_rows(inputs: Any) -> int:

@@ -20,6 +20,7 @@ def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
         assert result.stdout.endswith(f"exported to models/effect/{version}\n")
         assert "48 rows trained, 12 held out" in result.stdout
         assert "epoch 2/2" in result.stderr
+        assert "  numbers: dose (mg)\n  text:    ward, code\n" in result.stdout
     manifest = Manifest.read("models/effect/2")
     assert [(feature.name, feature.kind) for feature in manifest.features] == [
         ("dose (mg)", "numeric"),

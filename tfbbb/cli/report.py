@@ -1,6 +1,7 @@
 """What training tells its user."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +17,8 @@ _LABELS = {
     "accuracy": "accuracy",
 }
 _SHARES = ("coverage_90", "accuracy")
+_MOST_NAMES = 12
+_MOST_USUAL_CATEGORIES = 50
 
 
 def echo_schema(schema: "Schema") -> None:
@@ -33,6 +36,23 @@ def echo_schema(schema: "Schema") -> None:
         f"{schema.task} of {schema.target.name!r}{what} from {len(kinds)} columns "
         f"({counts}{incomplete})"
     )
+    for kind, word in (("numeric", "numbers"), ("categorical", "text")):
+        names = [column.name for column in schema.features if column.kind == kind]
+        if names:
+            typer.echo(f"  {word + ':':<9}{_listed(names)}")
+
+
+def echo_identifiers(schema: "Schema", num_rows: int) -> None:
+    """Warns of text from which nothing can be learned, as each row has its own."""
+    for column in schema.features:
+        distinct = len(column.categories)
+        if distinct > _MOST_USUAL_CATEGORIES and 2 * distinct > num_rows:
+            typer.echo(
+                f"Warning: column {column.name!r} has {distinct} distinct texts in "
+                f"{num_rows} rows and looks like an identifier; --ignore "
+                f"{shlex.quote(column.name)} leaves it out.",
+                err=True,
+            )
 
 
 def echo_figures(trained: "TrainedTable") -> None:
@@ -49,3 +69,9 @@ def echo_metrics(metrics: Mapping[str, float]) -> None:
     for name, value in metrics.items():
         figure = f"{100 * value:.1f} %" if name in _SHARES else f"{value:.4g}"
         typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown

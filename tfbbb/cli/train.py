@@ -94,9 +94,10 @@ def train(
             raise CommandError(f"{error} {_options_for(error)}") from None
 
         from tfbbb.cli.imports import import_tensorflow
-        from tfbbb.cli.report import echo_figures, echo_schema
+        from tfbbb.cli.report import echo_figures, echo_identifiers, echo_schema
 
         echo_schema(schema)
+        echo_identifiers(schema, table.num_rows)
         import_tensorflow()
         from rich.console import Console
 

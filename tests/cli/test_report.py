@@ -1,0 +1,32 @@
+import pyarrow as pa
+
+from tfbbb.cli.report import echo_identifiers, echo_schema
+from tfbbb.data import Schema
+
+
+def test_the_columns_taken_as_numbers_and_as_text_are_named(capsys):
+    numbers = {f"n{i}": range(10) for i in range(14)}
+    table = pa.table({**numbers, "kind": ["a", "b"] * 5, "y": range(10)})
+    echo_schema(Schema.infer(table, "y"))
+    lines = capsys.readouterr().out.splitlines()
+    shown = ", ".join(f"n{i}" for i in range(12))
+    assert lines[1:] == [f"  numbers: {shown} and 2 more", "  text:    kind"]
+
+
+def test_kinds_without_columns_get_no_line(capsys):
+    echo_schema(Schema.infer(pa.table({"x": range(10), "y": range(10)}), "y"))
+    assert capsys.readouterr().out.splitlines()[1:] == ["  numbers: x"]
+
+
+def test_text_that_differs_in_most_rows_looks_like_an_identifier(capsys):
+    def warnings(distinct, num_rows):
+        names = [f"p{row % distinct}" for row in range(num_rows)]
+        table = pa.table({"a name": names, "y": range(num_rows)})
+        echo_identifiers(Schema.infer(table, "y"), num_rows)
+        return capsys.readouterr().err
+
+    assert warnings(51, 101) == (
+        "Warning: column 'a name' has 51 distinct texts in 101 rows and looks like an "
+        "identifier; --ignore 'a name' leaves it out.\n"
+    )
+    assert warnings(50, 60) == warnings(51, 102) == ""

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.data import TableError
+from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.export.manifest import Manifest
 from tfbbb.training import held_out_figures, make_network, train_table
 
@@ -107,6 +108,32 @@ def test_callbacks_see_every_epoch_and_the_held_out_nll(table):
         ],
     )
     assert seen == [["kl", "loss", "nll", "val_kl", "val_loss", "val_nll"]] * 3
+
+
+def test_training_that_diverges_ends_at_once_and_is_named(table):
+    epochs = []
+    with pytest.raises(TrainingDivergedError, match="Received: learning_rate=1e\\+06"):
+        train_table(
+            table,
+            "y",
+            epochs=50,
+            learning_rate=1e6,
+            callbacks=[
+                keras.callbacks.LambdaCallback(
+                    on_epoch_end=lambda epoch, logs: epochs.append(logs["loss"])
+                )
+            ],
+        )
+    assert np.all(np.isfinite(epochs[:-1]))
+    assert len(epochs) < 50
+
+
+def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
+    monkeypatch.setattr(
+        "tfbbb.training.held_out_figures", lambda *_: {"rmse": 1.0, "nll": np.inf}
+    )
+    with pytest.raises(TrainingDivergedError):
+        train_table(table, "y", epochs=1)
 
 
 def test_by_default_six_thousand_steps_are_planned(table, monkeypatch):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from tfbbb.data import Schema, preprocessing, split
 from tfbbb.data.batches import shuffled_batches
 from tfbbb.data.target import Task
+from tfbbb.diverged_training import StopWhereDiverged, TrainingDivergedError
 from tfbbb.export.atomic import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Categorical, Normal
@@ -117,6 +118,8 @@ def train_table(
 
     Raises:
         TableError: The table can't serve for this.
+        TrainingDivergedError: The loss or a held-out figure is not finite; a lower
+            `learning_rate` helps.
         ValueError: An argument is out of range.
     """
     text_columns = tuple(text_columns)
@@ -152,6 +155,7 @@ def train_table(
         # A step of a small network takes less time than its dispatch from Python.
         steps_per_execution=min(steps_per_epoch, 50),
     )
+    divergence = StopWhereDiverged()
     model.fit(
         shuffled_batches(inputs, targets, batch_size, seed=seed),
         epochs=epochs,
@@ -160,15 +164,20 @@ def train_table(
         validation_data=held_out,
         validation_freq=ceil(epochs / _MOST_VALIDATIONS),
         shuffle=False,
-        callbacks=list(callbacks),
+        callbacks=[*callbacks, divergence],
         verbose=0,
     )
+    if divergence.diverged:
+        raise TrainingDivergedError(learning_rate)
+    metrics = held_out_figures(model, *held_out)
+    if not np.all(np.isfinite(list(metrics.values()))):
+        raise TrainingDivergedError(learning_rate)
     return TrainedTable(
         model=model,
         schema=schema,
         training_rows=training_rows,
         held_out_rows=held_out_rows,
-        metrics=held_out_figures(model, *held_out),
+        metrics=metrics,
     )
 
 

@@ -131,10 +131,26 @@ def test_an_output_that_cannot_hold_a_model_is_refused_before_training(
     for output, message in {
         "file": "file is a file",
         "version": "version is a version of a model",
+        "models/houses/1": "models/houses/1 names a version, but versions are numbered",
     }.items():
         result = tfbbb("train", data, "--target", "effect", "--output", output)
         assert result.exit_code == 1
         assert message in result.stderr
+
+
+def test_training_that_diverges_gets_one_sentence_and_writes_nothing(
+    tfbbb, data, tmp_path
+):
+    result = tfbbb(
+        *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
+        *("--output", "models/effect", "--learning-rate", "1e6"),
+    )
+    assert result.exit_code == 1
+    assert result.stderr.endswith(
+        "Error: Training diverged: its loss or held-out figures are not finite; lower "
+        "--learning-rate. Received: --learning-rate 1e+06\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):

@@ -102,22 +102,29 @@ def train(
         from rich.console import Console
 
         from tfbbb.cli.training_progress import TrainingProgress
+        from tfbbb.diverged_training import TrainingDivergedError
         from tfbbb.training import train_table
 
-        trained = train_table(
-            table,
-            target,
-            task=schema.task,
-            features=features,
-            text_columns=text or (),
-            hidden=units,
-            epochs=epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            validation_fraction=validation_fraction,
-            seed=seed,
-            callbacks=[TrainingProgress(Console(stderr=True))],
-        )
+        try:
+            trained = train_table(
+                table,
+                target,
+                task=schema.task,
+                features=features,
+                text_columns=text or (),
+                hidden=units,
+                epochs=epochs,
+                batch_size=batch_size,
+                learning_rate=learning_rate,
+                validation_fraction=validation_fraction,
+                seed=seed,
+                callbacks=[TrainingProgress(Console(stderr=True))],
+            )
+        except TrainingDivergedError:
+            raise CommandError(
+                "Training diverged: its loss or held-out figures are not finite; lower "
+                f"--learning-rate. Received: --learning-rate {learning_rate:g}"
+            ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
 
@@ -137,6 +144,11 @@ def _check_output(output: Path) -> None:
     if (output / "saved_model.pb").exists():
         raise CommandError(
             f"{output} is a version of a model; give the directory above it."
+        )
+    if output.name.isdecimal():
+        raise CommandError(
+            f"{output} names a version, but versions are numbered by themselves; name "
+            "the directory of the model, e.g. saved_models/NAME."
         )
 
 

@@ -1,9 +1,12 @@
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
 
@@ -41,9 +44,17 @@ class Settings(BaseModel):
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """Reads the settings that are set as `TFBBB_...`; the others keep defaults.
 
+        A variable `TFBBB_...` that is no setting is warned of.
+
         Raises:
             SettingsError: Names the variable with a wrong value.
         """
+        known = [_PREFIX + name.upper() for name in cls.model_fields]
+        for variable in sorted(environment.keys() - set(known)):
+            if variable.startswith(_PREFIX):
+                logger.warning(
+                    "%s is no setting; those are %s", variable, ", ".join(known)
+                )
         values = {
             name: environment[variable]
             for name in cls.model_fields

@@ -30,6 +30,7 @@ class Registry:
         self._in_charge: dict[str, Version] = {}
         self._scanning = threading.Lock()
         self._settled = False
+        self._misplaced: set[Path] = set()
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
         """Keeps up with the directory until `stop` is set."""
@@ -67,6 +68,7 @@ class Registry:
                     version = Version(name, number, path, files)
                 found.setdefault(name, {})[number] = version
             self._models = found
+            self._warn_of_misplaced_models()
             for name in self._in_charge.keys() - found.keys():
                 self._in_charge.pop(name, None)
 
@@ -124,6 +126,17 @@ class Registry:
             )
         return versions[number]
 
+    def _warn_of_misplaced_models(self) -> None:
+        for path in _misplaced_under(self.root):
+            if path not in self._misplaced:
+                self._misplaced.add(path)
+                logger.warning(
+                    "%s is not served: a model's place under %s is NAME/VERSION, "
+                    "VERSION being a whole number",
+                    path,
+                    self.root,
+                )
+
     def _put_newest_in_charge(self, name: str) -> Version:
         versions = self.versions(name)
         for version in versions:
@@ -152,3 +165,11 @@ def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
         # Not "007", which would be a second name of version 7.
         if version.name.isdecimal() and version.name == str(int(version.name)):
             yield model.name, int(version.name), version
+
+
+def _misplaced_under(root: Path) -> Iterator[Path]:
+    """SavedModels that lie too high to be a version of a model."""
+    for pattern in ("saved_model.pb", "*/saved_model.pb"):
+        for graph in root.glob(pattern):
+            if not graph.parent.name.startswith("."):
+                yield graph.parent

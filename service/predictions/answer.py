@@ -78,7 +78,7 @@ def _check_signature(query: Query, manifest: Manifest) -> None:
 
 def _read_table(query: Query, manifest: Manifest) -> Inputs:
     if query.by_rows:
-        inputs = from_rows(query.rows, manifest)
+        inputs = from_rows(query.rows, manifest, "instances")
     else:
         inputs = from_columns(query.columns, manifest)
     if query.fault is not None:
@@ -97,9 +97,9 @@ def _count_rows(inputs: Inputs) -> int:
 def _check_size(rows: int, num_samples: int, most: int) -> None:
     if rows * num_samples > most:
         raise RequestTooLarge(
-            f"At most {most} rows × samples are computed per request; send fewer rows "
-            f"at once or lower `num_samples`. Received: {rows} rows × {num_samples} "
-            "samples"
+            f"At most {most} rows × samples are computed per request "
+            "(TFBBB_MAX_ROWS_TIMES_SAMPLES); send fewer rows at once or lower "
+            f"`num_samples`. Received: {rows} rows × {num_samples} samples"
         )
 
 

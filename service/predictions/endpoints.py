@@ -76,7 +76,8 @@ async def _read_body(request: Request, most: int) -> bytearray:
             f"Received: {media_type!r:.100}"
         )
     too_large = RequestTooLarge(
-        f"The body may have at most {most} bytes; send fewer rows at once."
+        f"The body may have at most {most} bytes (TFBBB_MAX_BODY_BYTES); send fewer "
+        "rows at once."
     )
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > most:

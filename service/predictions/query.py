@@ -86,7 +86,8 @@ def parse_query(body: bytes | bytearray) -> Query:
             f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
             f"Received: {signature!r:.100}"
         )
-    parameters = _read_parameters(document.get("parameters", {}))
+    parameters = document.get("parameters")
+    parameters = Parameters() if parameters is None else _read_parameters(parameters)
     return Query(rows, columns, signature, parameters, fault)
 
 

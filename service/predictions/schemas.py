@@ -56,7 +56,7 @@ class PredictRequest(BaseModel):
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="The same as columns by feature name, or as a matrix."
     )
-    parameters: Parameters = Parameters()
+    parameters: Parameters | None = None
 
 
 class RowPrediction(BaseModel):
@@ -122,7 +122,7 @@ def request_body() -> dict[str, Any]:
     }
     schema = PredictRequest.model_json_schema()
     # Beside the paths, nothing could refer to definitions inside a body.
-    schema["properties"]["parameters"] = schema.pop("$defs")["Parameters"]
+    schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
     return {
         "required": True,
         "content": {

@@ -11,14 +11,21 @@ from tfbbb.export.inputs import InputError, Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, Manifest
 
 
-def from_rows(rows: Any, manifest: Manifest) -> Inputs:
+def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
     """Reads rows that are lists of values, or objects of values by feature name.
+
+    Args:
+        rows: The rows.
+        manifest: What the model reads.
+        key: Where in the body they are, for messages.
 
     Raises:
         InputError: Names the row that does not fit the model.
     """
     if not isinstance(rows, list) or not rows:
-        raise InputError("The table must be a list of rows, and of one at least.")
+        raise InputError(
+            f"`{key}` must be a list of rows, of one at least. Received: {rows!r:.100}"
+        )
     if isinstance(rows[0], dict):
         rows = _lists_of(rows, manifest)
     if manifest.inputs == "matrix":
@@ -38,14 +45,14 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
         InputError: If the table is neither that nor a matrix.
     """
     if isinstance(columns, list):
-        return from_rows(columns, manifest)
+        return from_rows(columns, manifest, "inputs")
     if not isinstance(columns, dict):
         raise InputError(
             "`inputs` must be an object of columns, or a matrix. "
             f"Received: {columns!r:.100}"
         )
     if _holds_the_matrix(columns, manifest):
-        return from_rows(columns["inputs"], manifest)
+        return from_rows(columns["inputs"], manifest, "inputs.inputs")
     named: dict[str, Any] = columns
     return {name: named[key] for key, name in _names_by_key(named, manifest).items()}
 

@@ -14,7 +14,10 @@ def served(monkeypatch):
     return seen
 
 
-def test_by_default_saved_models_are_served_to_this_machine_alone(tfbbb, served):
+def test_by_default_saved_models_are_served_to_this_machine_alone(
+    tfbbb, served, tmp_path
+):
+    (tmp_path / "saved_models").mkdir()
     assert tfbbb("serve").exit_code == 0
     assert served == {**dict(Settings()), "host": "127.0.0.1", "port": 8000}
 
@@ -49,3 +52,19 @@ def test_a_file_is_not_a_directory_of_models(tfbbb, served, tmp_path):
     assert result.exit_code == 1
     assert "file is a file, not a directory of models." in result.stderr
     assert served == {}
+
+
+@pytest.mark.parametrize("options", [(), ("--models", "no/such")])
+def test_a_directory_that_is_not_there_is_not_served(tfbbb, served, options):
+    result = tfbbb("serve", *options)
+    assert result.exit_code == 1
+    directory = options[-1] if options else "saved_models"
+    assert result.stderr.startswith(f"Error: There is no directory {directory}; ")
+    assert result.stderr.count("\n") == 1
+    assert served == {}
+
+
+def test_help_names_every_setting(tfbbb):
+    shown = tfbbb("serve", "--help").stdout
+    for name in Settings.model_fields:
+        assert f"TFBBB_{name.upper()}" in shown

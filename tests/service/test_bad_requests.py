@@ -18,13 +18,13 @@ def message_of(response: httpx.Response, status: int) -> str:
 @pytest.mark.parametrize(
     ("instances", "message"),
     [
-        ("[]", "one at least"),
+        ("[]", r"`instances` must be a list of rows, of one at least.*: \[\]"),
         ("[[]]", "Row 1 has 0 values, but the model reads 3: 'age', 'bmi', 'bp'"),
         ("[[1, 2, 3], [1, 2]]", "Row 2 has 2 values"),
         ("[[1, 2, 3, 4]]", "Row 1 has 4 values"),
         ("[[1, 2, 3], 4]", "Row 2 must be a list of values. Received: 4"),
         ("[1, 2, 3]", "Row 1 must be a list of values"),
-        ("{}", "must be a list of rows"),
+        ("{}", "`instances` must be a list of rows.* Received: {}"),
         ('[[1, 2, 3], [1, "2", 3]]', "Row 2, column 'bmi' needs a number"),
         (
             '[[1, 2, "True"]]',
@@ -88,6 +88,7 @@ def test_column_of_a_table_that_does_not_fit_is_named(
         ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),
         ({"inputs": [[1, 2]]}, "Row 1 has 2 values"),
         ({}, "The column 'age' is lacking"),
+        ([], "`inputs` must be a list of rows, of one at least"),
         (3, "`inputs` must be an object of columns"),
     ],
 )
@@ -201,11 +202,12 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
     }
     message = message_of(ask(client, "diabetes", body), 413)
     assert "At most 100000 rows × samples" in message
+    assert "TFBBB_MAX_ROWS_TIMES_SAMPLES" in message
     assert f"Received: {rows} rows × {num_samples} samples" in message
 
 
 def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:
-    assert "at most 100000 bytes" in message_of(
+    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message_of(
         ask(client, "diabetes", b" " * 100_001), 413
     )
 
@@ -214,7 +216,7 @@ def test_body_without_length_over_the_limit_is_refused(client: httpx.Client) -> 
     response = client.post(
         "/v1/models/diabetes:predict", content=(b" " * 10_000 for _ in range(11))
     )
-    assert "at most 100000 bytes" in message_of(response, 413)
+    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message_of(response, 413)
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "multipart/form-data", "json"])

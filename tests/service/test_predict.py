@@ -46,9 +46,9 @@ def test_answer_over_http_is_that_of_the_saved_model(
         )
 
 
-@pytest.mark.parametrize("parameters", [{}, {"seed": 0}, {"num_samples": 100}])
+@pytest.mark.parametrize("parameters", [{}, None, {"seed": 0}, {"num_samples": 100}])
 def test_same_request_gets_the_same_answer(
-    client: httpx.Client, parameters: dict[str, int]
+    client: httpx.Client, parameters: dict[str, int] | None
 ) -> None:
     body = {"instances": ROWS}
     answers = {

@@ -116,6 +116,28 @@ def test_what_is_not_a_version_is_passed_over(
     assert states(registry, "diabetes").keys() == {1, 2}
 
 
+def test_model_without_a_version_is_warned_of_once(
+    registry: Registry, registry_root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for place in ("unversioned", ".staging"):
+        shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
+    registry.refresh()
+    registry.refresh()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    message = record.getMessage()
+    assert f"{registry_root / 'unversioned'} is not served" in message
+    assert "NAME/VERSION" in message
+
+
+def test_root_that_is_itself_a_model_is_warned_of(
+    registry_root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = registry_root / "diabetes" / "2"
+    Registry(root).scan()
+    assert f"{root} is not served" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["..", ".", "", "../saved_models/diabetes", "a\0b"])
 def test_names_never_become_paths(registry: Registry, name: str) -> None:
     with pytest.raises(UnknownModel):

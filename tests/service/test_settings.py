@@ -19,6 +19,19 @@ def test_wrong_variable_is_named() -> None:
         Settings.from_environment({"TFBBB_THREADS": "many"})
 
 
+def test_unknown_variable_is_warned_of_with_those_there_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Settings.from_environment({"TFBBB_THREAD": "3", "TFBBB_THREADS": "2", "PATH": ""})
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        "TFBBB_THREAD is no setting; those are TFBBB_MODELS, TFBBB_POLL_SECONDS, "
+        "TFBBB_THREADS, TFBBB_DEFAULT_NUM_SAMPLES, TFBBB_MAX_ROWS_TIMES_SAMPLES, "
+        "TFBBB_MAX_BODY_BYTES"
+    )
+
+
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError):
         Settings().threads = 2

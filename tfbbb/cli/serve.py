@@ -23,8 +23,15 @@ def serve(
 ) -> None:
     """Serve the models under a directory over HTTP; /docs describes the API.
 
-    Other settings are environment variables TFBBB_...
-    """
+    Other settings are environment variables:
+
+    \b
+    TFBBB_POLL_SECONDS            time between looks for new versions
+    TFBBB_THREADS                 requests that are computed at the same time
+    TFBBB_DEFAULT_NUM_SAMPLES     draws behind an answer, unless asked for others
+    TFBBB_MAX_ROWS_TIMES_SAMPLES  most rows x draws of one request
+    TFBBB_MAX_BODY_BYTES          largest request body
+    """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import uvicorn
@@ -34,11 +41,20 @@ def serve(
 
         environment = dict(os.environ)
         if models is not None:
-            if models.exists() and not models.is_dir():
-                raise CommandError(f"{models} is a file, not a directory of models.")
             environment["TFBBB_MODELS"] = str(models)
         try:
             settings = Settings.from_environment(environment)
         except SettingsError as error:
             raise CommandError(str(error)) from None
+        _check_directory(settings.models)
         uvicorn.run(create_app(settings), host=host, port=port)
+
+
+def _check_directory(models: Path) -> None:
+    if not models.exists():
+        raise CommandError(
+            f"There is no directory {models}; make it, or say with --models where the "
+            "models are."
+        )
+    if not models.is_dir():
+        raise CommandError(f"{models} is a file, not a directory of models.")

@@ -84,6 +84,12 @@ def test_a_file_holds_what_stdout_would(tfbbb, data, regression, tmp_path):
     assert (tmp_path / "answers.csv").read_text() == stdout
 
 
+def test_a_single_row_is_said_in_the_singular(tfbbb, table, regression, tmp_path):
+    write_table(table.slice(0, 1), tmp_path / "one.csv")
+    result = tfbbb("predict", regression[0], "one.csv", "--output", "answer.csv")
+    assert result.stderr == "1 row written to answer.csv\n"
+
+
 def test_rows_are_answered_alike_in_blocks_and_at_once(
     tfbbb, data, regression, monkeypatch
 ):

@@ -15,7 +15,10 @@ def test_the_columns_taken_as_numbers_and_as_text_are_named(capsys):
 
 def test_kinds_without_columns_get_no_line(capsys):
     echo_schema(Schema.infer(pa.table({"x": range(10), "y": range(10)}), "y"))
-    assert capsys.readouterr().out.splitlines()[1:] == ["  numbers: x"]
+    assert capsys.readouterr().out.splitlines() == [
+        "regression of 'y' from 1 column (1 of numbers)",
+        "  numbers: x",
+    ]
 
 
 def test_text_that_differs_in_most_rows_looks_like_an_identifier(capsys):

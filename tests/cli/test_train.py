@@ -42,6 +42,24 @@ def test_numbers_with_another_text_among_them_are_text_where_asked(tfbbb, tmp_pa
     assert Manifest.read("slip/1").features[0].kind == "categorical"
 
 
+def test_the_index_that_pandas_writes_is_left_out_and_said_to_be(
+    tfbbb, tmp_path, table
+):
+    (tmp_path / "frame.csv").write_text(table.to_pandas().to_csv())
+    result = tfbbb(
+        *("train", "frame.csv", "--target", "effect", "--ignore", "cured", *FIT),
+        *("--output", "effect"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "The unnamed index that pandas wrote" in result.stdout
+    assert "from 3 columns" in result.stdout
+    some = table.to_pandas().sample(frac=0.5, random_state=0)
+    (tmp_path / "some.csv").write_text(some.to_csv())
+    result = tfbbb("predict", "effect", "some.csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1 + len(some)
+
+
 def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
     result = tfbbb(
         *("train", data, "--target", "cured", "--ignore", "effect", *FIT),
@@ -73,8 +91,10 @@ def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
         (["DATA", "--target", "effect", "--ignore", "Day"], "ignored column 'Day'"),
         (["DATA", "--target", "cured", "--task", "regression"], "text 'yes' in row 1"),
         (["few.csv", "--target", "y"], "The table has 9 rows; at least 10"),
+        (["DATA", "--target", "effect", "--ignore", "wad"], "did you mean 'ward'"),
+        (["DATA", "--target", "effect", "--ignore", "wide"], "'wide'; its columns are"),
         (["constant.csv", "--target", "y"], "'y' has the same value, 1, in every"),
-        (["gap.csv", "--target", "y"], "'y' has no value in row 3."),
+        (["gap.csv", "--target", "y"], "'y' has no value in row 3; drop the rows"),
         (["infinite.csv", "--target", "y"], "'y' has the value inf in row 2"),
         (["texts.csv", "--target", "y"], "'x' has 1001 distinct texts"),
     ],

@@ -69,6 +69,21 @@ def test_the_index_that_pandas_adds_to_a_parquet_file_is_no_column(tmp_path):
     assert read_table(tmp_path / "table.parquet").to_pydict() == {"a": [2, 3]}
 
 
+@pytest.mark.parametrize("index", [[0, 1, 2], [1, 2, 3], [7, 0, 31]])
+def test_the_index_that_pandas_adds_to_a_csv_file_is_no_column(tmp_path, index):
+    pandas.DataFrame({"a": [1, 2, 3]}, index=index).to_csv(tmp_path / "table.csv")
+    notes = []
+    table = read_table(tmp_path / "table.csv", notify=notes.append)
+    assert table.to_pydict() == {"a": [1, 2, 3]}
+    assert notes == ["The unnamed index that pandas wrote into the table is left out."]
+
+
+def test_nothing_is_said_of_tables_without_an_index(tmp_path):
+    notes = []
+    read_table(written(tmp_path, "a,b\n0,1\n1,2\n"), notify=notes.append)
+    assert notes == []
+
+
 @pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
 def test_words_for_missing_are_missing_in_numbers_and_in_texts(tmp_path, word):
     path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n")
@@ -115,6 +130,10 @@ def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
         ("a,b\n", "has a header but no rows"),
         ("a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
         ("a,,c\n1,2,3\n", "column 2 of 3 has no name"),
+        (",b\n1,2\n1,3\n", "column 1 of 2 has no name"),
+        (",b\n-1,2\n0,3\n", "column 1 of 2 has no name"),
+        (",b\n0.5,2\n1,3\n", "column 1 of 2 has no name"),
+        (",,c\n0,1,2\n", "column 1 of 3 has no name"),
         ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, but the header has 2 cells"),
         ('a,b\n1,"x\ny"\n2,3,4\n', "line 4 has 3 cells, but the header has 2 cells"),
         ('a,b\n1,2\n3,"x\n5,6\n', "line 3: unexpected end of data"),
@@ -122,6 +141,7 @@ def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
         (b"a\xff,b\n1,2\n", "not UTF-8 text: line 1 "),
         ("a;b\n1;2\n", "separated by ';'; separate its columns by commas"),
         ("a\tb\n1\t2\n", "separated by '\\\\t'"),
+        ("a;b\n1,5;2\n", "separated by ';'; separate its columns by commas"),
     ],
 )
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])

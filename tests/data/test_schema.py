@@ -167,6 +167,8 @@ def test_other_text_is_taken_as_it_is(texts):
 def test_fewer_than_ten_rows_are_refused():
     with pytest.raises(TableError, match="has 9 rows; at least 10"):
         Schema.infer(table_of().slice(0, 9), "y")
+    with pytest.raises(TableError, match="has 1 row; at least 10"):
+        Schema.infer(table_of().slice(0, 1), "y")
 
 
 def test_too_many_categories_or_classes_are_refused():

@@ -79,7 +79,7 @@ def predict(
         )
         if output is not None:
             write_table(predictions, output)
-            typer.echo(f"{predictions.num_rows} rows written to {output}", err=True)
+            typer.echo(f"{_rows(predictions.num_rows)} written to {output}", err=True)
         elif sys.stdout.isatty():
             _show(predictions)
         else:
@@ -99,4 +99,8 @@ def _show(predictions: "pa.Table") -> None:
     Console().print(shown)
     if predictions.num_rows > _MOST_ROWS_SHOWN:
         more = predictions.num_rows - _MOST_ROWS_SHOWN
-        typer.echo(f"and {more} rows more; --output writes all")
+        typer.echo(f"and {_rows(more)} more; --output writes all")
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"

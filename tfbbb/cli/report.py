@@ -32,8 +32,9 @@ def echo_schema(schema: "Schema") -> None:
     gaps = sum(column.missing for column in schema.features)
     incomplete = f", {gaps} with missing values" if gaps else ""
     what = f" in {len(schema.classes)} classes" if schema.classes else ""
+    columns = "1 column" if len(kinds) == 1 else f"{len(kinds)} columns"
     typer.echo(
-        f"{schema.task} of {schema.target.name!r}{what} from {len(kinds)} columns "
+        f"{schema.task} of {schema.target.name!r}{what} from {columns} "
         f"({counts}{incomplete})"
     )
     for kind, word in (("numeric", "numbers"), ("categorical", "text")):

@@ -78,7 +78,7 @@ def train(
         from tfbbb.data.column_names import check_column_exists
         from tfbbb.data.table_error import ColumnError
 
-        table = read_table(data, text_columns=text or ())
+        table = read_table(data, text_columns=text or (), notify=typer.echo)
         for name in ignore or ():
             check_column_exists(table, name, role="ignored")
         for name in text or ():

@@ -30,7 +30,8 @@ def check_column_exists(table: pa.Table, name: str, *, role: str) -> None:
     names = table.column_names
     if name not in names:
         plain = {other.strip().lower(): other for other in names}
-        near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
+        # A letter or two beside: a name that merely resembles it misleads.
+        near = difflib.get_close_matches(name.strip().lower(), plain, n=1, cutoff=0.8)
         suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
         raise TableError(
             f"The table has no {role} column {name!r}{suggestion}; its columns are "

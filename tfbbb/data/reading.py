@@ -6,10 +6,11 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -24,7 +25,10 @@ _MISSING = (
 
 
 def read_table(
-    path: str | os.PathLike[str], *, text_columns: Iterable[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    text_columns: Iterable[str] = (),
+    notify: Callable[[str], object] | None = None,
 ) -> pa.Table:
     r"""Reads a `.csv`, `.csv.gz` or `.parquet` file.
 
@@ -33,14 +37,16 @@ def read_table(
     `false`, dates, else text. A cell is missing when it is empty or one of `NA`,
     `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted or not, in text
     columns too (`None` and `?` are text). A Parquet file brings its types along;
-    there, NaN is missing as null is. The unnamed index that pandas writes into
-    Parquet files (`__index_level_0__`) is left out.
+    there, NaN is missing as null is. The unnamed index that pandas writes is left
+    out: `__index_level_0__` of a Parquet file; of a CSV file a first column without
+    a name, if it holds distinct whole numbers from 0.
 
     Args:
         path: File to read.
         text_columns: Names of columns of a CSV file that are text whatever their
             cells look like (codes such as `007`). Names that the file lacks are
             ignored.
+        notify: Called with a sentence where an index is left out.
 
     Returns:
         The table, with at least one row and with unique, non-empty column names.
@@ -76,6 +82,10 @@ def read_table(
     except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
         reason = str(error).splitlines()[0]
         raise TableError(f"{path} can't be read as {suffix[1:]}: {reason}") from error
+    if index := _index_of_pandas(table, suffix):
+        table = table.drop_columns(index)
+        if notify is not None:
+            notify("The unnamed index that pandas wrote into the table is left out.")
     check_column_names(table.column_names, where=f"{path}: ")
     if table.num_rows == 0:
         raise TableError(f"{path} has a header but no rows.")
@@ -83,9 +93,24 @@ def read_table(
 
 
 def _read_parquet(path: Path) -> pa.Table:
-    table = pa.parquet.ParquetFile(path).read()
-    index = [n for n in table.column_names if re.fullmatch(r"__index_level_\d+__", n)]
-    return table.drop_columns(index) if index else table
+    return pa.parquet.ParquetFile(path).read()
+
+
+def _index_of_pandas(table: pa.Table, suffix: str) -> list[str]:
+    """Returns the names of the columns that hold it."""
+    names = table.column_names
+    if suffix == ".parquet":
+        name = re.compile(r"__index_level_\d+__")
+        return [n for n in names if name.fullmatch(n)]
+    unnamed = [place for place, name in enumerate(names) if not name.strip()]
+    if unnamed != [0] or len(names) < 2 or not table.num_rows:
+        return []
+    first = table.column(0)
+    if not pa.types.is_integer(first.type) or first.null_count:
+        return []
+    # A frame whose rows were filtered or shuffled has gaps and no order.
+    distinct = pa.compute.count_distinct(first).as_py() == len(first)
+    return names[:1] if distinct and pa.compute.min(first).as_py() >= 0 else []
 
 
 def _read_csv(path: Path, text_columns: Iterable[str]) -> pa.Table:
@@ -111,12 +136,16 @@ def _read_csv(path: Path, text_columns: Iterable[str]) -> pa.Table:
         _check_encoding(path)
     if _ends_inside_text(table):
         _check_rows(path)
-    if len(names) == 1 and (separator := re.search(r"[;\t|]", names[0])):
+    _check_separator(path, names)
+    return table
+
+
+def _check_separator(path: Path, header: Sequence[str]) -> None:
+    if len(header) == 1 and (separator := re.search(r"[;\t|]", header[0])):
         raise TableError(
             f"{path} seems to be separated by {separator[0]!r}; separate its columns "
             "by commas."
         )
-    return table
 
 
 def _ends_inside_text(table: pa.Table) -> bool:
@@ -152,6 +181,7 @@ def _check_rows(path: Path) -> None:
             for row in lines:
                 if row and header is None:
                     header = row
+                    _check_separator(path, header)
                 elif row and len(row) != len(header or ()):
                     raise TableError(
                         f"{path}: line {start} has {_count(row)}, but the header has "

@@ -96,8 +96,9 @@ class Schema:
             )
         check_column_names(table.column_names)
         if table.num_rows < MIN_ROWS:
+            rows_there = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
             raise TableError(
-                f"The table has {table.num_rows} rows; at least {MIN_ROWS} are needed."
+                f"The table has {rows_there}; at least {MIN_ROWS} are needed."
             )
         rows = None if training_rows is None else np.asarray(training_rows)
         check_column_exists(table, target, role="target")

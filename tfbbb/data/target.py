@@ -71,7 +71,8 @@ def regression_targets(table: pa.Table, name: str) -> np.ndarray:
     missing = np.isnan(values)
     if missing.any():
         raise TableError(
-            f"The target {name!r} has no value in row {first_row(missing)}."
+            f"The target {name!r} has no value in row {first_row(missing)}; drop the "
+            "rows without one."
         )
     return values
 

@@ -121,7 +121,8 @@ def labels_of(table: pa.Table, name: str) -> np.ndarray:
     missing = labels == ""
     if missing.any():
         raise TableError(
-            f"The target {name!r} has no value in row {first_row(missing)}."
+            f"The target {name!r} has no value in row {first_row(missing)}; drop the "
+            "rows without one."
         )
     return labels
 

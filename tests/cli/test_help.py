@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from tfbbb import __version__
+
 HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
 
 
@@ -24,9 +26,14 @@ finally:
     assert "imported: []" in done.stdout
 
 
-def test_the_package_runs_as_a_program_too():
+def test_the_version_is_that_of_the_package(tfbbb):
+    assert tfbbb("--version").stdout == f"tfbbb {__version__}\n"
+
+
+@pytest.mark.parametrize("module", ["tfbbb", "tfbbb.cli"])
+def test_the_package_runs_as_a_program_too(module):
     done = subprocess.run(
-        [sys.executable, "-m", "tfbbb.cli", "--help"],
+        [sys.executable, "-m", module, "--help"],
         capture_output=True,
         text=True,
         check=True,

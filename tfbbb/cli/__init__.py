@@ -3,20 +3,42 @@
 Each command imports what it computes with only when it runs, so that help is quick.
 """
 
+from typing import Annotated
+
 import typer
 
+from tfbbb import __version__
 from tfbbb.cli import demo, predict, serve, train
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="tfbbb",
-    help="Bayesian neural networks for tables: train, predict, serve.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tfbbb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Bayesian neural networks for tables: train, predict, serve."""
+
+
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("serve")(serve.serve)

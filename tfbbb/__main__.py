@@ -1,0 +1,3 @@
+from tfbbb.cli import main
+
+main()

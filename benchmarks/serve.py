@@ -148,7 +148,7 @@ def many_rows(
     )
 
     def read() -> None:
-        from_rows(parse_query(body).rows, model.manifest)
+        from_rows(parse_query(body).rows, model.manifest, "instances")
 
     return {
         f"request, {len(body) / 1e6:.0f} MB of JSON": request(

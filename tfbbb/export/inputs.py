@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +125,9 @@ def number(value: Any, row: int, feature: Feature) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise _not_finite(math.inf if value > 0 else -math.inf, row, feature) from None
+        # Only an integer has no float.
+        sign = 1 if cast(int, value) > 0 else -1
+        raise _not_finite(sign * math.inf, row, feature) from None
 
 
 def text(value: Any, row: int, feature: Feature) -> str:

@@ -16,7 +16,7 @@ from tfbbb.data import Schema, preprocessing, split
 from tfbbb.data.batches import shuffled_batches
 from tfbbb.data.target import Task
 from tfbbb.diverged_training import StopWhereDiverged, TrainingDivergedError
-from tfbbb.export.atomic import next_version
+from tfbbb.export.versions import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Categorical, Normal
 from tfbbb.model import BayesianModel

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from service.errors import Unavailable, UnknownModel
 from service.models.version import Version, fingerprint, import_tensorflow
+from tfbbb.export.versions import version_number
 
 logger = logging.getLogger(__name__)
 
@@ -162,9 +163,8 @@ def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
         # TensorFlow Serving's names hold no colon; a leading dot hides a directory.
         if model.name.startswith(".") or ":" in model.name:
             continue
-        # Not "007", which would be a second name of version 7.
-        if version.name.isdecimal() and version.name == str(int(version.name)):
-            yield model.name, int(version.name), version
+        if (number := version_number(version)) is not None:
+            yield model.name, number, version
 
 
 def _misplaced_under(root: Path) -> Iterator[Path]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tfbbb.export import atomic
-from tfbbb.export.atomic import atomic_directory, next_version
+from tfbbb.export.atomic import atomic_directory
+from tfbbb.export.versions import next_version
 
 
 def names(directory: Path) -> list[str]:
@@ -150,17 +151,3 @@ with atomic_directory(sys.argv[1]) as staging:
     with atomic_directory(path) as staging:
         write(staging)
     assert (path / "saved_model.pb").read_text() == "graph"
-
-
-def test_versions_count_up_from_one(tmp_path: Path) -> None:
-    root = tmp_path / "name"
-    assert next_version(root) == root / "1"
-    for name in ("1", "9", "10"):
-        (root / name).mkdir(parents=True)
-    assert next_version(root) == root / "11"
-
-
-def test_what_is_no_version_is_not_counted(tmp_path: Path) -> None:
-    for name in (".staging-99-ab", "latest", "12x", "-3", "\u0667", "2"):
-        (tmp_path / name).mkdir()
-    assert next_version(tmp_path) == tmp_path / "3"

@@ -19,7 +19,7 @@ from scipy import stats
 import tfbbb
 from tfbbb.data import Schema, preprocessing
 from tfbbb.export import Manifest, load_exported, write_saved_model
-from tfbbb.export.atomic import next_version
+from tfbbb.export.versions import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Normal
 from tfbbb.posteriors import MeanFieldNormal

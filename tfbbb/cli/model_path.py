@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tfbbb.cli.errors import CommandError
+from tfbbb.export.versions import newest_version
 
 
 def resolve_model(path: Path) -> Path:
@@ -13,14 +14,10 @@ def resolve_model(path: Path) -> Path:
     """
     if (path / "saved_model.pb").is_file():
         return path
-    versions = [
-        graph.parent
-        for graph in path.glob("*/saved_model.pb")
-        if graph.parent.name.isdecimal()
-    ]
-    if not versions:
+    newest = newest_version(path)
+    if newest is None:
         reason = "there is no such directory"
         if path.exists():
             reason = "it holds neither a saved_model.pb nor numbered versions"
         raise CommandError(f"{path} is no model: {reason}.")
-    return max(versions, key=lambda version: int(version.name))
+    return newest

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfbbb.export.atomic import next_version
     from tfbbb.export.manifest import Manifest
     from tfbbb.export.reader import ExportedModel, load_exported
+    from tfbbb.export.versions import next_version
     from tfbbb.export.writer import write_saved_model
 
 __all__ = [
@@ -23,7 +23,7 @@ _MODULES = {
     "ExportedModel": "tfbbb.export.reader",
     "Manifest": "tfbbb.export.manifest",
     "load_exported": "tfbbb.export.reader",
-    "next_version": "tfbbb.export.atomic",
+    "next_version": "tfbbb.export.versions",
     "write_saved_model": "tfbbb.export.writer",
 }
 

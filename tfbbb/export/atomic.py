@@ -11,19 +11,6 @@ from pathlib import Path
 _STAGING_PREFIX = ".staging-"
 
 
-def next_version(root: str | os.PathLike[str]) -> Path:
-    """Returns the directory of the next version under `root`: 1, or one above the last.
-
-    The layout is TensorFlow Serving's: one directory per version, named by an integer.
-    """
-    versions = [
-        int(entry.name)
-        for entry in Path(root).glob("*")
-        if entry.name.isascii() and entry.name.isdigit()
-    ]
-    return Path(root) / str(max(versions, default=0) + 1)
-
-
 @contextlib.contextmanager
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives an empty directory to write into, which becomes `path` at the end.

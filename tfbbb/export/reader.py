@@ -9,6 +9,7 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tfbbb.export.inputs import Inputs, listed, to_tensors
 from tfbbb.export.manifest import Manifest, ManifestError
+from tfbbb.export.versions import newest_version
 
 
 def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
@@ -28,7 +29,8 @@ def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
         ManifestError: If there is no manifest, it is malformed, or (with `verify`)
             a file is not the one that was exported.
     """
-    if (newest := _newest_version(Path(path))) is not None:
+    alone = (Path(path) / "saved_model.pb").exists()
+    if not alone and (newest := newest_version(path)) is not None:
         raise ManifestError(
             "This is a directory of versions; load one of them, of which "
             f"{str(newest)!r} is the newest. Received: path={str(path)!r}"
@@ -37,14 +39,6 @@ def load_exported(path: str | Path, verify: bool = True) -> "ExportedModel":
     if verify:
         manifest.verify(path)
     return ExportedModel(tf.saved_model.load(str(path)), manifest)
-
-
-def _newest_version(path: Path) -> Path | None:
-    if (path / "saved_model.pb").exists():
-        return None
-    graphs = path.glob("*/saved_model.pb")
-    versions = [graph.parent for graph in graphs if graph.parent.name.isdecimal()]
-    return max(versions, key=lambda version: int(version.name), default=None)
 
 
 def read_signatures(path: str | Path) -> dict[str, Any]:

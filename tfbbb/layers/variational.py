@@ -107,7 +107,7 @@ class VariationalLayer(keras.Layer):
         self._step = _Step()
         self.supports_masking = True
         # XLA draws random numbers about ten times slower than TensorFlow's kernels on
-        # a CPU, so `jit_compile="auto"` must not choose it.
+        # a CPU: no version of Keras may choose it there by `jit_compile="auto"`.
         self.supports_jit = False
 
     def add_variational_weights(

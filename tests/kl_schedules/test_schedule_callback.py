@@ -1,0 +1,138 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.kl_schedules import (
+    Blundell,
+    Constant,
+    FromEffectiveSize,
+    LinearWarmup,
+    Tempered,
+)
+from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
+from tfbbb.layers import DenseVariational
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(60, 3)).astype("float32")
+Y = X[:, :1] + GENERATOR.normal(size=(60, 1))
+
+
+class Recorder(keras.callbacks.Callback):
+    """Keeps the weights of the divergence as each step and validation sees them."""
+
+    def __init__(self, layer=0):
+        super().__init__()
+        self.layer, self.steps, self.validations = layer, [], []
+
+    def _weight(self):
+        return float(self.model.variational_layers[self.layer].kl_weight.numpy())
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.steps.append(self._weight())
+
+    def on_test_batch_end(self, batch, logs=None):
+        self.validations.append(self._weight())
+
+
+def network(kl_weight=None, **compile_arguments):
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(4, "tanh")(inputs)
+    outputs = DenseVariational(1, kl_weight=kl_weight)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs)
+    model.compile("sgd", **compile_arguments)
+    return model
+
+
+def trained(schedule, *data, model=None, recorder=None, **arguments):
+    model = model or network()
+    recorder = recorder or Recorder()
+    callbacks = [ScheduleCallback(schedule), recorder]
+    data = data or (X, Y)
+    arguments = {"batch_size": 20, "verbose": 0, **arguments}
+    history = model.fit(*data, callbacks=callbacks, **arguments).history
+    return recorder, history
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [Blundell(), Constant(), FromEffectiveSize(15), LinearWarmup(3), Tempered(0.3)],
+    ids=repr,
+)
+def test_every_step_has_its_temperature_over_n(schedule):
+    recorder, history = trained(schedule, epochs=4)
+    temperatures = [
+        schedule.temperature(epoch, batch, 3, 60)
+        for epoch in range(4)
+        for batch in range(3)
+    ]
+    # A weight is float32.
+    np.testing.assert_allclose(recorder.steps, np.divide(temperatures, 60), rtol=1e-6)
+    means = np.reshape(temperatures, (4, 3)).mean(axis=1)
+    np.testing.assert_allclose(history["temperature"], means, rtol=1e-12)
+
+
+def test_a_fit_that_goes_on_takes_the_schedule_up_where_it_was():
+    recorder, _ = trained(LinearWarmup(4), initial_epoch=2, epochs=3)
+    np.testing.assert_allclose(recorder.steps, np.array([6, 7, 8]) / 12 / 60, rtol=1e-6)
+
+
+def test_validation_has_the_target_temperature_and_hands_back_that_of_the_step():
+    for schedule, target in ((LinearWarmup(9), 1.0), (Tempered(0.3), 0.3)):
+        model = network()
+        recorder, history = trained(
+            schedule, model=model, epochs=2, validation_data=(X, Y)
+        )
+        np.testing.assert_allclose(recorder.validations, target / 60, rtol=1e-6)
+        np.testing.assert_allclose(
+            history["val_loss"],
+            np.add(history["val_nll"], np.multiply(history["val_kl"], target / 60)),
+            rtol=1e-5,
+        )
+        last = schedule.temperature(1, 2, 3, 60) / 60
+        weight = model.variational_layers[0].kl_weight.numpy()
+        np.testing.assert_allclose(weight, last, rtol=1e-6)
+
+
+def test_the_loss_of_an_epoch_counts_the_divergence_at_its_temperature():
+    _, history = trained(Tempered(0.3), epochs=2)
+    np.testing.assert_allclose(
+        history["loss"],
+        np.add(history["nll"], np.multiply(history["kl"], 0.3 / 60)),
+        rtol=1e-5,
+    )
+
+
+def test_a_weight_that_the_user_gave_stays():
+    model = network(kl_weight=0.5)
+    recorder, _ = trained(Blundell(), model=model, recorder=Recorder(layer=1))
+    assert set(recorder.steps) == {0.5}
+
+
+def test_counts_sample_weights_as_rows():
+    recorder, _ = trained(Constant(), sample_weight=np.full(60, 0.5))
+    np.testing.assert_allclose(recorder.steps, 1 / 30, rtol=1e-6)
+
+
+def test_several_batches_to_an_execution_need_a_schedule_by_epoch():
+    model = network(steps_per_execution=3)
+    with pytest.raises(ValueError, match=r"`steps_per_execution=1`.*LinearWarmup\(ep"):
+        trained(Blundell(), model=model)
+    recorder, _ = trained(LinearWarmup(2, each_batch=False), model=model, epochs=3)
+    np.testing.assert_allclose(recorder.steps, np.array([0, 0.5, 1]) / 60, rtol=1e-6)
+
+
+def test_an_unknown_number_of_batches_is_named_with_what_to_do():
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(20)
+    unknown = data.filter(lambda *_: True)
+    arguments = {"batch_size": None, "dataset_size": 60}
+    for schedule in (Blundell(), LinearWarmup()):
+        with pytest.raises(ValueError, match="Pass `steps_per_epoch` to `fit`"):
+            trained(schedule, unknown, **arguments)
+    counted = unknown.apply(tf.data.experimental.assert_cardinality(3))
+    for found, more in ((unknown, {"steps_per_epoch": 3}), (counted, {})):
+        recorder, _ = trained(Blundell(), found, **arguments, **more)
+        np.testing.assert_allclose(
+            recorder.steps, [4 / 140, 2 / 140, 1 / 140], rtol=1e-6
+        )

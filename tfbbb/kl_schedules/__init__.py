@@ -1,0 +1,53 @@
+"""Schedules of the weight of the KL divergence, resolvable by string name."""
+
+from typing import Any
+
+import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.kl_schedules.blundell import Blundell
+from tfbbb.kl_schedules.constant import Constant
+from tfbbb.kl_schedules.from_effective_size import FromEffectiveSize
+from tfbbb.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.kl_schedules.linear_warmup import LinearWarmup
+from tfbbb.kl_schedules.tempered import Tempered
+from tfbbb.strategy import Registry
+
+_registry = Registry(
+    "kl_schedule",
+    KLSchedule,
+    [Blundell, Constant, FromEffectiveSize, LinearWarmup, Tempered],
+)
+serialize, deserialize = _registry.serialize, _registry.deserialize
+
+_WITH_A_NUMBER = {
+    "from_effective_size": "FromEffectiveSize(n)",
+    "tempered": "Tempered(temperature)",
+}
+
+
+def get(identifier: Any) -> Any:
+    """Resolves a string name, a config from `serialize` or a `KLSchedule`.
+
+    Raises:
+        ValueError: Where no such schedule exists, or its name alone does not say
+            enough; the message says what to pass.
+    """
+    if isinstance(identifier, str) and identifier in _WITH_A_NUMBER:
+        raise ValueError(
+            "This KL schedule needs a number: pass "
+            f"`tfbbb.kl_schedules.{_WITH_A_NUMBER[identifier]}`. "
+            f"Received: kl_schedule={identifier!r}"
+        )
+    return _registry.get(identifier)
+
+
+__all__ = [
+    "Blundell",
+    "Constant",
+    "FromEffectiveSize",
+    "KLSchedule",
+    "LinearWarmup",
+    "Tempered",
+    "deserialize",
+    "get",
+    "serialize",
+]

@@ -1,0 +1,45 @@
+"""A posterior that counts its data as another number of rows."""
+
+from typing import Any
+
+import keras
+
+from tfbbb.kl_schedules.kl_schedule import KLSchedule, positive
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+class FromEffectiveSize(KLSchedule):
+    """The posterior that n rows of the same kind would give, whatever N is.
+
+    The data count n/N times as much (the lambda-ELBO with lambda = n/N):
+
+        (n/N) sum_i E_q[-log p(y_i | x_i, w)] + KL(q(w) || p(w))
+
+    which is `kl_weight = 1/n`, the temperature N/n. Rows that repeat each other, such
+    as augmented images or a series sampled too often, hold fewer independent ones than
+    there are: n < N.
+
+    Example:
+
+    >>> import tfbbb
+    >>> schedule = tfbbb.kl_schedules.FromEffectiveSize(20)
+    >>> schedule.temperature(0, 0, num_batches=10, num_rows=80)
+    4.0
+
+    Args:
+        n: Number of rows that the data are to count as, positive and finite.
+    """
+
+    def __init__(self, n: float):
+        self.n = positive("n", n)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        return num_rows / self.n
+
+    def target_temperature(self, num_rows: float) -> float:
+        return num_rows / self.n

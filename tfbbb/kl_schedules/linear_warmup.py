@@ -1,0 +1,55 @@
+"""From the data alone to the evidence lower bound, in a straight line."""
+
+from typing import Any
+
+import keras
+
+from tfbbb.kl_schedules.kl_schedule import KLSchedule, known, positive
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
+class LinearWarmup(KLSchedule):
+    """Raises the temperature from 0 to 1 over the first epochs (Bowman et al. 2016).
+
+    Batch b of M in epoch e, both counted from 0, has
+
+        T = min(1, (e + b/M) / epochs)
+
+    The first step of a `fit` thus gets exactly 0, the first step after `epochs` epochs
+    exactly 1. Early on the divergence would otherwise pull units back to the prior
+    before the data have given them anything to do (Sønderby et al. 2016).
+
+    Example:
+
+    >>> import tfbbb
+    >>> schedule = tfbbb.kl_schedules.LinearWarmup(epochs=10)
+    >>> [schedule.temperature(epoch, 1, num_batches=2, num_rows=80)
+    ...  for epoch in (0, 4, 20)]
+    [0.05, 0.45, 1.0]
+
+    Args:
+        epochs: Length of the rise in epochs, positive; need not be whole.
+        each_batch: Whether the temperature rises with every batch. With `False` an
+            epoch keeps that of its first batch, which is what a `fit` needs whose
+            batches are run several to an execution, or whose number of batches is not
+            known.
+    """
+
+    def __init__(self, epochs: float = 10, each_batch: bool = True):
+        self.epochs = positive("epochs", epochs)
+        if not isinstance(each_batch, bool):
+            raise ValueError(
+                "`each_batch` must be True or False. "
+                f"Received: each_batch={each_batch!r}"
+            )
+        self.each_batch = each_batch
+        self.varies_within_epoch = self.each_batch
+
+    def get_config(self) -> dict[str, Any]:
+        return {"epochs": self.epochs, "each_batch": self.each_batch}
+
+    def temperature(
+        self, epoch: int, batch: int, num_batches: int | None, num_rows: float
+    ) -> float:
+        share = batch / known(batch, num_batches) if self.each_batch else 0.0
+        return min(1.0, (epoch + share) / self.epochs)

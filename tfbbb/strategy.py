@@ -43,6 +43,10 @@ class Registry:
         self._base = base
         self._classes = {snake_case(cls.__name__): cls for cls in classes}
 
+    def names(self) -> list[str]:
+        """Returns the string names of all that are registered."""
+        return sorted(self._classes)
+
     def get(self, identifier: Any) -> Any:
         """Resolves `identifier`.
 
@@ -59,7 +63,7 @@ class Registry:
             return self._classes[identifier]()
         if isinstance(identifier, dict):
             return self.deserialize(identifier)
-        names = ", ".join(f"'{name}'" for name in sorted(self._classes))
+        names = ", ".join(f"'{name}'" for name in self.names())
         raise ValueError(
             f"Unknown {self._kind}. Pass one of {names}, or an instance of "
             f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"

@@ -253,7 +253,7 @@ def test_refuses_a_weight_of_the_divergence_that_is_negative_or_not_finite(kl_we
         ("bias_posterior", "'mean_field_normal'"),
         ("prior", "'normal', 'scale_mixture_normal'"),
         ("bias_prior", "'normal', 'scale_mixture_normal'"),
-        ("estimator", "'auto', 'flipout', 'local', 'weight'"),
+        ("estimator", "'auto', 'flipout', 'local', 'score_function', 'weight'"),
     ],
 )
 def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):
@@ -274,7 +274,7 @@ class Correlated(posteriors.MeanFieldNormal):
 @pytest.mark.parametrize("estimator", ["local", "flipout"])
 @pytest.mark.parametrize("argument", ["posterior", "bias_posterior"])
 def test_refuses_an_estimator_that_cannot_serve_the_posterior(estimator, argument):
-    with pytest.raises(ValueError, match=r"'weight', which serves any.*Received:"):
+    with pytest.raises(ValueError, match=r"Use one of 'auto', .*'weight'.*Received:"):
         DenseVariational(3, estimator=estimator, **{argument: Correlated()})
 
 

@@ -5,11 +5,15 @@ from tfbbb.estimators.auto import Auto
 from tfbbb.estimators.estimator import Estimator
 from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
+from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
 from tfbbb.strategy import Registry
 
-_registry = Registry("estimator", Estimator, [Auto, Flipout, Local, Weight])
-get, serialize, deserialize = (
+_registry = Registry(
+    "estimator", Estimator, [Auto, Flipout, Local, ScoreFunction, Weight]
+)
+names, get, serialize, deserialize = (
+    _registry.names,
     _registry.get,
     _registry.serialize,
     _registry.deserialize,
@@ -20,8 +24,10 @@ __all__ = [
     "Estimator",
     "Flipout",
     "Local",
+    "ScoreFunction",
     "Weight",
     "deserialize",
     "get",
+    "names",
     "serialize",
 ]

@@ -7,19 +7,21 @@ import keras
 from tfbbb.estimators.estimator import Estimator
 from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
+from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational import VariationalLayer
+    from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
 class Auto(Estimator):
-    """Takes `local` where it is exact, else `flipout`, else `weight`.
+    """Takes `local` where it is exact, else `flipout`, `weight`, `score_function`.
 
-    `local` is exact where q factorises and each weight is used once per row: not in a
-    layer that is shared, nor where one kernel serves several positions of a row. In a
-    subclassed model it cannot be known whether a layer is shared.
+    Whatever it takes can serve the posterior. `local` is exact where q factorises and
+    each weight is used once per row: not in a layer that is shared, nor where one
+    kernel serves several positions of a row. In a subclassed model it cannot be known
+    whether a layer is shared.
 
     Example:
 
@@ -27,16 +29,21 @@ class Auto(Estimator):
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="auto")
     """
 
-    def choose(self, layer: "VariationalLayer", input_rank: int) -> Estimator:
+    def choose(self, layer: "LinearVariationalLayer", input_rank: int) -> Estimator:
         """Returns the estimator for this layer in the model being called."""
         families = [weight.posterior for weight in layer.variational_weights]
+        if all(family.deterministic for family in families):
+            return Weight()
         if all(map(Local().can_serve, families)) and layer.is_local_exact(
             input_rank, layer.calls_in_this_pass()
         ):
             return Local()
-        return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
+        for estimator in (Flipout(), Weight()):
+            if all(map(estimator.can_serve, families)):
+                return estimator
+        return ScoreFunction()
 
     def __call__(
-        self, layer: "VariationalLayer", inputs: Any
+        self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)

@@ -1,34 +1,57 @@
 """The contract of an estimator."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfbbb.posteriors import Posterior
 from tfbbb.strategy import Strategy, snake_case
 
 if TYPE_CHECKING:
+    from tfbbb.layers.linear_variational import LinearVariationalLayer
     from tfbbb.layers.variational import VariationalLayer
 
 
 class Estimator(Strategy):
-    """Draws a layer's pre-activations so that their gradient estimates the ELBO's."""
+    """Draws a layer's pre-activations so that their gradient estimates the ELBO's.
+
+    Attributes:
+        num_samples: Number of draws in a training step. A `BayesianModel` passes each
+            row once for each draw and averages over them; in any other model, where
+            the batch cannot grow, its rows are dealt to the draws in equal parts.
+    """
+
+    num_samples: int = 1
 
     def can_serve(self, posterior: Posterior) -> bool:
         """Whether the estimator is right for this family of q."""
         return True
 
-    def check_posteriors(self, *posteriors: Posterior | None) -> None:
-        """Raises ValueError for a posterior that the estimator cannot serve."""
-        for posterior in posteriors:
-            if posterior is not None and not self.can_serve(posterior):
-                name = snake_case(type(self).__name__)
-                raise ValueError(
-                    f"The estimator '{name}' cannot serve this posterior. Use "
-                    "'weight', which serves any, or 'auto'. "
-                    f"Received: estimator={self!r}, posterior={posterior!r}"
-                )
+    def check(self, layer: "VariationalLayer", posteriors: Sequence[Posterior]) -> None:
+        """Raises ValueError where the estimator cannot serve layer and posteriors."""
+        from tfbbb import estimators
+
+        if self._serves(layer, posteriors):
+            return
+        others = [estimators.get(name) for name in estimators.names()]
+        working = [
+            f"'{snake_case(type(other).__name__)}'"
+            for other in others
+            if other._serves(layer, posteriors)
+        ]
+        raise ValueError(
+            f"The estimator '{snake_case(type(self).__name__)}' cannot serve this "
+            f"layer with its posteriors. Use one of {', '.join(working)}. "
+            f"Received: estimator={self!r}, posteriors={list(posteriors)} in a "
+            f"{type(layer).__name__}"
+        )
+
+    def _serves(
+        self, layer: "VariationalLayer", posteriors: Sequence[Posterior]
+    ) -> bool:
+        return layer.can_use(self) and all(map(self.can_serve, posteriors))
 
     def __call__(
-        self, layer: "VariationalLayer", inputs: Any
+        self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
         """Draws one batch of pre-activations.
 
@@ -41,3 +64,17 @@ class Estimator(Strategy):
             name, if any: the divergence is estimated on these.
         """
         raise NotImplementedError
+
+
+def checked_num_samples(num_samples: int, at_least: int = 1) -> int:
+    """Returns `num_samples`, or raises ValueError where it is no such integer."""
+    if (
+        not isinstance(num_samples, int)
+        or isinstance(num_samples, bool)
+        or num_samples < at_least
+    ):
+        raise ValueError(
+            f"`num_samples` must be an integer, {at_least} at the least. "
+            f"Received: num_samples={num_samples!r}"
+        )
+    return num_samples

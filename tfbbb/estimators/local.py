@@ -6,11 +6,12 @@ import keras
 from keras import ops
 
 from tfbbb import noise
-from tfbbb.estimators.estimator import Estimator
+from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.fold import Fold
 from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational import VariationalLayer
+    from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -23,36 +24,65 @@ class Local(Estimator):
 
     and the rows of a batch get independent noise, which gives the gradient less
     variance than any draw of weights. It is exact where each weight is used once per
-    row; a kernel that serves several positions, or a shared layer, would need noise
-    that is correlated between them, so there it is an approximation.
+    row. A kernel that serves several positions (a convolution), or a shared layer,
+    would need noise that is correlated between them: there, each output has the right
+    distribution and together they do not, so that it is an approximation, for which
+    `"local"` has to be asked by name.
 
     Example:
 
     >>> import tfbbb
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="local")
+
+    Args:
+        num_samples: Number of draws in a training step, as for `Weight`. Rows have
+            noise of their own anyway, so this matters in a `tfbbb.BayesianModel` only.
     """
+
+    def __init__(self, num_samples: int = 1):
+        self.num_samples = checked_num_samples(num_samples)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"num_samples": self.num_samples}
 
     def can_serve(self, posterior: Posterior) -> bool:
         return posterior.factorised
 
     def __call__(
-        self, layer: "VariationalLayer", inputs: Any
+        self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
-        mean, variance = pre_activation_moments(layer, inputs)
+        fold = Fold(layer.members)
+        mean, variance = pre_activation_moments(layer, fold.split(inputs))
         stddev = _safe_sqrt(variance)
         seed = layer.noise_seed("pre_activations", shared=False)
-        return mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype), {}
+        outputs = mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype)
+        return fold.merge(outputs, ops.shape(inputs)[0]), {}
 
 
-def pre_activation_moments(layer: "VariationalLayer", inputs: Any) -> tuple[Any, Any]:
-    """Returns mean and variance of a layer's pre-activations under q."""
+def pre_activation_moments(
+    layer: "LinearVariationalLayer", inputs: Any
+) -> tuple[Any, Any]:
+    """Returns mean and variance of a layer's pre-activations under q.
+
+    Args:
+        layer: A layer whose posteriors are factorised.
+        inputs: [n, ...]; with members [members, n, ...] or [1, n, ...].
+    """
     dtype = layer.compute_dtype
-    inputs = ops.cast(inputs, dtype)
+    inputs = layer.cast_inputs(inputs)
     mean = layer.linear(inputs, ops.cast(layer.kernel.mean, dtype))
-    variance = layer.linear(ops.square(inputs), ops.cast(layer.kernel.variance, dtype))
+    variance = layer.kernel.variance
+    if dtype == "float16":
+        # Variances are about 1 / fan_in, which has few digits in half precision.
+        scale = layer.kernel.fan_in
+        scaled = inputs / scale**0.5
+        variance = layer.linear_in_squares(scaled, ops.cast(variance * scale, dtype))
+    else:
+        variance = layer.linear_in_squares(inputs, ops.cast(variance, dtype))
     if layer.bias is not None:
-        mean += ops.cast(layer.bias.mean, dtype)
-        variance += ops.cast(layer.bias.variance, dtype)
+        rank = len(mean.shape)
+        mean += layer.broadcast_bias(ops.cast(layer.bias.mean, dtype), rank)
+        variance += layer.broadcast_bias(ops.cast(layer.bias.variance, dtype), rank)
     return mean, variance
 
 

@@ -5,11 +5,14 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
-from tfbbb.layers.variational import VariationalLayer, VariationalOptions
+from tfbbb.layers.linear_variational import (
+    LinearVariationalLayer,
+    LinearVariationalOptions,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
-class DenseVariational(VariationalLayer):
+class DenseVariational(LinearVariationalLayer):
     """A densely connected layer whose kernel and bias have a posterior distribution.
 
     `output = activation(input @ kernel + bias)`, `kernel, bias ~ q`
@@ -74,7 +77,7 @@ class DenseVariational(VariationalLayer):
         units: int,
         activation: Any = None,
         use_bias: bool = True,
-        **options: Unpack[VariationalOptions],
+        **options: Unpack[LinearVariationalOptions],
     ):
         super().__init__(activation=activation, use_bias=use_bias, **options)
         if not isinstance(units, int) or isinstance(units, bool) or units < 1:
@@ -91,7 +94,7 @@ class DenseVariational(VariationalLayer):
                 f"The last dimension of the input of '{self.name}' must be known. "
                 f"Received: input_shape={input_shape}"
             )
-        self.add_variational_weights(
+        self.add_kernel_and_bias(
             input_rank=len(input_shape),
             kernel_shape=(input_dim, self.units),
             bias_shape=(self.units,),
@@ -101,7 +104,7 @@ class DenseVariational(VariationalLayer):
 
     def linear(self, inputs: Any, kernel: Any) -> Any:
         if len(kernel.shape) == 3:
-            # One kernel per sample: [samples, 1, ..., 1, input_dim, units].
+            # One kernel per group: [groups, 1, ..., 1, input_dim, units].
             between = [1] * (len(inputs.shape) - 3)
             kernel = ops.reshape(kernel, (-1, *between, *kernel.shape[1:]))
         return ops.matmul(inputs, kernel)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from contextvars import ContextVar
 from typing import Any, Protocol, TypedDict
 
@@ -11,6 +12,8 @@ from keras import ops
 
 from tfbbb import estimators, noise, posteriors, priors
 from tfbbb.divergences import kl_divergence
+from tfbbb.fold import Fold, current_samples
+from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.layers.variational_weight import VariationalWeight
 
@@ -18,8 +21,18 @@ from tfbbb.layers.variational_weight import VariationalWeight
 class PredictionEngine(Protocol):
     """What a layer asks for its output while a posterior predictive is computed."""
 
-    def pre_activations(self, layer: "VariationalLayer", inputs: Any) -> Any:
-        """Returns draws of the layer's output before its activation."""
+    def outputs(self, layer: Any, inputs: Any) -> Any:
+        """Returns draws of the pre-activations of a layer that is linear in a kernel.
+
+        Its inputs have the samples folded into the batch or not, its outputs do.
+        """
+
+    def drawn_weights(self, layer: "VariationalLayer") -> dict[str, Any]:
+        """Returns draws of all weights of a layer by name, [samples, *shape], float32.
+
+        The inputs of a layer that asks for them have the samples folded into the batch:
+        [samples * rows, ...].
+        """
 
 
 active_engine: ContextVar[PredictionEngine | None] = ContextVar(
@@ -36,12 +49,12 @@ class VariationalOptions(TypedDict, total=False):
     bias_prior: Any
     estimator: Any
     kl_weight: float | None
-    kernel_initializer: Any
-    bias_initializer: Any
+    members: int
     seed: int | None
     name: str | None
     dtype: Any
     trainable: bool
+    activity_regularizer: Any
 
 
 class VariationalLayer(keras.Layer):
@@ -52,99 +65,136 @@ class VariationalLayer(keras.Layer):
         kl_weight * KL(q(w) || p(w))
 
     to the losses, once per step however often the layer is called in it. A subclass
-    says what is linear in its kernel (`linear`), creates its weights in `build` by
-    `add_variational_weights`, and leaves the rest to this class.
+    creates its weights in `build` by `add_variational_weight`, and each of its calls
+    goes through `begin_call`, an estimator, and `count_kl`; layers that are linear in
+    one kernel have all of that from `LinearVariationalLayer`.
+
+    With `members=K` the layer holds K independent posteriors, every variational
+    variable has a leading axis [K, ...], and a batch is [K * rows, ...], member by
+    member; the divergence is the mean over the members.
 
     Args:
-        activation: Keras activation, by name or as a function.
-        use_bias: Whether a bias is added.
-        posterior: q of the kernel, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the kernel, by name or as a `tfbbb.priors.Prior`.
+        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`.
         bias_posterior: q of the bias.
         bias_prior: p of the bias.
-        estimator: How noise reaches the output: `"auto"`, `"local"`, `"weight"`,
-            `"flipout"` or a `tfbbb.estimators.Estimator`.
+        estimator: How noise reaches the output: a name such as `"auto"`, `"local"`,
+            `"weight"`, `"flipout"`, or a `tfbbb.estimators.Estimator`.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for `N` training
             rows; a non-negative finite number. With `None`, `BayesianModel.fit` sets
             it, and training with it unset is an error.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
+        members: Number K of posteriors that the layer holds, a positive integer.
         seed: Integer that fixes the noise of training.
     """
 
     def __init__(
         self,
         *,
-        activation: Any = None,
-        use_bias: bool = True,
         posterior: Any = "mean_field_normal",
         prior: Any = "normal",
         bias_posterior: Any = "mean_field_normal",
         bias_prior: Any = "normal",
         estimator: Any = "auto",
         kl_weight: float | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
+        members: int = 1,
         seed: int | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        self.activation = keras.activations.get(activation)
-        self.use_bias = use_bias
         self.posterior = posteriors.get(posterior)
         self.prior = priors.get(prior)
         self.bias_posterior = posteriors.get(bias_posterior)
         self.bias_prior = priors.get(bias_prior)
         self.estimator = estimators.get(estimator)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.members = _checked_members(members)
         self.seed = seed
-        self.estimator.check_posteriors(
-            self.posterior, self.bias_posterior if use_bias else None
-        )
         self._given_kl_weight = _checked_kl_weight(kl_weight)
+        self._check_strategies()
         self._seed_generator = keras.random.SeedGenerator(seed)
-        self._step = _Step()
+        self._steps: dict[int, _Step] = {}
+        self._variational_weights: list[VariationalWeight] = []
         self.supports_masking = True
         # XLA draws random numbers about ten times slower than TensorFlow's kernels on
-        # a CPU: no version of Keras may choose it there by `jit_compile="auto"`.
+        # a CPU: Keras then never chooses it, and warns where it is asked to.
         self.supports_jit = False
 
-    def add_variational_weights(
+    def _check_strategies(self) -> None:
+        """Raises ValueError for strategies that do not go together."""
+        self.posterior.check_prior(self.prior)
+        families = [self.posterior]
+        if getattr(self, "use_bias", False):
+            self.bias_posterior.check_prior(self.bias_prior)
+            families.append(self.bias_posterior)
+        self.estimator.check(self, families)
+
+    def can_use(self, estimator: estimators.Estimator) -> bool:
+        """Whether this kind of layer can be trained by the estimator."""
+        return True
+
+    def add_variational_weight(
         self,
+        name: str,
+        shape: tuple[int, ...],
         *,
-        input_rank: int,
-        kernel_shape: tuple[int, ...],
-        bias_shape: tuple[int, ...],
         fan_in: int,
-    ) -> None:
-        """Creates `kernel`, `bias` and the weight of the KL divergence.
+        initializer: Any,
+        is_bias: bool = False,
+        regularizer: Any = None,
+        constraint: Any = None,
+    ) -> VariationalWeight:
+        """Creates one weight tensor with its posterior and its prior.
 
         Args:
-            input_rank: Rank of the input that the layer is built for.
-            kernel_shape: Shape of the kernel.
-            bias_shape: Shape of the bias.
-            fan_in: Number of inputs that one output unit sums over.
+            name: Name within the layer; `"kernel"` makes the variables
+                `kernel_mean`, `kernel_log_scale`, ... by the posterior's parameters.
+            shape: Shape of the weight.
+            fan_in: Number of inputs that one output unit sums over (1 for a bias).
+            initializer: Keras initializer of the posterior mean.
+            is_bias: Whether posterior and prior are those of the bias.
+            regularizer: Keras regularizer of the posterior mean.
+            constraint: Keras constraint on the posterior mean.
         """
-        self.input_rank = input_rank
-        self.kernel = self._add_variational_weight(
-            "kernel",
-            kernel_shape,
-            fan_in,
-            self.posterior,
-            self.prior,
-            self.kernel_initializer,
-        )
-        self.bias = None
-        if self.use_bias:
-            self.bias = self._add_variational_weight(
-                "bias",
-                bias_shape,
-                1,
-                self.bias_posterior,
-                self.bias_prior,
-                self.bias_initializer,
+
+        def add_weight(
+            parameter: str, shape: Any, initializer: Any, trainable: bool = True
+        ) -> keras.Variable:
+            of_mean = parameter == "mean"
+            if self.members > 1:
+                initializer = MemberInitializer(initializer, self.members)
+                shape = (self.members, *shape)
+            return self.add_weight(
+                name=f"{name}_{parameter}",
+                shape=shape,
+                initializer=initializer,
+                trainable=trainable,
+                regularizer=regularizer if of_mean else None,
+                constraint=constraint if of_mean else None,
+                dtype="float32",
+                autocast=False,
             )
+
+        if self.members > 1 and (regularizer or constraint):
+            raise ValueError(
+                "Regularizers and constraints know no members; a prior takes their "
+                f"place. Received: members={self.members} in '{self.name}' with "
+                f"regularizer={regularizer}, constraint={constraint}"
+            )
+        weight = VariationalWeight(
+            name,
+            shape,
+            fan_in=fan_in,
+            posterior=self.bias_posterior if is_bias else self.posterior,
+            prior=self.bias_prior if is_bias else self.prior,
+            mean_initializer=initializer,
+            add_weight=add_weight,
+            members=self.members,
+            path=f"{self.name}/{name}",
+        )
+        self._variational_weights.append(weight)
+        return weight
+
+    def add_kl_weight(self) -> None:
+        """Creates the variable of the weight of the KL divergence: ends `build`."""
         given = self._given_kl_weight
         self._kl_weight = self.add_weight(
             name="kl_weight",
@@ -157,38 +207,49 @@ class VariationalLayer(keras.Layer):
             autocast=False,
         )
 
-    def _add_variational_weight(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        fan_in: int,
-        posterior: posteriors.Posterior,
-        prior: priors.Prior,
-        mean_initializer: Any,
-    ) -> VariationalWeight:
-        def add_weight(parameter: str, shape: Any, initializer: Any) -> keras.Variable:
-            return self.add_weight(
-                name=f"{name}_{parameter}",
-                shape=shape,
-                initializer=initializer,
-                dtype="float32",
-                autocast=False,
-            )
-
-        return VariationalWeight(
-            name,
-            shape,
-            fan_in=fan_in,
-            posterior=posterior,
-            prior=prior,
-            mean_initializer=mean_initializer,
-            add_weight=add_weight,
-        )
-
     @property
     def variational_weights(self) -> list[VariationalWeight]:
-        """The weight tensors that have a posterior: kernel, then bias if any."""
-        return [self.kernel] if self.bias is None else [self.kernel, self.bias]
+        """The weight tensors that have a posterior, in the order of their creation."""
+        return list(self._variational_weights)
+
+    def set_members(self, members: int) -> None:
+        """Makes the layer hold `members` posteriors, which start independently.
+
+        What a single posterior has learned is kept as the first member.
+
+        Raises:
+            ValueError: Where the layer has several members already, and not `members`.
+        """
+        members = _checked_members(members)
+        if members == self.members:
+            return
+        if self.members > 1:
+            raise ValueError(
+                f"The layer '{self.name}' has {self.members} members. "
+                f"Received: members={members}"
+            )
+        self.members = members
+        if not self.built:
+            return
+        kl_weight = self._kl_weight.numpy()
+        known = [
+            [variable.numpy() for variable in weight.all_variables]
+            for weight in self.variational_weights
+        ]
+        for weight in self.variational_weights:
+            for variable in weight.all_variables:
+                self._untrack_variable(variable)
+        self._untrack_variable(self._kl_weight)
+        self._tracker.unlock()
+        for weight, values in zip(self.variational_weights, known, strict=True):
+            weight.set_members(members)
+            for variable, value in zip(weight.all_variables, values, strict=True):
+                fresh = variable.numpy()
+                fresh[0] = value
+                variable.assign(fresh)
+        self.add_kl_weight()
+        self._kl_weight.assign(kl_weight)
+        self._tracker.lock()
 
     @property
     def kl_weight(self) -> keras.Variable:
@@ -212,35 +273,27 @@ class VariationalLayer(keras.Layer):
 
     @property
     def step_kl(self) -> Any:
-        """KL(q || p) in nats as counted in the latest ordinary call, or None."""
+        """KL(q || p) in nats as counted in the latest ordinary call, or None.
+
+        With members it is the mean of theirs.
+        """
         return self._step.kl
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
-        """Returns what the layer computes from `inputs` linearly in `kernel`.
+    @property
+    def step_draws(self) -> dict[str, Any] | None:
+        """Weights that were drawn without a gradient in the latest call, or None."""
+        return self._step.draws
 
-        Args:
-            inputs: [batch, ...], or [samples, batch, ...] with a kernel per sample.
-            kernel: A kernel, or [samples, *kernel_shape].
-        """
-        raise NotImplementedError
+    def keep_for_score(self, draws: dict[str, Any]) -> None:
+        """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
+        self._step.draws = draws
 
-    def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
-        """Whether drawing pre-activations is exact: each weight is used once per row.
-
-        Args:
-            input_rank: Rank of the layer's input.
-            calls: How often the layer is called in one pass, None where not known.
-        """
-        raise NotImplementedError
-
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
-        engine = active_engine.get()
-        if engine is not None:
-            return self.activation(engine.pre_activations(self, inputs))
-        self._begin_call()
-        outputs, draws = self.estimator(self, inputs)
-        self._add_kl(draws, training)
-        return self.activation(outputs)
+    def fold(self) -> Fold:
+        """Returns the order of the batch of the current call: members, draws, rows."""
+        samples = current_samples()
+        if samples is not None:
+            return Fold(self.members, samples)
+        return Fold(self.members, self.estimator.num_samples, dealt=True)
 
     def noise_seed(self, place: str, *, shared: bool) -> Any:
         """Returns the seed of one piece of this step's noise.
@@ -250,10 +303,10 @@ class VariationalLayer(keras.Layer):
             shared: Whether all calls of one step share it (weights) or each call has
                 its own (pre-activations).
         """
-        index = _PLACES.index(place)
-        return noise.fold(
-            self._step.seed, index if shared else index + 16 * self._step.calls
-        )
+        step = self._step
+        key = (place, 0 if shared else step.calls)
+        index = step.places.setdefault(key, len(step.places))
+        return noise.fold(step.seed, index)
 
     def calls_in_this_pass(self) -> int | None:
         """Returns how often the model now being called calls this layer.
@@ -262,16 +315,38 @@ class VariationalLayer(keras.Layer):
         """
         return calls_per_pass(self._get_call_context().entry_layer, self)
 
-    def _begin_call(self) -> None:
+    def begin_call(self) -> None:
+        """Takes up the current step's noise; every ordinary call starts with it."""
         # One step is one outermost call: its context object is the step's identity.
         # Noise must not cross into another graph (the body of a loop, another trace).
-        identity = (self._get_call_context(), _current_graph())
+        context = self._get_call_context()
+        identity = (context, _current_graph())
         if self._step.identity != identity:
-            seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
-            self._step = _Step(identity, seed)
+            if getattr(context.entry_layer, "jit_compile", False):
+                _warn_of_xla(self)
+            self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
 
-    def _add_kl(self, draws: dict[str, Any], training: bool | None) -> None:
+    def _next_seed(self) -> Any:
+        seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
+        context = tf.distribute.get_replica_context()
+        if context is not None and context.num_replicas_in_sync > 1:
+            seed = noise.fold(seed, context.replica_id_in_sync_group)
+        return seed
+
+    @property
+    def _step(self) -> "_Step":
+        # The replicas of a strategy call the layer each in a thread of its own.
+        return self._steps.setdefault(_replica(), _Step())
+
+    def count_kl(self, draws: dict[str, Any], training: bool | None) -> None:
+        """Adds the KL divergence to the losses, once per step.
+
+        Args:
+            draws: The float32 weights that were drawn in this call, by name: where
+                there is no closed form, the divergence is estimated on them.
+            training: Whether the call is for training.
+        """
         if training and not self.kl_weight_is_set:
             raise ValueError(
                 f"The layer '{self.name}' cannot train: the weight of its KL "
@@ -290,7 +365,7 @@ class VariationalLayer(keras.Layer):
             return weight.draw(self.noise_seed(f"{weight.name}_kl", shared=True))
 
         step.kl = sum(
-            kl_divergence(weight, functools.partial(draw, weight))
+            tf.reduce_mean(kl_divergence(weight, functools.partial(draw, weight)))
             for weight in self.variational_weights
         )
         step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl
@@ -300,34 +375,17 @@ class VariationalLayer(keras.Layer):
         config = super().get_config()
         config.update(
             {
-                "activation": keras.activations.serialize(self.activation),
-                "use_bias": self.use_bias,
                 "posterior": posteriors.serialize(self.posterior),
                 "prior": priors.serialize(self.prior),
                 "bias_posterior": posteriors.serialize(self.bias_posterior),
                 "bias_prior": priors.serialize(self.bias_prior),
                 "estimator": estimators.serialize(self.estimator),
                 "kl_weight": self._given_kl_weight,
-                "kernel_initializer": keras.initializers.serialize(
-                    self.kernel_initializer
-                ),
-                "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+                "members": self.members,
                 "seed": self.seed,
             }
         )
         return config
-
-
-_PLACES = (
-    "kernel",
-    "bias",
-    "pre_activations",
-    "input_signs",
-    "output_signs",
-    "bias_signs",
-    "kernel_kl",
-    "bias_kl",
-)
 
 
 class _Step:
@@ -337,12 +395,30 @@ class _Step:
         self.identity = identity
         self.seed = seed
         self.calls = 0
+        self.places: dict[tuple[str, int], int] = {}
         self.kl: Any = None
         self.loss: Any = None
+        self.draws: dict[str, Any] | None = None
 
 
 def _current_graph() -> Any:
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+
+
+def _replica() -> int:
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return 0
+    return int(tf.get_static_value(context.replica_id_in_sync_group) or 0)
+
+
+def _warn_of_xla(layer: VariationalLayer) -> None:
+    warnings.warn(
+        f"The model that calls '{layer.name}' is compiled by XLA, which draws random "
+        "numbers about ten times slower on a CPU. Compile it with "
+        "`jit_compile=False`.",
+        stacklevel=2,
+    )
 
 
 def _checked_kl_weight(kl_weight: float | None) -> float | None:
@@ -355,3 +431,11 @@ def _checked_kl_weight(kl_weight: float | None) -> float | None:
             f"rows) or None. Received: kl_weight={kl_weight}"
         )
     return value
+
+
+def _checked_members(members: int) -> int:
+    if not isinstance(members, int) or isinstance(members, bool) or members < 1:
+        raise ValueError(
+            f"`members` must be a positive integer. Received: members={members!r}"
+        )
+    return members

@@ -1,10 +1,11 @@
-"""One weight tensor of a layer: its posterior, its prior and its variables."""
+"""One weight tensor of a layer: its posterior, its prior and their variables."""
 
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
 class VariationalWeight:
     """A weight tensor `w` that is known only by its distribution q(w).
 
+    With `members=K` there are K of them, independent of each other, and everything
+    that is said of `w` here carries a leading axis [K, ...].
+
     Attributes:
         name: Name within the layer, e.g. `"kernel"`.
         shape: Shape of `w`.
-        size: Number of weights.
+        size: Number of weights (of one member).
         fan_in: Number of inputs that one output unit sums over (1 for a bias).
         posterior: The family of q(w).
-        prior: The prior p(w).
+        prior: The prior p(w); None for weights that are points without a prior.
+        members: Number K of members; with 1 there is no axis for them.
         variables: The variational parameters by name, float32.
+        prior_variables: The prior's own variables by name, float32.
     """
 
     def __init__(
@@ -35,9 +41,11 @@ class VariationalWeight:
         *,
         fan_in: int,
         posterior: Posterior,
-        prior: Prior,
+        prior: Prior | None,
         mean_initializer: Any,
         add_weight: Callable[..., keras.Variable],
+        members: int = 1,
+        path: str = "",
     ):
         self.name = name
         self.shape = tuple(shape)
@@ -45,19 +53,49 @@ class VariationalWeight:
         self.fan_in = fan_in
         self.posterior = posterior
         self.prior = prior
-        self.variables = posterior.add_variables(
-            add_weight, self.shape, fan_in, mean_initializer
+        self._mean_initializer = mean_initializer
+        self._add_weight = add_weight
+        self._path = path or name
+        self.set_members(members)
+
+    def set_members(self, members: int) -> None:
+        """Creates the variables anew, for so many members."""
+        self.members = members
+        self.variables = self.posterior.add_variables(
+            self._add_weight, self.shape, self.fan_in, self._mean_initializer
         )
+        self.prior_variables = (
+            self.prior.add_variables(
+                self._add_weight, self.shape, self.fan_in, self._path
+            )
+            if self.prior is not None
+            else {}
+        )
+
+    @property
+    def all_variables(self) -> list[keras.Variable]:
+        """The variables of the posterior, then those of the prior."""
+        return [*self.variables.values(), *self.prior_variables.values()]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Values of the variational parameters by name."""
+        return self._values(self.variables)
+
+    @property
+    def prior_parameters(self) -> dict[str, Any]:
+        """Values of the prior's own variables by name."""
+        return self._values(self.prior_variables)
 
     @property
     def mean(self) -> Any:
         """E[w] under q, of the weight's shape."""
-        return self.posterior.mean(self.variables)
+        return self.posterior.mean(self.parameters, self.shape)
 
     @property
     def variance(self) -> Any:
         """Var[w] under q, of the weight's shape."""
-        return self.posterior.variance(self.variables)
+        return self.posterior.variance(self.parameters, self.shape)
 
     @property
     def stddev(self) -> Any:
@@ -66,20 +104,114 @@ class VariationalWeight:
 
     @property
     def distribution(self) -> "tfp.distributions.Distribution":
-        """q(w) as a distribution of TensorFlow Probability."""
+        """q(w), weight by weight, as normals of TensorFlow Probability."""
         import tensorflow_probability as tfp
 
         normal = tfp.distributions.Normal(self.mean, self.stddev)
         return tfp.distributions.Independent(normal, len(self.shape))
 
-    def perturb(self, standard_normal: Any) -> Any:
-        """Returns `w - E[w]` for standard normal noise, [..., *shape] as the noise."""
-        return self.posterior.perturb(self.variables, standard_normal)
+    def noise(self, seed: Any, samples: int = 1) -> Any:
+        """Returns the standard normal noise of `samples` draws for each member.
 
-    def draw(self, seed: Any) -> Any:
-        """Returns one draw of `w` from q, float32; the same for the same seed."""
-        return self.mean + self.perturb(noise.normal(seed, self.shape))
+        Returns:
+            [members, samples, ...], without an axis for a number of one.
+        """
+        leading = [n for n in (self.members, samples) if n > 1]
+        return noise.normal(seed, (*leading, *self.posterior.noise_shape(self.shape)))
+
+    def perturb(self, noise: Any) -> Any:
+        """Returns `w - E[w]` as a function of `noise`.
+
+        Args:
+            noise: As `noise` returns it: [members, samples, ...].
+
+        Returns:
+            [members * samples, *shape], without the leading axis for a single draw.
+        """
+        parameters = self._spread(noise)
+        return self._merged(self.posterior.perturb(parameters, noise, self.shape))
+
+    def draw_from(self, noise: Any) -> Any:
+        """Returns draws of w as a function of `noise`, in the shape of `perturb`."""
+        parameters = self._spread(noise)
+        return self._merged(self.posterior.draw(parameters, noise, self.shape))
+
+    def draw(self, seed: Any, samples: int = 1) -> Any:
+        """Returns draws of `w` from q, float32; the same for the same seed.
+
+        Returns:
+            [members * samples, *shape], without the leading axis for a single draw.
+        """
+        return self.draw_from(self.noise(seed, samples))
 
     def log_prob(self, weights: Any) -> Any:
-        """Returns log q(weights), a scalar in nats."""
-        return self.posterior.log_prob(self.variables, weights)
+        """Returns log q(weights) in nats, summed over the weights.
+
+        Args:
+            weights: [members * samples, *shape], as drawn.
+
+        Returns:
+            [members * samples]; a scalar for a single draw.
+        """
+        weights = self._split(weights)
+        parameters = self._spread_over(weights, len(self.shape))
+        return _flat(self.posterior.log_prob(parameters, weights, self.shape))
+
+    def prior_log_prob(self, weights: Any) -> Any:
+        """Returns log p(weights) in nats, in the shapes of `log_prob`."""
+        if self.prior is None:
+            raise ValueError(
+                "A weight without a prior has no prior density. "
+                f"Received: weight={self.name!r}, prior=None"
+            )
+        weights = self._split(weights)
+        axes = len(weights.shape) - len(self.shape)
+        parameters = self._with_axes(self.prior.parameters(self), axes)
+        return _flat(self.prior.log_prob(parameters, weights, self.shape, self.fan_in))
+
+    def sum(self, values: Any) -> Any:
+        """Returns `values` summed over the weights: a scalar, or one per member."""
+        return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
+
+    def _values(self, variables: dict[str, keras.Variable]) -> dict[str, Any]:
+        values = {name: tf.convert_to_tensor(v) for name, v in variables.items()}
+        if self.members == 1:
+            return values
+        # A loss is the mean over the members: without this, each one's gradient would
+        # be the K-th part of what it would be if it trained alone.
+        return {k: _with_gradient_times(v, self.members) for k, v in values.items()}
+
+    def _split(self, weights: Any) -> Any:
+        # [members * samples, *shape] as [members, samples, *shape].
+        if self.members == 1 or len(weights.shape) == len(self.shape):
+            return weights
+        return tf.reshape(weights, [self.members, -1, *self.shape])
+
+    def _spread(self, noise: Any) -> dict[str, Any]:
+        return self._spread_over(noise, len(self.posterior.noise_shape(self.shape)))
+
+    def _spread_over(self, values: Any, rank: int) -> dict[str, Any]:
+        return self._with_axes(self.parameters, len(values.shape) - rank)
+
+    def _with_axes(self, parameters: Any, axes: int) -> dict[str, Any]:
+        """Returns the parameters with an axis for samples after that of members."""
+        if self.members == 1 or axes < 2:
+            return dict(parameters)
+        return {k: tf.expand_dims(value, 1) for k, value in parameters.items()}
+
+    def _merged(self, draws: Any) -> Any:
+        if len(draws.shape) <= len(self.shape) + 1:
+            return draws
+        return tf.reshape(draws, [-1, *self.shape])
+
+
+def _flat(values: Any) -> Any:
+    return tf.reshape(values, [-1]) if len(values.shape) > 1 else values
+
+
+def _with_gradient_times(values: Any, factor: int) -> Any:
+    @tf.custom_gradient
+    def identity(values: Any) -> Any:
+        return tf.identity(values), lambda gradient: factor * gradient
+
+    return identity(values)

@@ -1,14 +1,19 @@
 """The fully factorised Gaussian of Bayes by backprop."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 from keras import ops
 
-from tfbbb.posteriors.posterior import Posterior, Variables
+from tfbbb.posteriors.posterior import (
+    AddWeight,
+    Parameters,
+    Posterior,
+    sum_over_weights,
+)
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -51,11 +56,11 @@ class MeanFieldNormal(Posterior):
 
     def add_variables(
         self,
-        add_weight: Callable[..., keras.Variable],
+        add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
         mean_initializer: Any,
-    ) -> Variables:
+    ) -> dict[str, keras.Variable]:
         log_scale = math.log(self.initial_scale) - 0.5 * math.log(fan_in)
         return {
             "mean": add_weight("mean", shape, mean_initializer),
@@ -64,18 +69,21 @@ class MeanFieldNormal(Posterior):
             ),
         }
 
-    def mean(self, variables: Variables) -> Any:
-        return tf.convert_to_tensor(variables["mean"])
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        return parameters["mean"]
 
-    def variance(self, variables: Variables) -> Any:
-        return ops.exp(2.0 * tf.convert_to_tensor(variables["log_scale"]))
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        return ops.exp(2.0 * parameters["log_scale"])
 
-    def perturb(self, variables: Variables, noise: Any) -> Any:
-        return ops.exp(tf.convert_to_tensor(variables["log_scale"])) * noise
+    def perturb(
+        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
+    ) -> Any:
+        return ops.exp(parameters["log_scale"]) * noise
 
-    def log_prob(self, variables: Variables, weights: Any) -> Any:
-        log_scale = tf.convert_to_tensor(variables["log_scale"])
-        standardized = (weights - self.mean(variables)) * ops.exp(-log_scale)
-        return ops.sum(
-            -0.5 * ops.square(standardized) - log_scale - 0.5 * math.log(2 * math.pi)
-        )
+    def log_prob(
+        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+    ) -> Any:
+        log_scale = parameters["log_scale"]
+        standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)
+        densities = -0.5 * ops.square(standardized) - log_scale - _HALF_LOG_2PI
+        return sum_over_weights(densities, shape)

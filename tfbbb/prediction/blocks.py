@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
 from tfbbb.prediction.engine import is_local
 
@@ -40,10 +41,7 @@ def block_sizes(
         weight.size
         for layer in sublayers(model)
         if isinstance(layer, VariationalLayer)
-        and not (
-            method == "local"
-            and is_local(layer, layer.input_rank, calls_per_pass(model, layer))
-        )
+        and not (method == "local" and is_local_when_built(model, layer))
         for weight in layer.variational_weights
     )
     per_row_and_sample = _LIVE_TENSORS * _widest_output(model)
@@ -100,8 +98,13 @@ def map_blocks(
 
 def _widest_output(model: keras.Model) -> int:
     """Returns the size of the largest tensor in the model, per row."""
-    layers = [x for x in sublayers(model) if isinstance(x, VariationalLayer)]
-    sizes = [1, *(sum(layer.kernel.shape) for layer in layers)]
+    weights = [
+        weight
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer)
+        for weight in layer.variational_weights
+    ]
+    sizes = [1, *(sum(weight.shape) for weight in weights)]
     for layer in sublayers(model):
         graph = graph_of(layer)
         if graph is not None:
@@ -112,3 +115,10 @@ def _widest_output(model: keras.Model) -> int:
                 for tensor in node.outputs
             ]
     return max(sizes)
+
+
+def is_local_when_built(model: keras.Model, layer: VariationalLayer) -> bool:
+    """Whether `local` draws pre-activations for the input that a layer is built for."""
+    return isinstance(layer, LinearVariationalLayer) and is_local(
+        layer, layer.input_rank, calls_per_pass(model, layer)
+    )

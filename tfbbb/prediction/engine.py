@@ -8,22 +8,28 @@ from keras import tree
 
 from tfbbb import noise
 from tfbbb.estimators import Local
+from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
 from tfbbb.layers.variational import active_engine
 from tfbbb.prediction.local import local_pre_activations
 from tfbbb.prediction.weight import weight_pre_activations
 
-_PLACES = ("pre_activations", "kernel", "bias")
+# Of one layer: pre-activations, then its weights.
+_PLACES = 64
 
 
 class Engine:
-    """Runs a model with S posterior samples folded into the batch, sample-major.
+    """Runs a model with S posterior samples folded into the batch, sample by sample.
 
     What does not depend on a sample yet runs once, on the rows alone: the samples are
     folded in at the first variational layer on each path of the model's graph, and
     tensors that join such a path are repeated there. A model without a graph (a
     subclass) is folded at its inputs.
+
+    In a model of K members, sample i is one of member i modulo K. Within a pass the
+    samples are in the order of the members, which keeps each member's together.
 
     Args:
         model: A built Keras model.
@@ -31,7 +37,7 @@ class Engine:
             other layers; `"weight"` draws weights everywhere.
         seed: int32 tensor of shape [2].
         first: Index of the first sample.
-        count: Number of samples S.
+        count: Number of samples S, a multiple of the number of members.
     """
 
     def __init__(
@@ -41,7 +47,8 @@ class Engine:
         self._method = method
         self._seed = seed
         self._first = first
-        self._count = count
+        self.count = count
+        self.members = num_members(model)
         self._indices = {id(layer): i for i, layer in enumerate(sublayers(model))}
         # Every tensor of the pass that has a batch dimension, and whether the samples
         # are folded into it; the tensor is kept so that its id stays its own.
@@ -53,11 +60,12 @@ class Engine:
         token = active_engine.set(self)
         try:
             tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
-            return self.unfold(self._folded(self._walk(self._model, inputs)))
+            outputs = self.unfold(self._folded(self._walk(self._model, inputs)))
+            return self._in_order_of_samples(outputs)
         finally:
             active_engine.reset(token)
 
-    def pre_activations(self, layer: VariationalLayer, inputs: Any) -> tf.Tensor:
+    def outputs(self, layer: LinearVariationalLayer, inputs: Any) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
         calls = calls_per_pass(self._model, layer)
         draw = (
@@ -67,23 +75,49 @@ class Engine:
         )
         return draw(self, layer, inputs, self._input_is_folded)
 
+    def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
+        """Returns S draws of every weight of a layer by name, [S, *shape], float32.
+
+        All rows, and all calls of a shared layer, see the same S weights.
+        """
+        return {
+            weight.name: weight.draw_from(
+                self.noise(layer, place, weight.posterior.noise_shape(weight.shape))
+            )
+            for place, weight in enumerate(layer.variational_weights, start=1)
+        }
+
     def noise(
-        self, layer: VariationalLayer, place: str, shape: tuple[int, ...]
+        self, layer: VariationalLayer, place: int, shape: tuple[int, ...]
     ) -> tf.Tensor:
-        """Returns noise [S, *shape]: a function of seed, layer, place and sample."""
-        place_index = len(_PLACES) * self._indices[id(layer)] + _PLACES.index(place)
-        seed = noise.fold(self._seed, place_index)
-        return noise.normal_block(seed, self._first, self._count, shape)
+        """Returns noise: a function of seed, layer, place and sample.
+
+        Args:
+            layer: The layer that it is for.
+            place: 0 for pre-activations, then the layer's weights in their order.
+            shape: Shape of the noise of one sample.
+
+        Returns:
+            [S, *shape]; with members [members, S / members, *shape].
+        """
+        seed = noise.fold(self._seed, _PLACES * self._indices[id(layer)] + place)
+        block = noise.normal_block(seed, self._first, self.count, shape)
+        if self.members == 1:
+            return block
+        by_turns = tf.reshape(block, [-1, self.members, *shape])
+        return tf.transpose(by_turns, [1, 0, *range(2, 2 + len(shape))])
 
     def unfold(self, tensor: Any) -> tf.Tensor:
         """Returns [S * rows, ...] as [S, rows, ...]."""
-        rows = tf.shape(tensor)[0] // self._count
-        return tf.reshape(tensor, [self._count, rows, *_trailing(tensor, 1)])
+        return split_leading(tensor, self.count)
 
-    def refold(self, tensor: Any) -> tf.Tensor:
-        """Returns [S, rows, ...] as [S * rows, ...]."""
-        shape = tf.shape(tensor)
-        return tf.reshape(tensor, [shape[0] * shape[1], *_trailing(tensor, 2)])
+    def _in_order_of_samples(self, tensor: Any) -> tf.Tensor:
+        """Returns [S, ...] in the order of the samples, from that of the members."""
+        if self.members == 1:
+            return tensor
+        by_member = split_leading(tensor, self.members)
+        axes = [1, 0, *range(2, len(by_member.shape))]
+        return merge_leading(tf.transpose(by_member, axes))
 
     def _walk(self, model: keras.Layer, inputs: Any) -> Any:
         graph = graph_of(model)
@@ -108,7 +142,7 @@ class Engine:
         if stochastic and graph_of(operation) is not None:
             return self._walk(operation, args[0] if args else kwargs["inputs"])
         folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
-        if isinstance(operation, VariationalLayer):
+        if isinstance(operation, LinearVariationalLayer):
             self._input_is_folded = folded
             folded = True
         elif stochastic or folded:
@@ -128,12 +162,12 @@ class Engine:
         # A constant that the graph holds is not in the book: it has no rows to repeat.
         if id(tensor) not in self._batches or self._is_folded(tensor):
             return tensor
-        copies = [self._count, *[1] * (len(tensor.shape) - 1)]
+        copies = [self.count, *[1] * (len(tensor.shape) - 1)]
         folded = tf.tile(tensor, copies)
         mask = getattr(tensor, "_keras_mask", None)
         if mask is not None:
             folded._keras_mask = tf.tile(
-                mask, [self._count, *[1] * (len(mask.shape) - 1)]
+                mask, [self.count, *[1] * (len(mask.shape) - 1)]
             )
         self._mark(folded, folded=True)
         return folded
@@ -141,16 +175,27 @@ class Engine:
 
 def is_local(layer: VariationalLayer, input_rank: int, calls: int | None) -> bool:
     """Whether the method `local` draws pre-activations in this layer, not weights."""
-    return layer.is_local_exact(input_rank, calls) and all(
-        Local().can_serve(weight.posterior) for weight in layer.variational_weights
+    return (
+        isinstance(layer, LinearVariationalLayer)
+        and layer.is_local_exact(input_rank, calls)
+        and all(Local().can_serve(w.posterior) for w in layer.variational_weights)
     )
 
 
-def _trailing(tensor: Any, first: int) -> list[Any]:
-    """Returns the dimensions of a tensor from `first` on, static where known."""
-    dynamic = tf.shape(tensor)
-    return [
-        dynamic[axis] if size is None else size
-        for axis, size in enumerate(tensor.shape)
-        if axis >= first
-    ]
+def num_members(model: keras.Model) -> int:
+    """Returns the number of members of a model's variational layers.
+
+    Raises:
+        ValueError: Where they do not agree.
+    """
+    members = {
+        layer.members
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer)
+    }
+    if len(members) > 1:
+        raise ValueError(
+            "All variational layers of a model need the same number of members. "
+            f"Received: members={sorted(members)}"
+        )
+    return members.pop() if members else 1

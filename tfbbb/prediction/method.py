@@ -4,6 +4,7 @@ import keras
 
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
+from tfbbb.prediction.blocks import is_local_when_built
 
 METHODS = ("local", "weight")
 
@@ -30,11 +31,14 @@ def resolve_method(model: keras.Model, method: str, num_rows: int) -> str:
             f"Received: method={method!r}"
         )
     layers = [x for x in sublayers(model) if isinstance(x, VariationalLayer)]
+    # In the other layers the two methods do the same.
+    different = [layer for layer in layers if is_local_when_built(model, layer)]
     # The first variational layer computes its moments once, not once per sample.
-    multiply_adds = sum(layer.kernel.size for layer in layers[1:])
-    local_cost = 2 * num_rows * multiply_adds * _PER_MULTIPLY_ADD
-    weight_cost = sum(
-        layer.kernel.size * (_PER_NORMAL + num_rows * _PER_MULTIPLY_ADD)
-        for layer in layers
-    )
+    first = layers[0] if layers else None
+    local_cost = weight_cost = 0.0
+    for layer in different:
+        size = layer.variational_weights[0].size
+        weight_cost += size * (_PER_NORMAL + num_rows * _PER_MULTIPLY_ADD)
+        if layer is not first:
+            local_cost += 2 * num_rows * size * _PER_MULTIPLY_ADD
     return "local" if local_cost <= weight_cost else "weight"

@@ -9,7 +9,7 @@ from keras import tree
 
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.prediction.blocks import MAX_FLOATS, block_sizes, map_blocks
-from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.engine import Engine, num_members
 
 
 class Sampler:
@@ -36,6 +36,7 @@ class Sampler:
         self.max_floats = max_floats
         # What the cached computation stands on must not be freed and its id reused.
         self.layers = sublayers(model)
+        self._members = num_members(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         symbolic = tree.map_structure(
             lambda spec: keras.KerasTensor(spec.shape, spec.dtype.name),
@@ -94,9 +95,14 @@ class Sampler:
             return Engine(self.model, self.method, seed, first, count).run(inputs)
 
         spec = tf.TensorSpec([None, None, *self.event_shape], self.output_dtype)
-        drawn = map_blocks(draw, num_samples, block, spec)
+        # Whole rounds of the members; what is over in the last one is left aside.
+        whole, block = self._rounded_up(num_samples), self._rounded_up(block)
+        drawn = map_blocks(draw, whole, block, spec)[:num_samples]
         axes = [1, 0, *range(2, 2 + len(self.event_shape))]
         return tf.transpose(drawn, axes)
+
+    def _rounded_up(self, number: Any) -> Any:
+        return -(-number // self._members) * self._members
 
 
 def _rows_unknown(tensor: Any) -> tf.TensorSpec:

@@ -4,14 +4,15 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfbbb.fold import merge_leading
+
 if TYPE_CHECKING:
-    from tfbbb.layers import VariationalLayer
-    from tfbbb.layers.variational_weight import VariationalWeight
+    from tfbbb.layers.linear_variational import LinearVariationalLayer
     from tfbbb.prediction.engine import Engine
 
 
 def weight_pre_activations(
-    engine: "Engine", layer: "VariationalLayer", inputs: Any, folded: bool
+    engine: "Engine", layer: "LinearVariationalLayer", inputs: Any, folded: bool
 ) -> tf.Tensor:
     """Returns every row's pre-activations for S draws of the weights.
 
@@ -19,24 +20,20 @@ def weight_pre_activations(
 
     Args:
         engine: The engine that is active.
-        layer: Any variational layer.
+        layer: Any layer that is linear in a kernel.
         inputs: [rows, ...], or [S * rows, ...] where `folded`.
         folded: Whether the samples are in the leading dimension already.
 
     Returns:
         [S * rows, ..., units].
     """
-    dtype = layer.compute_dtype
-    inputs = tf.cast(inputs, dtype)
+    inputs = layer.cast_inputs(inputs)
     inputs = engine.unfold(inputs) if folded else inputs[tf.newaxis]
-
-    def draws(weight: "VariationalWeight") -> tf.Tensor:
-        noise = engine.noise(layer, weight.name, weight.shape)
-        return tf.cast(weight.mean + weight.perturb(noise), dtype)
-
-    outputs = layer.linear(inputs, draws(layer.kernel))
+    draws = {
+        name: tf.cast(drawn, layer.compute_dtype)
+        for name, drawn in engine.drawn_weights(layer).items()
+    }
+    outputs = layer.linear(inputs, draws["kernel"])
     if layer.bias is not None:
-        bias = draws(layer.bias)
-        ones = [1] * (len(outputs.shape) - 2)
-        outputs += tf.reshape(bias, [tf.shape(bias)[0], *ones, *layer.bias.shape])
-    return engine.refold(outputs)
+        outputs += layer.broadcast_bias(draws["bias"], len(outputs.shape))
+    return merge_leading(outputs)

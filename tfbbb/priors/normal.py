@@ -6,7 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.priors.prior import Prior
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import Parameters, Prior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -43,7 +44,14 @@ class Normal(Prior):
         """Returns the standard deviation `s` of a weight with this fan-in."""
         return 1.0 / math.sqrt(fan_in) if self.scale == "fan_in" else float(self.scale)
 
-    def log_prob(self, weights: Any, fan_in: int) -> Any:
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
         scale = self.scale_for(fan_in)
         constant = math.log(scale) + 0.5 * math.log(2 * math.pi)
-        return ops.sum(-0.5 * ops.square(weights / scale) - constant)
+        densities = -0.5 * ops.square(weights / scale) - constant
+        return sum_over_weights(densities, shape)

@@ -1,18 +1,58 @@
 """The contract of a prior."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import keras
 
 from tfbbb.strategy import Strategy
 
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+AddWeight = Callable[..., keras.Variable]
+Parameters = Mapping[str, Any]
+
 
 class Prior(Strategy):
-    """A prior p(w) over one weight tensor `w`."""
+    """A prior p(w) over one weight tensor `w`.
 
-    def log_prob(self, weights: Any, fan_in: int) -> Any:
-        """Returns log p(weights), summed over the weights: a scalar, in nats.
+    Like a posterior it holds no variables: the layer does, and hands the values of
+    those that `add_variables` made to every method as `parameters`. Parameters and
+    weights may carry leading axes (members of an ensemble, samples), which broadcast.
+    """
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        """Creates the prior's own variables, if it has any.
 
         Args:
-            weights: float32 tensor of the weight's shape.
+            add_weight: `add_weight(name, shape, initializer, trainable=True)` creates
+                one variable.
+            shape: Shape of the weight tensor.
+            fan_in: Number of inputs that one output unit sums over (1 for a bias).
+            path: Name of the layer and of the weight in it, `"dense/kernel"`.
+        """
+        return {}
+
+    def parameters(self, weight: "VariationalWeight") -> Parameters:
+        """Returns what p(w) depends on; its variables' values unless overridden."""
+        return weight.prior_parameters
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        """Returns log p(weights), summed over the weights, [...], in nats.
+
+        Args:
+            parameters: The parameters.
+            weights: float32, [..., *shape].
+            shape: Shape of the weight tensor.
             fan_in: Number of inputs that one output unit sums over (1 for a bias).
         """
         raise NotImplementedError

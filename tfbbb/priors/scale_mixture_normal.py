@@ -6,7 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.priors.prior import Prior
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import Parameters, Prior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -50,14 +51,19 @@ class ScaleMixtureNormal(Prior):
     def get_config(self) -> dict[str, Any]:
         return {"pi": self.pi, "scale1": self.scale1, "scale2": self.scale2}
 
-    def log_prob(self, weights: Any, fan_in: int) -> Any:
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
         def log_component(share: float, scale: float) -> Any:
             constant = math.log(share / scale) - 0.5 * math.log(2 * math.pi)
             return constant - 0.5 * ops.square(weights / scale)
 
-        return ops.sum(
-            ops.logaddexp(
-                log_component(self.pi, self.scale1),
-                log_component(1.0 - self.pi, self.scale2),
-            )
+        densities = ops.logaddexp(
+            log_component(self.pi, self.scale1),
+            log_component(1.0 - self.pi, self.scale2),
         )
+        return sum_over_weights(densities, shape)

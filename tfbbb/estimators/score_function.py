@@ -1,0 +1,90 @@
+"""The log-derivative trick: gradients without a gradient of the draws."""
+
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.divergences import closed_form_of
+from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.weight import drawn_weights, with_weights
+from tfbbb.fold import current_samples
+
+if TYPE_CHECKING:
+    from tfbbb.layers.linear_variational import LinearVariationalLayer
+    from tfbbb.layers.variational import VariationalLayer
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.estimators")
+class ScoreFunction(Estimator):
+    """Weights each draw's score by its loss (Williams 1992; Ranganath et al. 2014).
+
+    `grad E_q[L(w)] = E_q[(L(w) - b) grad log q(w)]`
+
+    With K draws `w_k`, the control variate `b` of each is the mean loss of the others
+    (leave-one-out: Mnih and Rezende 2016; Kool et al. 2019), which leaves the gradient
+    unbiased. It needs no gradient of the loss in the weights, so it serves posteriors
+    that no other estimator can; where others can, its variance is far larger than
+    theirs. It trains in a `tfbbb.BayesianModel` only, which knows the loss of each
+    draw.
+
+    Example:
+
+    >>> import tfbbb
+    >>> estimator = tfbbb.estimators.ScoreFunction(num_samples=8)
+    >>> layer = tfbbb.layers.DenseVariational(4, estimator=estimator)
+
+    Args:
+        num_samples: Number K of draws in a training step, 2 at the least.
+    """
+
+    def __init__(self, num_samples: int = 2):
+        self.num_samples = checked_num_samples(num_samples, at_least=2)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"num_samples": self.num_samples}
+
+    def __call__(
+        self, layer: "LinearVariationalLayer", inputs: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        draws = scored_weights(layer)
+        return with_weights(layer, inputs, draws), draws
+
+
+def scored_weights(layer: "VariationalLayer") -> dict[str, Any]:
+    """Returns this step's draws without a gradient, and has the layer keep their score.
+
+    Raises:
+        ValueError: Outside of a `BayesianModel`.
+    """
+    if current_samples() is None:
+        raise ValueError(
+            "The estimator 'score_function' needs the loss of each draw, which only "
+            "`tfbbb.BayesianModel` tells it. Put the layer in one, or use another "
+            f"estimator. Received: a call of '{layer.name}' outside of one"
+        )
+    draws = {k: tf.stop_gradient(v) for k, v in drawn_weights(layer).items()}
+    layer.keep_for_score(draws)
+    return draws
+
+
+def score_of(layer: "VariationalLayer", draws: dict[str, Any]) -> tuple[Any, Any]:
+    """Returns log q of the draws, and the part of the loss that depends on them.
+
+    Args:
+        layer: The layer that the weights were drawn for.
+        draws: The draws by name, [members * samples, *shape].
+
+    Returns:
+        `log q` of each draw with its gradient, [members * samples] (a scalar for one),
+        and `kl_weight * (log q - log p)` without, summed over the weights whose
+        divergence has no closed form.
+    """
+    log_prob, depending = 0.0, 0.0
+    for weight in layer.variational_weights:
+        drawn = draws[weight.name]
+        log_q = weight.log_prob(drawn)
+        log_prob += log_q
+        if closed_form_of(weight) is None:
+            depending += log_q - weight.prior_log_prob(drawn)
+    return log_prob, tf.stop_gradient(tf.convert_to_tensor(layer.kl_weight) * depending)

@@ -1,0 +1,93 @@
+"""How members and samples share the batch axis."""
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+_samples_in_batch: ContextVar[int | None] = ContextVar("samples_in_batch", default=None)
+
+
+@contextlib.contextmanager
+def samples_in_batch(samples: int) -> Iterator[None]:
+    """Within it, every batch holds each row `samples` times, once for each draw."""
+    token = _samples_in_batch.set(samples)
+    try:
+        yield
+    finally:
+        _samples_in_batch.reset(token)
+
+
+def current_samples() -> int | None:
+    """Returns how many times the batch holds each row, None where nobody has said."""
+    return _samples_in_batch.get()
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The order of a batch that serves several draws: by member, by draw, by row.
+
+    Attributes:
+        members: Number of members; each has its own part of the batch.
+        samples: Number of draws for each member; each serves its own part.
+        dealt: Whether the rows of a member are dealt to its draws, in equal parts but
+            for the last, because the batch does not hold each row once for each draw.
+    """
+
+    members: int = 1
+    samples: int = 1
+    dealt: bool = False
+
+    @property
+    def groups(self) -> int:
+        """Number of draws that the batch serves."""
+        return self.members * self.samples
+
+    def split(self, tensor: Any) -> Any:
+        """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
+
+        A dealt batch is filled up with zeros.
+        """
+        if self.groups == 1:
+            return tensor
+        if self.dealt:
+            tensor = split_leading(tensor, self.members)
+            rows = tf.shape(tensor)[1]
+            missing = -rows % self.samples
+            paddings = [[0, 0], [0, missing], *[[0, 0]] * (len(tensor.shape) - 2)]
+            tensor = merge_leading(tf.pad(tensor, paddings))
+        return split_leading(tensor, self.groups)
+
+    def merge(self, tensor: Any, rows: Any) -> Any:
+        """Returns [groups, n / groups, ...] as a batch [n, ...] of `rows` rows."""
+        if self.groups == 1:
+            return tensor
+        merged = merge_leading(tensor)
+        if not self.dealt:
+            return merged
+        by_member = split_leading(merged, self.members)
+        return merge_leading(by_member[:, : rows // self.members])
+
+
+def split_leading(tensor: Any, parts: Any) -> Any:
+    """Returns [parts * n, ...] as [parts, n, ...]."""
+    return tf.reshape(tensor, [parts, -1, *dimensions(tensor, 1)])
+
+
+def merge_leading(tensor: Any) -> Any:
+    """Returns [parts, n, ...] as [parts * n, ...]."""
+    first, second = dimensions(tensor, 0)[:2]
+    return tf.reshape(tensor, [first * second, *dimensions(tensor, 2)])
+
+
+def dimensions(tensor: Any, first: int) -> list[Any]:
+    """Returns the dimensions of a tensor from `first` on, static where known."""
+    dynamic = tf.shape(tensor)
+    return [
+        dynamic[axis] if size is None else size
+        for axis, size in enumerate(tensor.shape)
+        if axis >= first
+    ]

@@ -1,0 +1,182 @@
+"""What the layers that are linear in one kernel share."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from tfbbb.layers.variational import (
+    VariationalLayer,
+    VariationalOptions,
+    active_engine,
+)
+from tfbbb.layers.variational_weight import VariationalWeight
+
+
+class LinearVariationalOptions(VariationalOptions, total=False):
+    """The options that these layers share: see `LinearVariationalLayer`."""
+
+    kernel_initializer: Any
+    bias_initializer: Any
+    kernel_regularizer: Any
+    bias_regularizer: Any
+    kernel_constraint: Any
+    bias_constraint: Any
+
+
+class LinearVariationalLayer(VariationalLayer):
+    """Base of the layers that compute `activation(linear(inputs, kernel) + bias)`.
+
+    A subclass says what is linear in its kernel (`linear`), creates its weights in
+    `build` by `add_kernel_and_bias`, and leaves the rest to this class.
+
+    Args:
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `VariationalLayer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ):
+        self.use_bias = use_bias
+        super().__init__(**options)
+        self.activation = keras.activations.get(activation)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+
+    def add_kernel_and_bias(
+        self,
+        *,
+        input_rank: int,
+        kernel_shape: tuple[int, ...],
+        bias_shape: tuple[int, ...],
+        fan_in: int,
+    ) -> None:
+        """Creates `kernel`, `bias` and the weight of the KL divergence.
+
+        Args:
+            input_rank: Rank of the input that the layer is built for.
+            kernel_shape: Shape of the kernel.
+            bias_shape: Shape of the bias.
+            fan_in: Number of inputs that one output unit sums over.
+        """
+        self.input_rank = input_rank
+        self.kernel = self.add_variational_weight(
+            "kernel",
+            kernel_shape,
+            fan_in=fan_in,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.bias: VariationalWeight | None = None
+        if self.use_bias:
+            self.bias = self.add_variational_weight(
+                "bias",
+                bias_shape,
+                fan_in=1,
+                initializer=self.bias_initializer,
+                is_bias=True,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.add_kl_weight()
+
+    def linear(self, inputs: Any, kernel: Any) -> Any:
+        """Returns what the layer computes from `inputs` linearly in `kernel`.
+
+        Args:
+            inputs: [n, ...]; with a kernel for each of several groups [groups, n,
+                ...] or, where all groups have the same inputs, [1, n, ...].
+            kernel: A kernel, or [groups, *kernel_shape].
+
+        Returns:
+            [n, ...], or [groups, n, ...].
+        """
+        raise NotImplementedError
+
+    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+        """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
+        return self.linear(ops.square(inputs), kernel)
+
+    def broadcast_bias(self, bias: Any, output_rank: int) -> Any:
+        """Returns a bias in a shape that broadcasts against outputs of `linear`.
+
+        Args:
+            bias: A bias, or [groups, *bias_shape].
+            output_rank: Rank of the outputs: [n, ...], or [groups, n, ...].
+        """
+        assert self.bias is not None
+        if len(bias.shape) == len(self.bias.shape):
+            return bias
+        # A group's bias serves all of its rows and positions.
+        ones = [1] * (output_rank - len(bias.shape))
+        return ops.reshape(bias, (-1, *ones, *self.bias.shape))
+
+    def cast_inputs(self, inputs: Any) -> Any:
+        """Returns the inputs in the dtype that the layer computes in."""
+        return ops.cast(inputs, self.compute_dtype)
+
+    def input_sign_shape(self, inputs: Any) -> tuple[int, ...] | None:
+        """Returns the shape of a row's random signs of inputs for `flipout`.
+
+        Inputs that meet the same weight of the kernel have one sign; [*shape]
+        broadcasts against a row. None where inputs have no sign (indices).
+        """
+        return (*[1] * (len(inputs.shape) - 2), inputs.shape[-1])
+
+    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+        """Returns the shape of a row's random signs of outputs for `flipout`."""
+        return (*[1] * (len(outputs.shape) - 2), outputs.shape[-1])
+
+    def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
+        """Whether drawing pre-activations is exact: each weight is used once per row.
+
+        Args:
+            input_rank: Rank of the layer's input.
+            calls: How often the layer is called in one pass, None where not known.
+        """
+        raise NotImplementedError
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        engine = active_engine.get()
+        if engine is not None:
+            return self.activation(engine.outputs(self, inputs))
+        self.begin_call()
+        outputs, draws = self.estimator(self, inputs)
+        self.count_kl(draws, training)
+        return self.activation(outputs)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "activation": keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
+            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
+            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
+        }

@@ -1,0 +1,44 @@
+"""Initial values for every member of an ensemble."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+
+class MemberInitializer(keras.initializers.Initializer):
+    """Gives each of `members` posteriors initial values of its own.
+
+    An initializer that is random and has a seed is given another seed for each member;
+    the first keeps it, so that it starts as a single posterior would.
+
+    Args:
+        initializer: Keras initializer of one member's variable.
+        members: Number of members.
+    """
+
+    def __init__(self, initializer: Any, members: int):
+        self.initializer = keras.initializers.get(initializer)
+        self.members = members
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        own = tuple(shape[1:])
+        return tf.stack(
+            [
+                self._of_member(index)(own, dtype=dtype, **kwargs)
+                for index in range(self.members)
+            ]
+        )
+
+    def _of_member(self, index: int) -> Any:
+        initializer = self.initializer
+        seed = getattr(initializer, "seed", None)
+        if index == 0 or not isinstance(seed, int):
+            return initializer
+        return type(initializer)(**{**initializer.get_config(), "seed": seed + index})
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initializer": keras.initializers.serialize(self.initializer),
+            "members": self.members,
+        }

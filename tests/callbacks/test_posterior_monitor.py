@@ -1,0 +1,203 @@
+import math
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.callbacks import PosteriorMonitor
+from tfbbb.callbacks.layer_posterior import layer_posterior
+from tfbbb.divergences import kl_divergence
+from tfbbb.layers import DenseVariational
+
+N = 60
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(N, 3)).astype("float32")
+Y = X[:, :1]
+
+
+def bayesian(**first):
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(4, "tanh", name="first", **first)(inputs)
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1, name="second")(hidden))
+    model.compile("sgd")
+    return model
+
+
+def plain(kl_weight=1 / N, loss="mse", name=None):
+    model = keras.Sequential(
+        [keras.Input((3,)), DenseVariational(1, kl_weight=kl_weight, name=name)]
+    )
+    model.compile("sgd", loss=loss)
+    return model
+
+
+def history_of(model, monitor, **arguments):
+    arguments = {"batch_size": 20, "verbose": 0, "callbacks": [monitor], **arguments}
+    return model.fit(X, Y, **arguments).history
+
+
+def test_reports_each_layers_divergence_bits_and_ratios():
+    model = bayesian()
+    history = history_of(model, PosteriorMonitor(), epochs=2)
+    for name, size in (("first", 16), ("second", 5)):
+        layer = model.get_layer(name)
+        kl = sum(float(kl_divergence(w, None)) for w in layer.variational_weights)
+        ratios = np.concatenate(
+            [np.ravel(abs(w.mean) / w.stddev) for w in layer.variational_weights]
+        )
+        last = {key: values[-1] for key, values in history.items() if name in key}
+        assert {len(values) for values in history.values()} == {2}
+        np.testing.assert_allclose(last[f"kl/{name}"], kl, rtol=1e-6)
+        bits = kl / size / math.log(2)
+        np.testing.assert_allclose(last[f"bits_per_weight/{name}"], bits, rtol=1e-6)
+        np.testing.assert_allclose(
+            last[f"snr_median/{name}"], np.median(ratios), rtol=1e-6
+        )
+        assert last[f"collapsed/{name}"] == 0.0
+
+
+def test_collapsed_is_the_share_of_weights_closer_to_the_prior_than_asked():
+    layer = DenseVariational(2)
+    layer.build((None, 4))
+    # KL = mean^2 / (2 s^2) with s = 1/2: 0.005, 0.02, 0.08, ... nats.
+    means = 0.05 * 2.0 ** np.arange(8).reshape(4, 2)
+    layer.kernel.variables["mean"].assign(means)
+    layer.kernel.variables["log_scale"].assign(np.full((4, 2), np.log(0.5)))
+    layer.bias.variables["log_scale"].assign(np.zeros(2))
+    posterior = layer_posterior(layer, 1)
+    assert posterior.collapsed(below=0.01) == 3 / 10
+    assert posterior.collapsed(below=0.05) == 4 / 10
+
+
+def test_divergence_without_a_closed_form_is_a_repeatable_mean_of_draws():
+    layer = DenseVariational(8, prior="scale_mixture_normal")
+    layer.build((None, 30))
+    few, many = layer_posterior(layer, 16), layer_posterior(layer, 400)
+    assert layer_posterior(layer, 16).kl == few.kl
+    assert few.divergences is None
+    assert few.collapsed(0.01) is None
+    weights = layer.variational_weights
+    draws = [
+        sum(float(kl_divergence(w, lambda w=w, i=i: w.draw([7, i]))) for w in weights)
+        for i in range(400)
+    ]
+    error = np.std(draws) * np.sqrt(1 / 16 + 1 / 400)
+    assert abs(few.kl - np.mean(draws)) < 4 * error
+    # Two means over 400 draws each.
+    assert abs(many.kl - np.mean(draws)) < 4 * np.std(draws) * np.sqrt(2 / 400)
+
+
+def test_watches_nested_and_subclassed_models_and_tells_names_apart():
+    class Subclassed(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = plain(name="same"), plain(name="same")
+
+        def call(self, x):
+            return self.head(keras.ops.repeat(self.body(x), 3, axis=1))
+
+    model = Subclassed()
+    model.compile("sgd", loss="mse")
+    history = history_of(model, PosteriorMonitor(check_objective=False))
+    assert sum(key.startswith("kl/") for key in history) == 2
+
+
+def test_reports_every_few_epochs():
+    model = bayesian()
+    history = history_of(model, PosteriorMonitor(every=2), epochs=5)
+    assert len(history["kl/first"]) == 2
+    assert len(history["loss"]) == 5
+
+
+def events_of(directory):
+    """Returns the tensors written, by tag and step."""
+    (path,) = directory.iterdir()
+    written = {}
+    for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        event = tf.compat.v1.Event.FromString(record)
+        for value in event.summary.value:
+            tensor = tf.make_ndarray(value.tensor)
+            written.setdefault(value.tag, {})[event.step] = tensor
+    return written
+
+
+def test_writes_figures_and_histograms_for_tensorboard(tmp_path):
+    model = bayesian()
+    history = history_of(model, PosteriorMonitor(tmp_path), epochs=2)
+    written = events_of(tmp_path)
+    for name in ("first", "second"):
+        for key in (f"kl/{name}", f"collapsed/{name}", f"snr_median/{name}"):
+            values = [written[key][step] for step in (0, 1)]
+            np.testing.assert_allclose(values, history[key], rtol=1e-6)
+        ratios = layer_posterior(model.get_layer(name), 1).signal_to_noise
+        left, right, counts = written[f"snr_decibels/{name}"][1].T
+        assert counts.sum() == len(ratios)
+        np.testing.assert_array_equal(left[1:], right[:-1])
+        edges = 10.0 * np.log10([ratios.min(), ratios.max()])
+        np.testing.assert_allclose([left[0], right[-1]], edges, rtol=1e-5)
+
+
+def test_draws_exact_zeros_at_the_edge_of_the_histogram(tmp_path):
+    model = bayesian()
+    model.optimizer.learning_rate = 0.0
+    # The mean of a bias begins at exactly 0.
+    history_of(model, PosteriorMonitor(tmp_path))
+    buckets = events_of(tmp_path)["snr_decibels/second"][0]
+    assert buckets[0, 0] == -60.0
+    assert buckets[0, 2] == 1
+
+
+def test_goes_on_reporting_where_training_has_diverged(tmp_path):
+    model = bayesian()
+    model.get_layer("second").kernel.variables["mean"].assign(np.full((4, 1), np.nan))
+    history = history_of(model, PosteriorMonitor(tmp_path))
+    assert np.isnan(history["kl/second"][0])
+    assert np.isnan(history["snr_median/second"][0])
+
+
+def test_warns_once_of_each_layer_that_collapses():
+    wide = tfbbb.posteriors.MeanFieldNormal(initial_scale=1.0)
+    model = bayesian(posterior=wide, bias_posterior=wide, kernel_initializer="zeros")
+    model.optimizer.learning_rate = 0.0
+    monitor = PosteriorMonitor()
+    with pytest.warns(UserWarning, match="'first' has collapsed.*: 100%") as caught:
+        history = history_of(model, monitor, epochs=3)
+    assert sum("collapsed" in str(w.message) for w in caught) == 1
+    assert history["collapsed/first"] == [1.0, 1.0, 1.0]
+
+
+def test_warns_after_the_first_epoch_of_a_loss_that_the_weight_does_not_fit():
+    with pytest.warns(UserWarning, match=r"over 60 rows in 3 batches.*kl_weight=0.016"):
+        history_of(plain(kl_weight=1.0), PosteriorMonitor(), epochs=2)
+
+
+def test_counts_the_rows_of_training_only():
+    with pytest.warns(UserWarning, match="over 45 rows in 3 batches"):
+        history_of(plain(), PosteriorMonitor(), validation_split=0.25)
+
+
+def test_is_silent_where_nothing_is_wrong_or_nothing_is_to_be_checked():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        history_of(plain(), PosteriorMonitor(), validation_data=(X, Y), epochs=2)
+        history_of(plain(1.0), PosteriorMonitor(check_objective=False))
+        history_of(bayesian(), PosteriorMonitor(), validation_split=0.25)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"every": 0}, "every=0"),
+        ({"every": 1.5}, "every=1.5"),
+        ({"num_samples": 0}, "num_samples=0"),
+        ({"collapsed_below": 0.0}, "collapsed_below=0.0"),
+        ({"collapsed_share": 1.5}, "collapsed_share=1.5"),
+        ({"collapsed_share": float("nan")}, "collapsed_share=nan"),
+    ],
+)
+def test_mistakes_are_named(arguments, message):
+    with pytest.raises(ValueError, match=f"Received: {message}"):
+        PosteriorMonitor(**arguments)

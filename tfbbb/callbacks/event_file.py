@@ -1,0 +1,47 @@
+"""Figures as TensorBoard reads them."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+
+class EventFile:
+    """Writes scalars and histograms to a directory, one event file at a time.
+
+    `tf.summary.scalar` and `histogram` need TensorBoard installed, which TensorFlow
+    does not bring with it. The file does not: the machine that trains need not be the
+    one that shows.
+
+    Args:
+        log_dir: The directory; it is made where there is none.
+    """
+
+    def __init__(self, log_dir: str | os.PathLike[str]):
+        self._writer = tf.summary.create_file_writer(os.fspath(log_dir))
+
+    def scalar(self, tag: str, value: float, step: int) -> None:
+        """Writes one figure."""
+        self._write(
+            tag, np.asarray(value, np.float32), step, "scalars", "DATA_CLASS_SCALAR"
+        )
+
+    def histogram(
+        self, tag: str, values: np.ndarray, step: int, num_buckets: int = 30
+    ) -> None:
+        """Writes how many finite `values` are in each of some equally wide buckets."""
+        counts, edges = np.histogram(values[np.isfinite(values)], num_buckets)
+        buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
+        self._write(tag, buckets, step, "histograms", "DATA_CLASS_TENSOR")
+
+    def close(self) -> None:
+        """Writes out what is left and closes the file."""
+        self._writer.close()
+
+    def _write(
+        self, tag: str, value: np.ndarray, step: int, plugin: str, data_class: str
+    ) -> None:
+        metadata = tf.compat.v1.SummaryMetadata(data_class=data_class)
+        metadata.plugin_data.plugin_name = plugin
+        with self._writer.as_default():
+            tf.summary.write(tag, value, step=step, metadata=metadata)

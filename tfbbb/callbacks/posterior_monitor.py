@@ -1,0 +1,206 @@
+"""The posterior of every layer, watched while it trains."""
+
+import os
+import warnings
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfbbb.callbacks.event_file import EventFile
+from tfbbb.callbacks.layer_posterior import LayerPosterior, layer_posterior
+from tfbbb.callbacks.objective_check import objective_mismatch
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import sublayers
+
+# Ratios beyond are drawn at the edge: a mean of exactly 0 is at minus infinity.
+_DECIBELS = 60.0
+
+
+class PosteriorMonitor(keras.callbacks.Callback):
+    """Reports what the posterior of each variational layer comes to.
+
+    At the end of an epoch it adds to the logs, and so to the history, for each layer
+
+    - `kl/LAYER`: KL(q || p) in nats, summed over the layer's weights;
+    - `bits_per_weight/LAYER`: the same in bits, over the number of weights: what it
+      costs to send a weight by bits back (Hinton and van Camp 1993);
+    - `snr_median/LAYER`: the median of `|mean| / stddev` (Blundell et al. 2015,
+      figure 5);
+    - `collapsed/LAYER`: the share of weights with a KL below `collapsed_below`, which
+      have learned nothing from the data. It is exact, and left out where q and p are
+      not independent normals.
+
+    With `log_dir`, TensorBoard gets the same figures, and the histogram
+    `snr_decibels/LAYER` of `10 log10(|mean| / stddev)`, between -60 and 60 dB.
+
+    It warns, once for each layer, when more than `collapsed_share` of its weights have
+    collapsed; and after the first epoch, when the loss and the `kl_weight` of the
+    layers do not make one evidence lower bound (the loss is summed over rows, averages
+    over the outputs of a row, or is taken over another number of rows).
+
+    It works for `BayesianModel` and for any other Keras model, and takes no time but at
+    the end of an epoch.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> model = keras.Sequential([
+    ...     keras.Input((3,)),
+    ...     tfbbb.layers.DenseVariational(1, kl_weight=1 / 80, name="dense"),
+    ... ])
+    >>> model.compile("adam", loss="mse")
+    >>> x = np.random.normal(size=(80, 3))
+    >>> history = model.fit(
+    ...     x, x[:, :1], verbose=0, callbacks=[tfbbb.callbacks.PosteriorMonitor()]
+    ... ).history
+    >>> sorted(history)
+    ['bits_per_weight/dense', 'collapsed/dense', 'kl/dense', 'loss', 'snr_median/dense']
+
+    Args:
+        log_dir: Directory for TensorBoard's event files; None for none.
+        every: Number of epochs from one report to the next.
+        collapsed_below: KL in nats below which a weight counts as collapsed. The
+            default is that of a mean 0.14 prior deviations from the prior's, or of a
+            deviation a tenth off the prior's.
+        collapsed_share: Share of collapsed weights of a layer from which on it warns.
+        num_samples: Number of draws for a divergence without a closed form; their
+            seed is fixed.
+        check_objective: Whether to compare the loss with the `kl_weight` of the layers.
+
+    Raises:
+        ValueError: For an `every` or `num_samples` that is no positive integer, a
+            `collapsed_below` that is not positive, or a `collapsed_share` that is not
+            between 0 and 1.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        every: int = 1,
+        *,
+        collapsed_below: float = 0.01,
+        collapsed_share: float = 0.9,
+        num_samples: int = 16,
+        check_objective: bool = True,
+    ):
+        super().__init__()
+        for name, value in (("every", every), ("num_samples", num_samples)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be a positive integer. Received: {name}={value!r}"
+                )
+        if not collapsed_below > 0:
+            raise ValueError(
+                "`collapsed_below` must be a positive number of nats. "
+                f"Received: collapsed_below={collapsed_below!r}"
+            )
+        if not 0 < collapsed_share <= 1:
+            raise ValueError(
+                "`collapsed_share` must be above 0 and at most 1. "
+                f"Received: collapsed_share={collapsed_share!r}"
+            )
+        self.log_dir = log_dir
+        self.every = every
+        self.collapsed_below = collapsed_below
+        self.collapsed_share = collapsed_share
+        self.num_samples = num_samples
+        self.check_objective = check_objective
+        self._events: EventFile | None = None
+        self._warned: set[str] = set()
+        self._unchecked = check_objective
+        self._iterations = 0
+        self._rows: float | None = None
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        if self.log_dir is not None:
+            self._events = EventFile(self.log_dir)
+        self._unchecked = self.check_objective
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self._events is not None:
+            self._events.close()
+            self._events = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._iterations = int(self.model.optimizer.iterations.numpy())
+        self._rows = None
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        # Validation counts its own rows next.
+        self._rows = _rows_seen(self.model)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self._unchecked:
+            self._check_objective()
+        if (epoch + 1) % self.every:
+            return
+        for name, layer in _named_layers(self.model).items():
+            posterior = layer_posterior(layer, self.num_samples)
+            self._report(name, posterior, epoch, {} if logs is None else logs)
+
+    def _check_objective(self) -> None:
+        self._unchecked = False
+        rows = _rows_seen(self.model) if self._rows is None else self._rows
+        batches = int(self.model.optimizer.iterations.numpy()) - self._iterations
+        if rows and batches:
+            mismatch = objective_mismatch(self.model, rows, batches)
+            if mismatch is not None:
+                warnings.warn(mismatch, stacklevel=2)
+
+    def _report(
+        self, name: str, posterior: LayerPosterior, epoch: int, logs: dict[str, Any]
+    ) -> None:
+        figures = {
+            f"kl/{name}": posterior.kl,
+            f"bits_per_weight/{name}": posterior.bits_per_weight,
+            f"snr_median/{name}": float(np.median(posterior.signal_to_noise)),
+        }
+        collapsed = posterior.collapsed(self.collapsed_below)
+        if collapsed is not None:
+            figures[f"collapsed/{name}"] = collapsed
+            self._warn_of_collapse(name, collapsed)
+        logs.update(figures)
+        if self._events is None:
+            return
+        for key, value in figures.items():
+            self._events.scalar(key, value, epoch)
+        with np.errstate(divide="ignore"):
+            decibels = 10.0 * np.log10(posterior.signal_to_noise)
+        decibels = np.clip(decibels, -_DECIBELS, _DECIBELS)
+        self._events.histogram(f"snr_decibels/{name}", decibels, epoch)
+
+    def _warn_of_collapse(self, name: str, collapsed: float) -> None:
+        if collapsed <= self.collapsed_share or name in self._warned:
+            return
+        self._warned.add(name)
+        warnings.warn(
+            f"The posterior of the layer '{name}' has collapsed onto its prior: "
+            f"{collapsed:.0%} of its weights are less than {self.collapsed_below} nats "
+            "from it and say nothing of the data. Fewer units, a warm-up "
+            "(`kl_schedule='linear_warmup'`), a lower temperature or a narrower prior "
+            "keep more of them in use.",
+            stacklevel=2,
+        )
+
+
+def _named_layers(model: keras.Model) -> dict[str, VariationalLayer]:
+    """Returns the built variational layers by name, by path where names are alike."""
+    layers = [
+        layer
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer) and layer.built
+    ]
+    names = [layer.name for layer in layers]
+    return {
+        layer.name if names.count(layer.name) == 1 else layer.path: layer
+        for layer in layers
+    }
+
+
+def _rows_seen(model: keras.Model) -> float | None:
+    """Returns the number of rows behind the running mean of the loss, if it has one."""
+    for metric in model.metrics:
+        if metric.name == "loss" and isinstance(metric, keras.metrics.Mean):
+            return float(metric.count.numpy())
+    return None

@@ -1,0 +1,37 @@
+"""How sure the posterior is that a weight is not zero."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+
+def signal_to_noise(weight: "VariationalWeight") -> np.ndarray:
+    """Returns `|mean| / stddev` of each weight under q (Blundell et al. 2015, 5.4).
+
+    A weight without a variance is known exactly: its ratio is infinite, or 0 where it
+    is exactly 0.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(2, kernel_initializer="ones")
+    >>> layer.build((None, 1))
+    >>> layer.kernel.stddev.numpy()
+    array([[0.1, 0.1]], dtype=float32)
+    >>> tfbbb.compression.signal_to_noise(layer.kernel)
+    array([[10., 10.]])
+
+    Args:
+        weight: A weight tensor of a variational layer.
+
+    Returns:
+        float64, of the weight's shape (with members [members, *shape]).
+    """
+    mean = np.abs(np.asarray(weight.mean, np.float64))
+    stddev = np.asarray(weight.stddev, np.float64)
+    ratio = np.zeros_like(mean)
+    with np.errstate(divide="ignore"):
+        return np.divide(mean, stddev, out=ratio, where=mean != 0)

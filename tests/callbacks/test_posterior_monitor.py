@@ -90,6 +90,22 @@ def test_divergence_without_a_closed_form_is_a_repeatable_mean_of_draws():
     assert abs(many.kl - np.mean(draws)) < 4 * np.std(draws) * np.sqrt(2 / 400)
 
 
+def test_figures_of_members_are_the_means_over_them():
+    layer = DenseVariational(4, members=3)
+    layer.build((None, 5))
+    mean = layer.kernel.variables["mean"]
+    mean.assign(GENERATOR.normal(size=mean.shape))
+    posterior = layer_posterior(layer, 1)
+    every = sum(np.asarray(kl_divergence(w, None)) for w in layer.variational_weights)
+    assert every.shape == (3,)
+    np.testing.assert_allclose(posterior.kl, every.mean(), rtol=1e-6)
+    np.testing.assert_allclose(
+        posterior.bits_per_weight, every.mean() / math.log(2) / 24, rtol=1e-6
+    )
+    assert posterior.signal_to_noise.shape == (3 * 24,)
+    np.testing.assert_allclose(posterior.divergences.sum(), every.sum(), rtol=1e-5)
+
+
 def test_watches_nested_and_subclassed_models_and_tells_names_apart():
     class Subclassed(keras.Model):
         def __init__(self):

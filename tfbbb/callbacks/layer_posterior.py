@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb import noise
-from tfbbb.callbacks.weightwise_divergence import weightwise_divergence
 from tfbbb.compression.signal_to_noise import signal_to_noise
+from tfbbb.compression.weightwise_divergence import weightwise_divergence
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.variational_weight import VariationalWeight

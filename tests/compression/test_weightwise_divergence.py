@@ -4,27 +4,31 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb import priors
-from tfbbb.callbacks.weightwise_divergence import weightwise_divergence
+from tfbbb.compression.weightwise_divergence import weightwise_divergence
 from tfbbb.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
 
 
-def kernel(prior, log_scale):
-    layer = DenseVariational(5, prior=prior)
+def kernel(prior, log_scale, members=1):
+    layer = DenseVariational(5, prior=prior, members=members)
     layer.build((None, 4))
     generator = np.random.default_rng(0)
     weight = layer.kernel
-    weight.variables["mean"].assign(generator.normal(scale=0.5, size=(4, 5)))
+    shape = weight.variables["mean"].shape
+    weight.variables["mean"].assign(generator.normal(scale=0.5, size=shape))
     weight.variables["log_scale"].assign(
-        log_scale + generator.normal(scale=0.3, size=(4, 5))
+        log_scale + generator.normal(scale=0.3, size=shape)
     )
     return weight
 
 
 @pytest.mark.parametrize("log_scale", [-9.0, -2.0, -0.7, 0.5])
 @pytest.mark.parametrize(("prior", "scale"), [("normal", 0.5), (priors.Normal(3), 3.0)])
-def test_equals_the_divergence_of_two_normals_weight_by_weight(prior, scale, log_scale):
-    weight = kernel(prior, log_scale)
+@pytest.mark.parametrize("members", [1, 3])
+def test_equals_the_divergence_of_two_normals_weight_by_weight(
+    prior, scale, log_scale, members
+):
+    weight = kernel(prior, log_scale, members)
     q = tfp.distributions.Normal(weight.mean, weight.stddev)
     p = tfp.distributions.Normal(tf.zeros_like(weight.mean), scale)
     exact = tfp.distributions.kl_divergence(q, p)
@@ -56,6 +60,6 @@ def test_is_none_where_a_closed_form_is_not_that_of_a_normal_prior(monkeypatch):
     def quartic(weight):
         return tf.reduce_sum(weight.mean**4 - tf.math.log(weight.stddev))
 
-    module = "tfbbb.callbacks.weightwise_divergence"
+    module = "tfbbb.compression.weightwise_divergence"
     monkeypatch.setattr(f"{module}.closed_form_of", lambda weight: quartic)
     assert weightwise_divergence(kernel("normal", -2.0)) is None

@@ -1,0 +1,271 @@
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+import tfbbb
+from tfbbb.compression import compact, prune
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+
+GENERATOR = np.random.default_rng(0)
+
+
+def scramble(model):
+    """Gives every weight a mean of its own, none of them 0."""
+    for variable in model.trainable_variables:
+        if not variable.path.endswith("log_scale"):
+            variable.assign(GENERATOR.normal(scale=0.5, size=variable.shape))
+    return model
+
+
+def at_means(model, x):
+    """Returns what the model computes with every weight at its mean."""
+    for layer in model.layers:
+        for weight in getattr(layer, "variational_weights", []):
+            log_scale = weight.variables["log_scale"]
+            log_scale.assign(np.full(log_scale.shape, -60.0))
+    return np.asarray(model(x, training=False))
+
+
+def kill(layer, incoming=(), outgoing=()):
+    """Removes all weights into some units, and all weights out of some inputs."""
+    weight = layer.kernel
+    variable = weight.variables["mean"] if hasattr(weight, "variables") else weight
+    kernel = variable.numpy()
+    kernel[..., list(incoming)] = 0.0
+    kernel[..., list(outgoing), :] = 0.0
+    variable.assign(kernel)
+
+
+def units(network):
+    return [x.units for x in network.layers if isinstance(x, layers.Dense)]
+
+
+def dense_chain(activation="relu", **options):
+    return scramble(
+        keras.Sequential(
+            [
+                keras.Input((5,)),
+                DenseVariational(8, activation, **options),
+                DenseVariational(6, activation, **options),
+                DenseVariational(2, **options),
+            ]
+        )
+    )
+
+
+ROWS = GENERATOR.normal(size=(40, 5)).astype("float32")
+IMAGES = GENERATOR.normal(size=(7, 9, 8, 2)).astype("float32")
+
+
+@pytest.mark.parametrize("activation", ["relu", "sigmoid", "softplus", None])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.8, 0.95, 1.0])
+def test_computes_what_the_pruned_model_computes(activation, share):
+    pruned = prune(dense_chain(activation), share)
+    network = compact(pruned)
+    expected = at_means(pruned, ROWS)
+    np.testing.assert_allclose(network(ROWS), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_dead_units_go_and_their_constants_move_to_the_next_bias():
+    model = dense_chain("sigmoid")
+    kill(model.layers[0], incoming=[1, 4])
+    kill(model.layers[1], incoming=[5], outgoing=[0])
+    kill(model.layers[2], outgoing=[2, 3])
+    network = compact(model)
+    # 8 - two constant ones - one unread; 6 - one constant - two unread.
+    assert units(network) == [5, 3, 2]
+    np.testing.assert_allclose(
+        network(ROWS), at_means(model, ROWS), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_units_that_only_unread_units_read_go_too():
+    model = dense_chain()
+    kill(model.layers[2], outgoing=[0, 1, 2])
+    kernel = model.layers[1].kernel.variables["mean"].numpy()
+    kernel[6:, 3:] = 0.0
+    model.layers[1].kernel.variables["mean"].assign(kernel)
+    assert units(compact(model)) == [6, 3, 2]
+
+
+def test_constants_run_through_several_layers():
+    model = dense_chain("sigmoid")
+    kill(model.layers[0], incoming=[0, 1, 2])
+    kernel = model.layers[1].kernel.variables["mean"].numpy()
+    # Unit 0 of the second layer reads only constant units: it is one itself.
+    kernel[3:, 0] = 0.0
+    model.layers[1].kernel.variables["mean"].assign(kernel)
+    network = compact(model)
+    assert units(network) == [5, 5, 2]
+    np.testing.assert_allclose(
+        network(ROWS), at_means(model, ROWS), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_a_layer_of_which_nothing_is_left_keeps_one_unit():
+    network = compact(prune(dense_chain("sigmoid"), 1.0))
+    assert units(network) == [1, 1, 2]
+
+
+def test_a_bias_appears_where_a_constant_needs_one():
+    model = dense_chain("sigmoid", use_bias=False)
+    kill(model.layers[0], incoming=[0])
+    network = compact(model)
+    assert [layer.use_bias for layer in network.layers] == [False, True, False]
+    np.testing.assert_allclose(
+        network(ROWS), at_means(model, ROWS), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_units_before_a_softmax_within_the_network_stay():
+    model = dense_chain("softmax")
+    kill(model.layers[0], incoming=[0, 1])
+    kill(model.layers[1], outgoing=[3])
+    network = compact(model)
+    assert units(network) == [8, 6, 2]
+    np.testing.assert_allclose(network(ROWS), at_means(model, ROWS), rtol=1e-5)
+
+
+def test_separate_activations_dropout_and_nested_models_are_followed():
+    inner = keras.Sequential(
+        [keras.Input((6,)), layers.LeakyReLU(), layers.Dense(4), layers.ReLU()]
+    )
+    inputs = keras.Input((5,))
+    hidden = DenseVariational(6)(inputs)
+    hidden = layers.Dropout(0.5)(inner(hidden))
+    model = scramble(keras.Model(inputs, DenseVariational(2, "softmax")(hidden)))
+    kill(model.layers[1], incoming=[0, 3])
+    kill(inner.layers[1], incoming=[2])
+    network = compact(model)
+    assert units(network) == [4, 3, 2]
+    assert not any(isinstance(layer, layers.Dropout) for layer in network.layers)
+    np.testing.assert_allclose(
+        network(ROWS), at_means(model, ROWS), rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("padding", ["valid", "same"])
+@pytest.mark.parametrize("activation", ["relu", "sigmoid"])
+@pytest.mark.parametrize(
+    "pooling",
+    [
+        [layers.MaxPooling2D(2), layers.Flatten()],
+        [layers.AveragePooling2D(2, padding="same"), layers.Flatten()],
+        [layers.GlobalAveragePooling2D()],
+    ],
+    ids=["max", "average", "global"],
+)
+def test_channels_of_convolutions_go(padding, activation, pooling):
+    model = scramble(
+        keras.Sequential(
+            [
+                keras.Input((9, 8, 2)),
+                layers.Conv2D(6, 3, padding=padding, activation=activation),
+                layers.Conv2D(5, 2, 2, padding=padding, activation=activation),
+                *[type(layer).from_config(layer.get_config()) for layer in pooling],
+                DenseVariational(4, "tanh"),
+                DenseVariational(2),
+            ]
+        )
+    )
+    kill(model.layers[0], incoming=[0, 3])
+    kill(model.layers[1], incoming=[4], outgoing=[1])
+    model.layers[0].bias.assign([-1.0, 1.0, 1.0, 0.5, 1.0, 1.0])
+    network = compact(model)
+    # A constant that is not 0 is another number beside the padding; relu(-1) is 0.
+    stays = {"relu": 1, "sigmoid": 2}[activation] if padding == "same" else 0
+    filters = [x.filters for x in network.layers if isinstance(x, layers.Conv2D)]
+    assert filters == [3 + stays, 4]
+    np.testing.assert_allclose(
+        network(IMAGES), at_means(model, IMAGES), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_bayesian_models_become_what_their_likelihood_takes():
+    inputs = keras.Input((5,))
+    hidden = DenseVariational(8, "relu")(inputs)
+    model = tfbbb.BayesianModel(
+        inputs, DenseVariational(1)(hidden), likelihood=Normal(scale=1.0)
+    )
+    model.compile("adam")
+    model.fit(ROWS, 100.0 + ROWS[:, :1], verbose=0)
+    pruned = prune(model, 0.6)
+    network = compact(pruned)
+    at_means(pruned, ROWS)
+    np.testing.assert_allclose(
+        pruned.likelihood.mean(network(ROWS)), pruned.predictive(ROWS).mean, rtol=1e-5
+    )
+    assert network.count_params() < sum(w.size for w in all_weights(pruned))
+
+
+def all_weights(model):
+    return [w for layer in model.variational_layers for w in layer.variational_weights]
+
+
+def test_smaller_networks_are_ordinary_keras_models(tmp_path):
+    network = compact(prune(dense_chain(), 0.7))
+    network.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
+    assert {type(layer) for layer in loaded.layers} == {layers.Dense}
+    np.testing.assert_array_equal(loaded(ROWS), network(ROWS))
+
+
+def branching():
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(3, name="body")(inputs)
+    joined = layers.Add(name="joined")([hidden, inputs])
+    return keras.Model(inputs, joined, name="residual")
+
+
+def shared():
+    inputs, layer = keras.Input((3,)), DenseVariational(3, name="twice")
+    return keras.Model(inputs, layer(layer(inputs)))
+
+
+def two_inputs():
+    inputs = [keras.Input((3,)), keras.Input((3,))]
+    return keras.Model(inputs, layers.Concatenate()(inputs))
+
+
+def with_layer(layer, shape=(3,)):
+    return keras.Sequential([keras.Input(shape), layer])
+
+
+class Subclassed(keras.Model):
+    def __init__(self):
+        super().__init__(name="own")
+        self.inputs = [None]
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (branching, "residual.*'joined'|'joined'"),
+        (shared, "shares at 'twice'"),
+        (two_inputs, "2 inputs"),
+        (
+            lambda: with_layer(layers.BatchNormalization(name="norm")),
+            "the layer 'norm', a BatchNormalization",
+        ),
+        (
+            lambda: with_layer(DenseVariational(2, members=3, name="mixed")),
+            "members=3 in 'mixed'",
+        ),
+        (
+            lambda: with_layer(layers.Conv2D(4, 2, groups=2, name="split"), (5, 5, 2)),
+            "groups=2 in 'split'",
+        ),
+        (
+            lambda: with_layer(
+                layers.Flatten(data_format="channels_first", name="flat"), (5, 5, 2)
+            ),
+            "data_format='channels_first' in 'flat'",
+        ),
+        (Subclassed, "model='own', a Subclassed"),
+    ],
+)
+def test_what_cannot_be_made_smaller_is_named(model, message):
+    with pytest.raises(ValueError, match=f"Received: .*({message})"):
+        compact(model())

@@ -1,0 +1,218 @@
+"""A model whose layers follow one another, as maps that can be cut smaller."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from keras import activations, layers
+
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import graph_of
+
+_AFFINE = {
+    "Dense": layers.Dense,
+    "Conv1D": layers.Conv1D,
+    "Conv2D": layers.Conv2D,
+    "Conv3D": layers.Conv3D,
+}
+_IDENTITIES_IN_INFERENCE = (
+    layers.ActivityRegularization,
+    layers.AlphaDropout,
+    layers.Dropout,
+    layers.GaussianDropout,
+    layers.GaussianNoise,
+    layers.SpatialDropout1D,
+    layers.SpatialDropout2D,
+    layers.SpatialDropout3D,
+)
+_UNIT_BY_UNIT = (
+    layers.AveragePooling1D,
+    layers.AveragePooling2D,
+    layers.AveragePooling3D,
+    layers.Flatten,
+    layers.GlobalAveragePooling1D,
+    layers.GlobalAveragePooling2D,
+    layers.GlobalAveragePooling3D,
+    layers.GlobalMaxPooling1D,
+    layers.GlobalMaxPooling2D,
+    layers.GlobalMaxPooling3D,
+    layers.MaxPooling1D,
+    layers.MaxPooling2D,
+    layers.MaxPooling3D,
+)
+_ACTIVATIONS = (layers.Activation, layers.ELU, layers.LeakyReLU, layers.ReLU)
+_ELEMENTWISE = (
+    activations.elu,
+    activations.exponential,
+    activations.gelu,
+    activations.hard_sigmoid,
+    activations.hard_silu,
+    activations.leaky_relu,
+    activations.linear,
+    activations.mish,
+    activations.relu,
+    activations.relu6,
+    activations.selu,
+    activations.sigmoid,
+    activations.silu,
+    activations.softplus,
+    activations.softsign,
+    activations.tanh,
+)
+
+
+@dataclass
+class AffineMap:
+    """A dense or convolutional layer at its posterior mean.
+
+    Attributes:
+        layer: The layer that it stands for.
+        make: The class of the deterministic layer.
+        kernel: [..., inputs, units].
+        bias: [units].
+    """
+
+    layer: keras.Layer
+    make: type[keras.Layer]
+    kernel: np.ndarray
+    bias: np.ndarray
+
+    @property
+    def units_are_independent(self) -> bool:
+        """Whether the activation makes each unit's output from that unit alone."""
+        return self.layer.activation in _ELEMENTWISE
+
+    @property
+    def sees_padding(self) -> bool:
+        """Whether some outputs sum over fewer inputs than others."""
+        return getattr(self.layer, "padding", "valid") != "valid"
+
+    def activate(self, values: np.ndarray) -> np.ndarray:
+        """Returns the activation of each of `values`."""
+        return np.asarray(self.layer.activation(values.astype("float32")), np.float64)
+
+    def smaller_layer(self) -> tuple[keras.Layer, list[np.ndarray]]:
+        """Returns an unbuilt deterministic layer, and its weights."""
+        source = self.layer
+        use_bias = bool(source.use_bias or np.any(self.bias))
+        arguments: dict[str, Any] = {
+            "activation": source.activation,
+            "use_bias": use_bias,
+            "name": source.name,
+            "dtype": source.dtype_policy,
+        }
+        if self.make is not layers.Dense:
+            for name in ("kernel_size", "strides", "padding", "dilation_rate"):
+                arguments[name] = getattr(source, name)
+        weights = [self.kernel, self.bias] if use_bias else [self.kernel]
+        return self.make(self.kernel.shape[-1], **arguments), weights
+
+
+@dataclass
+class Between:
+    """A layer without weights that acts on each unit by itself, or is an activation.
+
+    Attributes:
+        layer: The layer.
+        activate: What it does to the output of a unit that is the same everywhere;
+            None where it mixes units.
+    """
+
+    layer: keras.Layer
+    activate: Callable[[np.ndarray], np.ndarray] | None
+
+
+Step = AffineMap | Between
+
+
+def chain_of(model: keras.Model) -> list[Step]:
+    """Returns what a model does to its input, step by step.
+
+    Raises:
+        ValueError: Where layers branch, join or are shared, or one is of a kind that
+            cannot be made smaller; it is named.
+    """
+    steps: list[Step] = []
+    for layer in _layers_in_order(model):
+        if isinstance(layer, _IDENTITIES_IN_INFERENCE):
+            continue
+        kind = type(layer).__name__.removesuffix("Variational")
+        if isinstance(layer, (VariationalLayer, *_AFFINE.values())) and kind in _AFFINE:
+            steps.append(_affine_map(layer, _AFFINE[kind]))
+        elif isinstance(layer, _ACTIVATIONS):
+            steps.append(Between(layer, _activation_of(layer)))
+        elif isinstance(layer, layers.Softmax):
+            steps.append(Between(layer, None))
+        elif isinstance(layer, _UNIT_BY_UNIT):
+            _check_channels_last(layer)
+            steps.append(Between(layer, lambda values: values))
+        else:
+            raise ValueError(
+                "This layer cannot be made smaller; what can is a chain of dense and "
+                "convolutional layers, Flatten, pooling, activations and dropout. "
+                f"Received: the layer '{layer.name}', a {type(layer).__name__}"
+            )
+    return steps
+
+
+def _layers_in_order(model: keras.Model) -> list[keras.Layer]:
+    graph = graph_of(model)
+    if graph is None:
+        raise ValueError(
+            "Only a Sequential or functional model shows the order of its layers. "
+            f"Received: model={model.name!r}, a {type(model).__name__}"
+        )
+    found: list[keras.Layer] = []
+    for depth in sorted(graph._nodes_by_depth, reverse=True):
+        nodes = graph._nodes_by_depth[depth]
+        operation = nodes[0].operation
+        if len(nodes) > 1 or operation in found:
+            raise ValueError(
+                "The layers must follow one another, each once, without branches. "
+                f"Received: model={model.name!r}, which branches, joins or shares at "
+                f"'{operation.name}'"
+            )
+        if isinstance(operation, keras.Model):
+            found += _layers_in_order(operation)
+        elif not isinstance(operation, layers.InputLayer):
+            found.append(operation)
+    return found
+
+
+def _affine_map(layer: keras.Layer, make: type[keras.Layer]) -> AffineMap:
+    if getattr(layer, "members", 1) > 1:
+        raise ValueError(
+            "A mixture of posteriors is no one network: make its members smaller one "
+            f"by one. Received: members={layer.members} in '{layer.name}'"
+        )
+    _check_channels_last(layer)
+    if getattr(layer, "groups", 1) != 1:
+        raise ValueError(
+            "A convolution in groups cannot be made smaller. "
+            f"Received: groups={layer.groups} in '{layer.name}'"
+        )
+    if isinstance(layer, VariationalLayer):
+        kernel = layer.kernel.mean
+        bias = None if layer.bias is None else layer.bias.mean
+    else:
+        kernel, bias = layer.kernel, layer.bias
+    kernel = np.asarray(kernel, np.float64)
+    if bias is None:
+        bias = np.zeros(kernel.shape[-1])
+    return AffineMap(layer, make, kernel, np.asarray(bias, np.float64))
+
+
+def _activation_of(layer: keras.Layer) -> Callable[[np.ndarray], np.ndarray] | None:
+    if isinstance(layer, layers.Activation) and layer.activation not in _ELEMENTWISE:
+        return None
+    return lambda values: np.asarray(layer(values.astype("float32")), np.float64)
+
+
+def _check_channels_last(layer: keras.Layer) -> None:
+    if getattr(layer, "data_format", None) == "channels_first":
+        raise ValueError(
+            "Channels must come last for a network to be made smaller. "
+            f"Received: data_format='channels_first' in '{layer.name}'"
+        )

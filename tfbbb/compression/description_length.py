@@ -1,0 +1,237 @@
+"""How many bits a model and, through it, its training data take to send."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.compression import ranking as rankings
+from tfbbb.compression.data_code import DataCode
+from tfbbb.compression.pruning import Removal, Scope, checked_share, copied, weights_of
+from tfbbb.compression.removal import is_removed
+from tfbbb.compression.weightwise_divergence import (
+    weightwise_divergence,
+    weightwise_estimate,
+)
+from tfbbb.divergences import closed_form_of, kl_divergence
+from tfbbb.layers.variational_weight import VariationalWeight
+
+_DRAWS = 16
+
+
+@dataclass(frozen=True)
+class DescriptionLength:
+    """A description length and its parts, in bits.
+
+    Attributes:
+        weight_bits: `KL(q || p) / ln 2` of the weights that are kept.
+        mask_bits: `log2 binomial(num_weights, num_removed)`: which ones are removed.
+        data_bits: `E_q[-log p(y | x, w)] / ln 2` of all rows.
+        data_bits_standard_error: Standard error of `data_bits`, from the draws.
+        num_weights: Number of weights of the model, biases included.
+        num_removed: Number of those that have been removed.
+    """
+
+    weight_bits: float
+    mask_bits: float
+    data_bits: float
+    data_bits_standard_error: float
+    num_weights: int
+    num_removed: int
+
+    @property
+    def total(self) -> float:
+        """The description length in bits."""
+        return self.weight_bits + self.mask_bits + self.data_bits
+
+    @property
+    def share_removed(self) -> float:
+        """The share of the weights that have been removed."""
+        return self.num_removed / self.num_weights
+
+
+@dataclass(frozen=True)
+class DescriptionLengthCurve:
+    """The description length against the share of the weights that were removed.
+
+    Attributes:
+        lengths: The description lengths, by ascending share removed.
+    """
+
+    lengths: tuple[DescriptionLength, ...]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The shares removed, [n]."""
+        return np.array([length.share_removed for length in self.lengths])
+
+    @property
+    def totals(self) -> np.ndarray:
+        """The description lengths in bits, [n]."""
+        return np.array([length.total for length in self.lengths])
+
+    @property
+    def best(self) -> DescriptionLength:
+        """The shortest one: to remove more costs the data more than it saves."""
+        return self.lengths[int(np.argmin(self.totals))]
+
+
+def description_length(
+    model: keras.Model,
+    x: Any,
+    y: Any,
+    *,
+    likelihood: Any = None,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> DescriptionLength:
+    """Computes the minimum description length of a model with its training data.
+
+    With bits back (Hinton and van Camp 1993; Graves 2011), sending the weights takes
+    the divergence of q from p, and sending the targets with them, on average over q,
+    the negative log likelihood:
+
+        bits = [KL(q(w) || p(w)) + E_q sum_i -log p(y_i | x_i, w)] / ln 2
+
+    the negative evidence lower bound over all rows. Of a pruned model only the kept
+    weights are sent, after the code of which these are: with k of n weights removed,
+    all sets of k are as likely, which takes `log2 binomial(n, k)` bits. The number k
+    itself (at most log2(n + 1) bits, the same for every k) and parameters without a
+    posterior, such as a learned noise, are not counted. Targets that are real numbers
+    take the bits of a density, to a precision of one unit: differences mean something,
+    and the sum can be negative.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> model = keras.Sequential([
+    ...     keras.Input((1,)),
+    ...     tfbbb.layers.DenseVariational(1, kernel_initializer="ones"),
+    ... ])
+    >>> length = tfbbb.compression.description_length(
+    ...     model, [[1.0], [2.0]], [[1.0], [2.0]],
+    ...     likelihood=tfbbb.likelihoods.Normal(scale=1.0),
+    ... )
+    >>> length.weight_bits, length.mask_bits
+    (5.936936, 0.0)
+
+    Args:
+        model: A built Keras model with variational layers, pruned or not.
+        x: Inputs of the rows that the model was trained on.
+        y: Their targets, in raw units.
+        likelihood: p(y | f), as for `tfbbb.predictive`; not needed for a
+            `BayesianModel`.
+        num_samples: Number of draws for the expectation under q.
+        seed: Seed of the draws.
+
+    Raises:
+        ValueError: For a model without variational layers or with members (a mixture
+            has no such code: measure its members), for fewer than two samples, and for
+            removed weights whose prior is not independent weight by weight.
+    """
+    return _length(model, DataCode(model, x, y, likelihood, num_samples, seed))
+
+
+def description_length_curve(
+    model: keras.Model,
+    x: Any,
+    y: Any,
+    *,
+    shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
+    ranking: Any = "signal_to_noise",
+    scope: Scope = "global",
+    likelihood: Any = None,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> DescriptionLengthCurve:
+    """Computes the description length without more and more of the weights.
+
+    Its minimum says when to stop without any held-out rows. The model itself is left as
+    it is.
+
+    Args:
+        model: As for `description_length`.
+        x: As for `description_length`.
+        y: As for `description_length`.
+        shares: Shares of the weights to remove, from 0 to 1.
+        ranking: As for `prune`.
+        scope: As for `prune`.
+        likelihood: As for `description_length`.
+        num_samples: As for `description_length`.
+        seed: Seed of the draws, the same at each share.
+
+    Raises:
+        ValueError: As `description_length` and `prune`.
+    """
+    ascending = sorted(checked_share(share) for share in shares)
+    copy = copied(model)
+    removal = Removal(copy, rankings.get(ranking), scope)
+    code = DataCode(copy, x, y, likelihood, num_samples, seed)
+    lengths = []
+    for share in ascending:
+        removal.remove(share)
+        lengths.append(_length(copy, code))
+    return DescriptionLengthCurve(lengths=tuple(lengths))
+
+
+def _length(model: keras.Model, code: DataCode) -> DescriptionLength:
+    weights = [
+        (f"{path}/{weight.name}", weight)
+        for path, of_layer in weights_of(model).items()
+        for weight in of_layer
+    ]
+    for name, weight in weights:
+        if weight.members > 1:
+            raise ValueError(
+                "The description length is that of one posterior: measure the members "
+                f"of a mixture one by one. Received: members={weight.members} in {name}"
+            )
+    num_weights = sum(weight.size for _, weight in weights)
+    num_removed = sum(int(is_removed(weight).sum()) for _, weight in weights)
+    nats = sum(_nats(name, weight) for name, weight in weights)
+    data_bits, error = code.bits()
+    return DescriptionLength(
+        weight_bits=nats / math.log(2),
+        mask_bits=_log2_binomial(num_weights, num_removed),
+        data_bits=data_bits,
+        data_bits_standard_error=error,
+        num_weights=num_weights,
+        num_removed=num_removed,
+    )
+
+
+def _nats(name: str, weight: VariationalWeight) -> float:
+    """Returns the divergence of the weights that are kept."""
+    removed = is_removed(weight)
+    if removed.all():
+        return 0.0
+    if not removed.any():
+        return _whole(weight)
+    divergences = weightwise_divergence(weight)
+    if divergences is None:
+        divergences = weightwise_estimate(weight, _DRAWS)
+    if divergences is None:
+        raise ValueError(
+            "The divergence of the kept weights alone is not known where the weights "
+            "depend on each other under the prior. "
+            f"Received: {name} with prior={weight.prior!r}"
+        )
+    return float(divergences[~removed].sum())
+
+
+def _whole(weight: VariationalWeight) -> float:
+    draws = 1 if closed_form_of(weight) is not None else _DRAWS
+
+    def draw() -> Any:
+        return weight.draw(tf.constant([0, 0]), samples=draws)
+
+    return float(np.mean(np.asarray(kl_divergence(weight, draw), np.float64)))
+
+
+def _log2_binomial(n: int, k: int) -> float:
+    nats = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    return nats / math.log(2)

@@ -1,0 +1,186 @@
+"""Removing the weights of which the posterior is least sure."""
+
+import math
+from itertools import chain
+from typing import Any, Literal
+
+import keras
+import numpy as np
+
+from tfbbb.compression import ranking as rankings
+from tfbbb.compression.removal import check_removable, is_removed, remove
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import sublayers
+from tfbbb.layers.variational_weight import VariationalWeight
+
+Scope = Literal["global", "layer"]
+
+
+def prune(
+    model: keras.Model,
+    share: float | None = None,
+    *,
+    threshold: float | None = None,
+    ranking: Any = "signal_to_noise",
+    scope: Scope = "global",
+) -> keras.Model:
+    """Returns a copy of a model without its least important weights.
+
+    Blundell et al. (2015, section 5.4) remove up to 98 % of the weights by their
+    signal-to-noise ratio with little harm. A removed weight is exactly 0: its posterior
+    has mean 0 and variance 0, so that it adds neither to a prediction nor to its
+    variance. The copy is a model of the same kind and shapes, which predicts, is saved
+    and exported as before; `compact` makes a smaller one of it. Its `kl` counts the
+    removed weights as if they were known to be 0 with great precision;
+    `description_length` counts them right. Training it further would bring them back.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> model = keras.Sequential([
+    ...     keras.Input((3,)),
+    ...     tfbbb.layers.DenseVariational(4, "relu"),
+    ...     tfbbb.layers.DenseVariational(1),
+    ... ])
+    >>> pruned = tfbbb.compression.prune(model, 0.5)
+    >>> tfbbb.compression.share_removed(pruned)  # of 16 + 5 weights
+    0.476190
+
+    Args:
+        model: A built Keras model with variational layers; a subclassed one needs what
+            it needs to be saved, a constructor that takes what its config holds.
+        share: The share of all weights, biases included, to be without, from 0 to 1;
+            the number of weights is rounded down.
+        threshold: Instead of a share: remove the weights of less importance than this.
+        ranking: `"signal_to_noise"`, `"density_ratio"` or a
+            `tfbbb.compression.Ranking`.
+        scope: `"global"` compares all weights of the model with each other, `"layer"`
+            removes the same share of each layer.
+
+    Raises:
+        ValueError: For a share or threshold out of range, both or neither of them, an
+            unknown ranking or scope, or a model without weights that can be removed
+            one by one.
+    """
+    if (share is None) == (threshold is None):
+        raise ValueError(
+            "Pass either `share` or `threshold`. "
+            f"Received: share={share}, threshold={threshold}"
+        )
+    copy = copied(model)
+    chosen = rankings.get(ranking)
+    if threshold is not None:
+        _remove_below(copy, threshold, chosen)
+    elif share is not None:
+        removal = Removal(copy, chosen, scope)
+        removal.remove(share)
+    return copy
+
+
+class Removal:
+    """The order in which the weights of a model are removed from it, in place.
+
+    Args:
+        model: A built Keras model with variational layers.
+        ranking: What orders the weights.
+        scope: `"global"` or `"layer"`.
+    """
+
+    def __init__(self, model: keras.Model, ranking: rankings.Ranking, scope: Scope):
+        if scope not in ("global", "layer"):
+            raise ValueError(
+                f"`scope` must be 'global' or 'layer'. Received: scope={scope!r}"
+            )
+        layers = list(weights_of(model).values())
+        groups = layers if scope == "layer" else [list(chain.from_iterable(layers))]
+        self._groups = [(group, _order(group, ranking)) for group in groups]
+
+    def remove(self, share: float) -> None:
+        """Removes the first `share` of the weights.
+
+        Raises:
+            ValueError: Where it is not between 0 and 1.
+        """
+        for weights, order in self._groups:
+            which = np.zeros(len(order), bool)
+            which[order[: math.floor(checked_share(share) * len(order))]] = True
+            sizes = [np.size(is_removed(weight)) for weight in weights]
+            for weight, mask in zip(
+                weights, np.split(which, np.cumsum(sizes)[:-1]), strict=True
+            ):
+                remove(weight, mask.reshape(weight.mean.shape))
+
+
+def share_removed(model: keras.Model) -> float:
+    """Returns the share of the model's weights that have been removed from it."""
+    removed = [
+        np.ravel(is_removed(weight))
+        for weights in weights_of(model).values()
+        for weight in weights
+    ]
+    return float(np.mean(np.concatenate(removed)))
+
+
+def checked_share(share: float) -> float:
+    """Returns `share`.
+
+    Raises:
+        ValueError: Where it is not between 0 and 1.
+    """
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"`share` must be from 0 to 1. Received: share={share!r}")
+    return share
+
+
+def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
+    """Returns the weight tensors of each variational layer, by the layer's path.
+
+    Raises:
+        ValueError: Where there are none, or the model is not built.
+    """
+    layers = [
+        layer
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer) and layer.built
+    ]
+    if not layers:
+        raise ValueError(
+            "There is nothing to remove: the model has no variational layer, or is not "
+            f"built yet. Received: model={model.name!r}"
+        )
+    return {layer.path: layer.variational_weights for layer in layers}
+
+
+def copied(model: keras.Model) -> keras.Model:
+    """Returns a model like `model`, compiled like it, whose weights can be removed.
+
+    Raises:
+        ValueError: Where there are none.
+    """
+    for path, weights in weights_of(model).items():
+        for weight in weights:
+            check_removable(f"{path}/{weight.name}", weight)
+    copy = type(model).from_config(model.get_config())
+    if not copy.built:
+        copy.build_from_config(model.get_build_config())
+    copy.set_weights(model.get_weights())
+    if getattr(model, "compiled", False):
+        copy.compile_from_config(model.get_compile_config())
+    return copy
+
+
+def _order(weights: list[VariationalWeight], ranking: rankings.Ranking) -> np.ndarray:
+    importance = [np.ravel(ranking.importance(weight)) for weight in weights]
+    return np.argsort(np.concatenate(importance), kind="stable")
+
+
+def _remove_below(
+    model: keras.Model, threshold: float, ranking: rankings.Ranking
+) -> None:
+    if not threshold >= 0.0:
+        raise ValueError(
+            f"`threshold` must not be negative. Received: threshold={threshold!r}"
+        )
+    for weights in weights_of(model).values():
+        for weight in weights:
+            remove(weight, ranking.importance(weight) < threshold)

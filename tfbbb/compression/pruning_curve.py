@@ -1,0 +1,128 @@
+"""What removing weights costs, share by share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfbbb.compression import ranking as rankings
+from tfbbb.compression.pruning import Removal, Scope, checked_share, copied
+from tfbbb.prediction import Predictive, predictive
+
+Metric = Callable[[Predictive, Any], float]
+
+
+@dataclass(frozen=True)
+class PruningCurve:
+    """A figure against the share of the weights that were removed.
+
+    Attributes:
+        shares: Shares removed, ascending, [n].
+        figures: The metric of the model without them, [n].
+    """
+
+    shares: np.ndarray
+    figures: np.ndarray
+
+
+def pruning_curve(
+    model: keras.Model,
+    x: Any,
+    y: Any,
+    *,
+    shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
+    metric: str | Metric = "log_likelihood",
+    ranking: Any = "signal_to_noise",
+    scope: Scope = "global",
+    likelihood: Any = None,
+    num_samples: int = 100,
+    seed: int = 0,
+) -> PruningCurve:
+    """Measures a model without more and more of its weights (Blundell 2015, table 3).
+
+    The model itself is left as it is. At share 0 the figure is its own.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.random.normal(size=(80, 3)).astype("float32")
+    >>> inputs = keras.Input((3,))
+    >>> model = tfbbb.BayesianModel(
+    ...     inputs, tfbbb.layers.DenseVariational(1)(inputs), likelihood="normal"
+    ... )
+    >>> model.compile("adam")
+    >>> history = model.fit(x, x[:, :1], verbose=0)
+    >>> curve = tfbbb.compression.pruning_curve(
+    ...     model, x, x[:, :1], shares=[0, 0.5, 1], metric="rmse"
+    ... )
+    >>> len(curve.figures)
+    3
+
+    Args:
+        model: A built Keras model with variational layers.
+        x: Inputs of rows that the model was not trained on.
+        y: Their targets, in raw units.
+        shares: Shares of the weights to remove, from 0 to 1.
+        metric: `"log_likelihood"` per row in nats, `"rmse"` in the units of the
+            targets, `"accuracy"`, or a function of the `tfbbb.Predictive` and `y`.
+        ranking: As for `prune`.
+        scope: As for `prune`.
+        likelihood: As for `tfbbb.predictive`; not needed for a `BayesianModel`.
+        num_samples: Number of draws from the posterior.
+        seed: Seed of the draws, the same at each share.
+
+    Raises:
+        ValueError: For shares out of range, an unknown metric, or what `prune` or
+            `tfbbb.predictive` refuses.
+    """
+    measure = _metric(metric)
+    ascending = np.array(sorted(checked_share(share) for share in shares))
+    copy = copied(model)
+    removal = Removal(copy, rankings.get(ranking), scope)
+    figures = []
+    for share in ascending:
+        removal.remove(share)
+        prediction = predictive(
+            copy, x, likelihood=likelihood, num_samples=num_samples, seed=seed
+        )
+        figures.append(float(measure(prediction, y)))
+    return PruningCurve(shares=ascending, figures=np.array(figures))
+
+
+def _metric(metric: str | Metric) -> Metric:
+    if callable(metric):
+        return metric
+    if metric in _METRICS:
+        return _METRICS[metric]
+    names = ", ".join(f"'{name}'" for name in sorted(_METRICS))
+    raise ValueError(
+        f"Unknown metric. Pass one of {names}, or a function of the prediction and the "
+        f"targets. Received: metric={metric!r}"
+    )
+
+
+def _log_likelihood(prediction: Predictive, y: Any) -> float:
+    return float(np.mean(prediction.log_prob(y)))
+
+
+def _rmse(prediction: Predictive, y: Any) -> float:
+    errors = prediction.mean - np.reshape(y, prediction.mean.shape)
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def _accuracy(prediction: Predictive, y: Any) -> float:
+    probabilities = prediction.probabilities
+    labels = np.asarray(y)
+    if labels.shape == probabilities.shape:
+        labels = labels.argmax(axis=-1)
+    labels = labels.reshape(probabilities.shape[:-1])
+    return float(np.mean(probabilities.argmax(axis=-1) == labels))
+
+
+_METRICS: dict[str, Metric] = {
+    "log_likelihood": _log_likelihood,
+    "rmse": _rmse,
+    "accuracy": _accuracy,
+}

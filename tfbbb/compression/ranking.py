@@ -1,0 +1,74 @@
+"""Which weights matter least, by string name."""
+
+from typing import TYPE_CHECKING
+
+import keras
+import numpy as np
+
+from tfbbb.compression.signal_to_noise import signal_to_noise
+from tfbbb.strategy import Registry, Strategy
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+
+class Ranking(Strategy):
+    """Gives each weight its importance: the least important is removed first."""
+
+    def importance(self, weight: "VariationalWeight") -> np.ndarray:
+        """Returns the importance of each weight, not negative, 0 for a removed one.
+
+        Args:
+            weight: A weight tensor of a variational layer.
+
+        Returns:
+            float64, of the weight's shape (with members [members, *shape]).
+        """
+        raise NotImplementedError
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compression")
+class SignalToNoise(Ranking):
+    """`|mean| / stddev` (Blundell et al. 2015, section 5.4).
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(1, kernel_initializer="ones")
+    >>> layer.build((None, 1))
+    >>> tfbbb.compression.SignalToNoise().importance(layer.kernel)
+    array([[10.]])
+    """
+
+    def importance(self, weight: "VariationalWeight") -> np.ndarray:
+        return signal_to_noise(weight)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compression")
+class DensityRatio(Ranking):
+    """`log q(mean) / q(0) = mean^2 / (2 stddev^2)`, in nats (Graves 2011, section 5).
+
+    Graves removes the weights whose `q(0) / q(mean) = exp(-mean^2 / (2 stddev^2))`
+    exceeds a threshold lambda: those of an importance below `-log(lambda)`. Being half
+    the square of the signal-to-noise ratio, it puts the weights in the same order; only
+    the unit of a threshold differs.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(1, kernel_initializer="ones")
+    >>> layer.build((None, 1))
+    >>> tfbbb.compression.DensityRatio().importance(layer.kernel)
+    array([[50.]])
+    """
+
+    def importance(self, weight: "VariationalWeight") -> np.ndarray:
+        return 0.5 * signal_to_noise(weight) ** 2
+
+
+_registry = Registry("ranking", Ranking, [DensityRatio, SignalToNoise])
+get, serialize, deserialize = (
+    _registry.get,
+    _registry.serialize,
+    _registry.deserialize,
+)

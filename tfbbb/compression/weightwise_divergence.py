@@ -1,0 +1,88 @@
+"""The divergence of each weight by itself."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.divergences import closed_form_of
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+
+def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
+    """Returns KL(q_i || p_i) of each weight in nats, where q and p are normals.
+
+    A closed form gives only the sum over the weights. For `p_i = N(m_i, s_i^2)`,
+    whatever its m and s are made of, the sum's derivatives in the means are
+
+        slope_i = (mean_i - m_i) / s_i^2,   curvature_i = 1 / s_i^2
+
+    from which, with `r_i = variance_i / s_i^2`,
+
+        KL_i = (r_i + slope_i^2 / curvature_i - 1 - log r_i) / 2
+
+    These add up to the closed form only where p is such a normal, and so tell it.
+
+    Returns:
+        An array of the weight's shape (with members [members, *shape]); None where the
+        weights are not independent normals under both q and p.
+    """
+    closed_form = closed_form_of(weight)
+    if closed_form is None or not has_independent_normals(weight):
+        return None
+    mean = weight.variables["mean"].value
+    with tf.GradientTape() as second:
+        second.watch(mean)
+        with tf.GradientTape() as first:
+            first.watch(mean)
+            total = tf.reduce_sum(closed_form(weight))
+        slope = first.gradient(total, mean)
+    curvature = None if slope is None else second.gradient(slope, mean)
+    if curvature is None:
+        return None
+    # Each derivative of one of K members comes K times as large.
+    slope = np.asarray(slope, np.float64) / weight.members
+    curvature = np.asarray(curvature, np.float64) / weight.members**2
+    log_variance = 2.0 * np.asarray(weight.variables["log_scale"].numpy(), np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.exp(log_variance) * curvature
+        log_ratio = log_variance + np.log(curvature)
+        divergence = 0.5 * (ratio + slope**2 / curvature - 1.0 - log_ratio)
+    # The total is float32.
+    adds_up = np.isclose(divergence.sum(), total, rtol=1e-3, atol=1e-5 * ratio.size)
+    return divergence if adds_up else None
+
+
+def weightwise_estimate(
+    weight: "VariationalWeight", num_samples: int
+) -> np.ndarray | None:
+    """Estimates KL(q_i || p_i) of each weight in nats, for any independent prior.
+
+    The mean of `log q(w_i) - log p(w_i)` over draws w ~ q, always the same ones.
+
+    Returns:
+        An array of the weight's shape; None where the weights are not independent
+        under both q and p.
+    """
+    if not has_independent_normals(weight) or weight.prior is None:
+        return None
+    # At the least two, so that draws have an axis.
+    draws = weight.draw(tf.constant([0, 0]), samples=max(2, num_samples))
+    # To a density of single weights, the others are so many draws.
+    log_q = weight.posterior.log_prob(weight.parameters, draws, ())
+    parameters = weight.prior.parameters(weight)
+    log_p = weight.prior.log_prob(parameters, draws, (), weight.fan_in)
+    if log_p.shape != draws.shape or not np.allclose(
+        weight.sum(log_p), weight.prior_log_prob(draws), rtol=1e-3
+    ):
+        return None
+    return np.asarray(log_q - log_p, np.float64).mean(axis=0)
+
+
+def has_independent_normals(weight: "VariationalWeight") -> bool:
+    """Whether q(w) is a product of normals, each with a mean and scale of its own."""
+    return weight.posterior.factorised and {"mean", "log_scale"} <= set(
+        weight.variables
+    )

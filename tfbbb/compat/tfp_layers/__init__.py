@@ -1,0 +1,102 @@
+"""The names of `tfp.layers` for Keras 3, with their signatures and their meaning.
+
+A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs with
+
+    import tfbbb.compat.tfp_layers as tfpl
+"""
+
+from tfbbb.compat.tfp_layers.autoregressive_network import AutoregressiveNetwork
+from tfbbb.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform
+from tfbbb.compat.tfp_layers.blockwise_initializer import BlockwiseInitializer
+from tfbbb.compat.tfp_layers.convolution import (
+    Conv1DFlipout,
+    Conv1DReparameterization,
+    Conv2DFlipout,
+    Conv2DReparameterization,
+    Conv3DFlipout,
+    Conv3DReparameterization,
+    Convolution1DFlipout,
+    Convolution1DReparameterization,
+    Convolution2DFlipout,
+    Convolution2DReparameterization,
+    Convolution3DFlipout,
+    Convolution3DReparameterization,
+)
+from tfbbb.compat.tfp_layers.default_distributions import (
+    default_loc_scale_fn,
+    default_mean_field_normal_fn,
+    default_multivariate_normal_fn,
+)
+from tfbbb.compat.tfp_layers.dense import (
+    DenseFlipout,
+    DenseLocalReparameterization,
+    DenseReparameterization,
+)
+from tfbbb.compat.tfp_layers.dense_variational import DenseVariational
+from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
+from tfbbb.compat.tfp_layers.divergence import (
+    KLDivergenceAddLoss,
+    KLDivergenceRegularizer,
+)
+from tfbbb.compat.tfp_layers.independent import (
+    IndependentBernoulli,
+    IndependentLogistic,
+    IndependentNormal,
+    IndependentPoisson,
+)
+from tfbbb.compat.tfp_layers.mixture import (
+    MixtureLogistic,
+    MixtureNormal,
+    MixtureSameFamily,
+)
+from tfbbb.compat.tfp_layers.multivariate_normal import MultivariateNormalTriL
+from tfbbb.compat.tfp_layers.one_hot_categorical import (
+    CategoricalMixtureOfOneHotCategorical,
+    OneHotCategorical,
+)
+from tfbbb.compat.tfp_layers.variable_layer import VariableLayer
+from tfbbb.compat.tfp_layers.variational_gaussian_process import (
+    VariationalGaussianProcess,
+)
+
+__all__ = [
+    "AutoregressiveNetwork",
+    "AutoregressiveTransform",
+    "BlockwiseInitializer",
+    "CategoricalMixtureOfOneHotCategorical",
+    "Conv1DFlipout",
+    "Conv1DReparameterization",
+    "Conv2DFlipout",
+    "Conv2DReparameterization",
+    "Conv3DFlipout",
+    "Conv3DReparameterization",
+    "Convolution1DFlipout",
+    "Convolution1DReparameterization",
+    "Convolution2DFlipout",
+    "Convolution2DReparameterization",
+    "Convolution3DFlipout",
+    "Convolution3DReparameterization",
+    "DenseFlipout",
+    "DenseLocalReparameterization",
+    "DenseReparameterization",
+    "DenseVariational",
+    "DistributionLambda",
+    "DistributionTensor",
+    "IndependentBernoulli",
+    "IndependentLogistic",
+    "IndependentNormal",
+    "IndependentPoisson",
+    "KLDivergenceAddLoss",
+    "KLDivergenceRegularizer",
+    "MixtureLogistic",
+    "MixtureNormal",
+    "MixtureSameFamily",
+    "MultivariateNormalTriL",
+    "OneHotCategorical",
+    "VariableLayer",
+    "VariationalGaussianProcess",
+    "default_loc_scale_fn",
+    "default_mean_field_normal_fn",
+    "default_multivariate_normal_fn",
+]

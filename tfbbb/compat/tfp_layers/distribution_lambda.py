@@ -1,0 +1,126 @@
+"""A layer whose output is a distribution."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tfbbb.compat.tfp_layers import convert_to_tensor
+from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable, variables_of
+from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
+from tfbbb.compat.tfp_layers.full_precision import full_precision
+from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+
+tfd = tfp.distributions
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+class DistributionLambda(keras.Layer):
+    """Returns the distribution that a function makes of the layer's input.
+
+    `output ~ make_distribution_fn(inputs)`
+
+    The output is a `tfp.distributions.Distribution`; the layers after it, metrics and
+    `predict` see the tensor `convert_to_tensor_fn(distribution)`, by default a sample.
+
+    Example:
+
+    >>> import keras, tensorflow as tf, tensorflow_probability as tfp
+    >>> model = keras.Sequential([
+    ...     keras.layers.Dense(2, kernel_initializer="zeros"),
+    ...     DistributionLambda(lambda t: tfp.distributions.Normal(
+    ...         loc=t[..., :1], scale=tf.nn.softplus(t[..., 1:]))),
+    ... ])
+    >>> model.compile("adam", loss=lambda y, d: -d.log_prob(y))
+    >>> model(tf.ones([1, 3])).stddev().numpy()
+    array([[0.6931]], dtype=float32)
+
+    Args:
+        make_distribution_fn: Function of the inputs that returns a distribution.
+        convert_to_tensor_fn: Function of the distribution that returns the tensor
+            that stands for it, or one of the names `"sample"`, `"mean"`, `"mode"`,
+            `"stddev"`, `"variance"`.
+        **kwargs: Options of `keras.Layer`, and `arguments`: a dictionary of further
+            arguments of `make_distribution_fn`.
+
+    Raises:
+        TypeError: If the function does not return a distribution of one tensor.
+        ValueError: For a `convert_to_tensor_fn` that is neither name nor function.
+    """
+
+    def __init__(
+        self,
+        make_distribution_fn,
+        convert_to_tensor_fn=tfd.Distribution.sample,
+        **kwargs,
+    ):
+        self._arguments = kwargs.pop("arguments", None) or {}
+        super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
+        self._make_distribution_fn = make_distribution_fn
+        self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
+        self._adopted: dict[int, tf.Variable] = {}
+        # XLA on CPUs draws random numbers slowly, and not from every distribution.
+        self.supports_jit = False
+        self._adopt(getattr(self.activity_regularizer, "variables", ()))
+
+    def call(self, inputs, *args, **kwargs):
+        distribution = self._make_distribution_fn(
+            inputs, *args, **{**self._arguments, **kwargs}
+        )
+        if not isinstance(distribution, tfd.Distribution):
+            raise TypeError(
+                "`make_distribution_fn` must return a "
+                f"`tfp.distributions.Distribution`. Received: {distribution!r}"
+            )
+        if isinstance(distribution.dtype, Sequence | dict):
+            raise TypeError(
+                "The output of a layer must be a distribution of one tensor, not a "
+                f"joint one of several. Received: {distribution!r}"
+            )
+        self._adopt(variables_of(distribution))
+        if self._convert_to_tensor_fn is None:
+            raise NotImplementedError(
+                "The output of a layer needs a tensor that stands for it. "
+                "Received: convert_to_tensor_fn=None"
+            )
+        value = self._convert_to_tensor_fn(distribution)
+        value = tf.convert_to_tensor(value, dtype_hint=distribution.dtype)
+        return DistributionTensor(distribution, value)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            **self._serialized_conversion(),
+            **({"arguments": self._arguments} if self._arguments else {}),
+            "make_distribution_fn": to_config(self._make_distribution_fn),
+        }
+
+    def _serialized_conversion(self) -> dict[str, Any]:
+        function = convert_to_tensor.serialize(self._convert_to_tensor_fn)
+        return {"convert_to_tensor_fn": function}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**{key: _read(value) for key, value in config.items()})
+
+    def _adopt(self, variables: Any) -> None:
+        """Makes variables that a distribution holds variables of this layer.
+
+        A scale or a prior that is a `tf.Variable` is to be trained with the model.
+        """
+        new = [v for v in variables if id(v) not in self._adopted]
+        if not new:
+            return
+        # The distribution is first made after `build`, when Keras has closed the list.
+        self._tracker.unlock()
+        for variable in new:
+            self._adopted[id(variable)] = variable
+            self._track_variable(AdoptedVariable(variable))
+        if self.built:
+            self._tracker.lock()
+
+
+def _read(value: Any) -> Any:
+    return from_config(value) if isinstance(value, dict) else value

@@ -1,0 +1,174 @@
+"""A distribution that Keras and TensorFlow take for a tensor."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+# Type-based dispatch is public for extension types only, and those are taken apart
+# where they leave a `tf.function`.
+from tensorflow.python.util.dispatch import register_dispatchable_type
+
+tfd = tfp.distributions
+
+_ITS_OWN = frozenset(
+    {
+        "_concrete_value",
+        "_value",
+        "dtype",
+        "get_shape",
+        "is_tensor_like",
+        "ndim",
+        "numpy",
+        "shape",
+        "tensor_distribution",
+    }
+)
+_OF_A_VALUE = frozenset(
+    {
+        "cdf",
+        "log_cdf",
+        "log_prob",
+        "log_survival_function",
+        "prob",
+        "survival_function",
+    }
+)
+
+
+class _DistributionTensorType(type(tfd.Distribution), type(tfp.util.DeferredTensor)):  # type: ignore[misc]
+    """Type of distributions with the operators and the conversion of tensors."""
+
+
+@register_dispatchable_type
+class DistributionTensor(
+    tfp.distributions.Distribution, metaclass=_DistributionTensorType
+):
+    """A distribution with the tensor that stands for it: what a layer returns.
+
+    It is an instance of `tfp.distributions.Distribution` with every attribute of the
+    distribution that it wraps, and wherever Keras or TensorFlow expect a tensor it is
+    that tensor, always the same one. So it passes through a `keras.Model` into the
+    loss as it is: `loss=lambda y, d: -d.log_prob(y)`.
+
+    Example:
+
+    >>> import tensorflow_probability as tfp
+    >>> normal = tfp.distributions.Normal([1.0, 2.0], 0.5)
+    >>> d = DistributionTensor(normal, normal.mean())
+    >>> d.stddev().numpy(), (d + 1).numpy()
+    (array([0.5, 0.5], dtype=float32), array([2., 3.], dtype=float32))
+    >>> isinstance(d, tfp.distributions.Distribution)
+    True
+
+    Args:
+        distribution: The distribution.
+        value: The tensor that it converts to. Its shape and dtype are those of this
+            object.
+    """
+
+    # `tf.is_tensor`, by which Keras tells tensors from other objects, looks for it.
+    is_tensor_like = True
+
+    def __init__(self, distribution: Any, value: Any):
+        # Attributes of its own, past the forwarding below and past `tf.Module`, which
+        # would track the tensor.
+        self.__dict__["tensor_distribution"] = distribution
+        self.__dict__["_concrete_value"] = value
+
+    def __getattribute__(self, name: str) -> Any:
+        own = object.__getattribute__
+        if name.startswith("__") or name in _ITS_OWN or name in own(self, "__dict__"):
+            return own(self, name)
+        distribution = own(self, "tensor_distribution")
+        if name in _OF_A_VALUE:
+            return _taking_value_in_dtype(getattr(distribution, name), distribution)
+        if hasattr(distribution, name):
+            return getattr(distribution, name)
+        return getattr(own(self, "_concrete_value"), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype)
+
+    def __repr__(self) -> str:
+        return f"<DistributionTensor of {self.tensor_distribution!r}>"
+
+    __str__ = __repr__
+    __hash__ = object.__hash__
+
+    @property
+    def shape(self) -> tf.TensorShape:
+        return self._concrete_value.shape
+
+    @property
+    def dtype(self) -> tf.DType:
+        return self._concrete_value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._concrete_value.shape.rank
+
+    def get_shape(self) -> tf.TensorShape:
+        return self._concrete_value.shape
+
+    def numpy(self) -> np.ndarray:
+        return self._concrete_value.numpy()
+
+    def _value(self, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+        """Returns the tensor; by this name TensorFlow Probability asks for it."""
+        return self._concrete_value
+
+
+def as_distribution(value: Any) -> Any:
+    """Returns the distribution that `value` wraps, or `value` as it is."""
+    return getattr(value, "tensor_distribution", value)
+
+
+def _taking_value_in_dtype(method: Any, distribution: Any) -> Any:
+    # Keras gives a loss its targets in float32 whatever the dtype of the model.
+    dtype = distribution.dtype
+
+    def call(value: Any, *args: Any, **kwargs: Any) -> Any:
+        if (
+            tf.is_tensor(value)
+            and isinstance(dtype, tf.DType)
+            and dtype.is_floating
+            and value.dtype.is_floating
+        ):
+            value = tf.cast(value, dtype)
+        return method(value, *args, **kwargs)
+
+    return call
+
+
+# Keras casts predictions to its `floatx` and drops a last axis of length one to bring
+# them to the rank of the targets before it calls a loss.
+
+
+@tf.experimental.dispatch_for_api(tf.cast, {"x": DistributionTensor})
+def _cast(x: Any, dtype: Any, name: Any = None) -> DistributionTensor:
+    return DistributionTensor(
+        x.tensor_distribution, tf.cast(tf.convert_to_tensor(x), dtype, name)
+    )
+
+
+@tf.experimental.dispatch_for_api(tf.squeeze, {"input": DistributionTensor})
+def _squeeze(input: Any, axis: Any = None, name: Any = None) -> DistributionTensor:
+    return DistributionTensor(
+        input.tensor_distribution,
+        tf.squeeze(tf.convert_to_tensor(input), axis, name),
+    )
+
+
+@tfd.RegisterKL(DistributionTensor, tfd.Distribution)
+def _kl_from(a: Any, b: Any, name: Any = None) -> Any:
+    return tfd.kl_divergence(a.tensor_distribution, as_distribution(b), name=name)
+
+
+@tfd.RegisterKL(tfd.Distribution, DistributionTensor)
+def _kl_to(a: Any, b: Any, name: Any = None) -> Any:
+    return tfd.kl_divergence(a, b.tensor_distribution, name=name)

@@ -1,0 +1,157 @@
+"""The Kullback-Leibler divergence from a prior as a penalty."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable, variables_of
+from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
+from tfbbb.compat.tfp_layers.full_precision import full_precision
+
+tfd = tfp.distributions
+
+
+def divergence(
+    a: Any,
+    b: Any,
+    *,
+    use_exact_kl: bool,
+    test_points_reduce_axis: Any = (),
+    test_points_fn: Callable[[Any], Any] = tf.convert_to_tensor,
+    weight: Any = None,
+) -> tf.Tensor:
+    """Returns `weight * KL(a || b)`, summed over batches: a scalar.
+
+    Args:
+        a: The distribution that a layer returned.
+        b: The other one.
+        use_exact_kl: Whether it is computed in closed form. Else it is estimated as
+            `log a(z) - log b(z)` at the tensor z that stands for a.
+        test_points_reduce_axis: Axes of the estimate over which it is averaged; None
+            is all of them.
+        test_points_fn: Function of a that returns z.
+        weight: A factor; None is 1.
+    """
+    if use_exact_kl:
+        kl = tfd.kl_divergence(as_distribution(a), as_distribution(b))
+    else:
+        z = test_points_fn(a)
+        kl = tf.reduce_mean(a.log_prob(z) - b.log_prob(z), axis=test_points_reduce_axis)
+    if weight is not None:
+        kl = tf.cast(weight, kl.dtype) * kl
+    return tf.reduce_sum(kl)
+
+
+class KLDivergenceRegularizer(keras.regularizers.Regularizer):
+    """Penalises a distribution-valued layer by its divergence from a prior.
+
+    `weight * sum_batch KL(a || distribution_b)`, a being the output of the layer whose
+    `activity_regularizer` this is. Keras divides that by the number of rows. It counts
+    once per call: `tfp.layers` on legacy Keras counts it twice.
+
+    Args:
+        distribution_b: The prior: a distribution, a function without arguments that
+            returns one, or a `keras.Model` that does, whatever its input.
+        use_exact_kl: Whether the divergence is computed in closed form. Else it is
+            estimated at the tensor that the layer's output converts to.
+        test_points_reduce_axis: Axes over which an estimate is averaged; None is all
+            of them, `()` none.
+        test_points_fn: Function of a that returns the points of an estimate.
+        weight: A factor; None is 1.
+    """
+
+    def __init__(
+        self,
+        distribution_b,
+        use_exact_kl=False,
+        test_points_reduce_axis=(),
+        test_points_fn=tf.convert_to_tensor,
+        weight=None,
+    ):
+        self.distribution_b = distribution_b
+        self.use_exact_kl = use_exact_kl
+        self.test_points_reduce_axis = test_points_reduce_axis
+        self.test_points_fn = test_points_fn
+        self.weight = weight
+
+    def __call__(self, distribution_a: Any) -> tf.Tensor:
+        if not isinstance(distribution_a, tfd.Distribution):
+            raise TypeError(
+                "The divergence from a prior is that of a distribution: the layer must "
+                "return one, as `DistributionLambda` does. "
+                f"Received: {distribution_a!r}"
+            )
+        return divergence(
+            distribution_a,
+            self._prior(),
+            use_exact_kl=self.use_exact_kl,
+            test_points_reduce_axis=self.test_points_reduce_axis,
+            test_points_fn=self.test_points_fn,
+            weight=self.weight,
+        )
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The variables of the prior and of the weight."""
+        return variables_of([self.distribution_b, self.weight])
+
+    def _prior(self) -> Any:
+        prior = self.distribution_b
+        if isinstance(prior, keras.Model):
+            return prior(tf.zeros([1, 1]))
+        if callable(prior) and not isinstance(prior, tfd.Distribution):
+            return prior()
+        return prior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+class KLDivergenceAddLoss(keras.Layer):
+    """Passes a distribution on and adds its divergence from a prior to the losses.
+
+    `weight * KL(input || distribution_b)`
+
+    Args:
+        distribution_b: The prior: a distribution, a function without arguments that
+            returns one, or a `keras.Model` that does, whatever its input.
+        use_exact_kl: Whether the divergence is computed in closed form and summed over
+            rows. Else it is estimated at the tensor that stands for the input.
+        test_points_reduce_axis: Axes over which an estimate is averaged; None is all
+            of them, `()` none.
+        test_points_fn: Function of the input that returns the points of an estimate.
+        weight: A factor; None is 1.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+    def __init__(
+        self,
+        distribution_b,
+        use_exact_kl=False,
+        test_points_reduce_axis=None,
+        test_points_fn=tf.convert_to_tensor,
+        weight=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
+        self._regularizer = KLDivergenceRegularizer(
+            distribution_b,
+            use_exact_kl=use_exact_kl,
+            test_points_reduce_axis=test_points_reduce_axis,
+            test_points_fn=test_points_fn,
+            weight=weight,
+        )
+        if isinstance(distribution_b, keras.Layer):
+            self._prior = distribution_b
+        for variable in self._regularizer.variables:
+            self._track_variable(AdoptedVariable(variable))
+        self.supports_jit = False
+
+    def call(self, distribution_a):
+        self.add_loss(self._regularizer(distribution_a))
+        return distribution_a
+
+    def compute_output_spec(self, distribution_a: Any) -> keras.KerasTensor:
+        # Before any data flow there is a shape, but no distribution.
+        return keras.KerasTensor(distribution_a.shape, distribution_a.dtype)

@@ -1,0 +1,158 @@
+"""Layers of mixtures."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
+from tfbbb.compat.tfp_layers.function_config import to_config
+from tfbbb.compat.tfp_layers.independent import IndependentLogistic, IndependentNormal
+from tfbbb.compat.tfp_layers.parametric import Parametric
+
+tfd = tfp.distributions
+
+_register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+
+
+@_register
+class MixtureSameFamily(Parametric):
+    """A mixture of k distributions of one family.
+
+    The first k parameters are the mixture's logits; the rest, reshaped to
+    [..., k, size], go through `component_layer`.
+
+    Args:
+        num_components: Number k of components.
+        component_layer: Layer or function that makes the components of a tensor
+            [..., k, size], e.g. `IndependentNormal(event_shape)`.
+        convert_to_tensor_fn: Function of the distribution that returns the tensor
+            that stands for it, or its name: see `DistributionLambda`.
+        validate_args: Whether to check parameters and values in every call.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+    def __init__(
+        self,
+        num_components,
+        component_layer,
+        convert_to_tensor_fn=tfd.Distribution.sample,
+        validate_args=False,
+        **kwargs,
+    ):
+        super().__init__(
+            convert_to_tensor_fn,
+            kwargs,
+            num_components=num_components,
+            component_layer=component_layer,
+            validate_args=validate_args,
+        )
+        self._component_layer = component_layer
+
+    @staticmethod
+    def new(params, num_components, component_layer, validate_args=False, name=None):
+        """Returns the distribution of a tensor of parameters."""
+        params = tf.convert_to_tensor(params, name="params")
+        shape = tf.concat([tf.shape(params)[:-1], [num_components, -1]], axis=0)
+        components = component_layer(tf.reshape(params[..., num_components:], shape))
+        return tfd.MixtureSameFamily(
+            tfd.Categorical(logits=params[..., :num_components]),
+            as_distribution(components),
+        )
+
+    @staticmethod
+    def params_size(num_components, component_params_size, name=None):
+        """Returns the number of parameters of one distribution."""
+        return num_components * (1 + component_params_size)
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return {**config, "component_layer": to_config(self._component_layer)}
+
+
+class _Mixture(Parametric):
+    """Base of the mixtures with independent components."""
+
+    def __init__(
+        self,
+        num_components,
+        event_shape=(),
+        convert_to_tensor_fn=tfd.Distribution.sample,
+        validate_args=False,
+        **kwargs,
+    ):
+        super().__init__(
+            convert_to_tensor_fn,
+            kwargs,
+            num_components=num_components,
+            event_shape=event_shape,
+            validate_args=validate_args,
+        )
+
+
+@_register
+class MixtureNormal(_Mixture):
+    """A mixture of independent normal variables: see `IndependentNormal`.
+
+    Args:
+        num_components: Number of components.
+        event_shape: Shape of one draw: an integer or a vector of integers.
+        convert_to_tensor_fn: Function of the distribution that returns the tensor
+            that stands for it, or its name: see `DistributionLambda`.
+        validate_args: Whether to check parameters and values in every call.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+    @staticmethod
+    def new(params, num_components, event_shape=(), validate_args=False, name=None):
+        """Returns the distribution of a tensor of parameters."""
+        return _mixture_of(
+            IndependentNormal, params, num_components, event_shape, validate_args
+        )
+
+    @staticmethod
+    def params_size(num_components, event_shape=(), name=None):
+        """Returns the number of parameters of one distribution."""
+        return MixtureSameFamily.params_size(
+            num_components, IndependentNormal.params_size(event_shape)
+        )
+
+
+@_register
+class MixtureLogistic(_Mixture):
+    """A mixture of independent logistic variables: see `IndependentLogistic`.
+
+    Args:
+        num_components: Number of components.
+        event_shape: Shape of one draw: an integer or a vector of integers.
+        convert_to_tensor_fn: Function of the distribution that returns the tensor
+            that stands for it, or its name: see `DistributionLambda`.
+        validate_args: Whether to check parameters and values in every call.
+        **kwargs: Options of `keras.Layer`.
+    """
+
+    @staticmethod
+    def new(params, num_components, event_shape=(), validate_args=False, name=None):
+        """Returns the distribution of a tensor of parameters."""
+        return _mixture_of(
+            IndependentLogistic, params, num_components, event_shape, validate_args
+        )
+
+    @staticmethod
+    def params_size(num_components, event_shape=(), name=None):
+        """Returns the number of parameters of one distribution."""
+        return MixtureSameFamily.params_size(
+            num_components, IndependentLogistic.params_size(event_shape)
+        )
+
+
+def _mixture_of(
+    layer: Any, params: Any, num_components: int, event_shape: Any, validate_args: bool
+) -> Any:
+    return MixtureSameFamily.new(
+        params,
+        num_components,
+        lambda t: layer.new(t, event_shape, validate_args),
+        validate_args=validate_args,
+    )

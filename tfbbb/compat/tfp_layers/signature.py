@@ -1,0 +1,21 @@
+"""What `help` and editors show of a constructor that several layers share."""
+
+import inspect
+from typing import Any
+
+
+def show_signature(cls: Any, **defaults: Any) -> None:
+    """Shows a layer's constructor with defaults of its own, `seed` only if it takes it.
+
+    Args:
+        cls: The layer's class, with the attribute `takes_seed`.
+        **defaults: Defaults of the class by name.
+    """
+    parameters = inspect.signature(cls.__init__).parameters
+    cls.__signature__ = inspect.Signature(
+        [
+            parameter.replace(default=defaults.get(name, parameter.default))
+            for name, parameter in parameters.items()
+            if name != "self" and (name != "seed" or cls.takes_seed)
+        ]
+    )

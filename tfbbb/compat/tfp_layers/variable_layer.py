@@ -1,0 +1,86 @@
+"""A layer whose output is a variable."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.compat.tfp_layers.full_precision import full_precision
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+class VariableLayer(keras.Layer):
+    """Returns a variable, whatever its input: `f(x) = activation(c)`.
+
+    Followed by a distribution layer it is a distribution with parameters of its own,
+    as the posterior and prior of `DenseVariational` are.
+
+    Example:
+
+    >>> import keras, tensorflow as tf
+    >>> layer = VariableLayer(3, initializer="ones")
+    >>> layer(tf.zeros([1])).numpy()
+    array([1., 1., 1.], dtype=float32)
+
+    Args:
+        shape: Shape of the variable: an integer or a vector of integers.
+        dtype: Its dtype; the default is the variable dtype of the global policy.
+        activation: Keras activation, by name or as a function.
+        initializer: Its initial values, e.g. a `BlockwiseInitializer`.
+        regularizer: Penalty on it.
+        constraint: Its projection after each update.
+        **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.
+
+    Raises:
+        ValueError: For a shape that is not known or not a scalar or vector.
+    """
+
+    def __init__(
+        self,
+        shape,
+        dtype=None,
+        activation=None,
+        initializer="zeros",
+        regularizer=None,
+        constraint=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=full_precision(dtype), **kwargs)
+        self.activation = keras.activations.get(activation)
+        self.initializer = keras.initializers.get(initializer)
+        self.regularizer = keras.regularizers.get(regularizer)
+        self.constraint = keras.constraints.get(constraint)
+        static = tf.get_static_value(shape)
+        if static is None or np.ndim(static) > 1:
+            raise ValueError(
+                "`shape` must be a known integer or vector of integers. "
+                f"Received: shape={shape}"
+            )
+        self._shape = tuple(int(n) for n in np.reshape(static, -1))
+        self._var = self.add_weight(
+            name="constant",
+            shape=self._shape,
+            initializer=self.initializer,
+            regularizer=self.regularizer,
+            constraint=self.constraint,
+            trainable=self.trainable,
+            autocast=False,
+        )
+        self.built = True
+
+    def call(self, _):
+        return self.activation(tf.convert_to_tensor(self._var))
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> keras.KerasTensor:
+        return keras.KerasTensor(self._shape, self.variable_dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "shape": list(self._shape),
+            "activation": keras.activations.serialize(self.activation),
+            "initializer": keras.initializers.serialize(self.initializer),
+            "regularizer": keras.regularizers.serialize(self.regularizer),
+            "constraint": keras.constraints.serialize(self.constraint),
+        }

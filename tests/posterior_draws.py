@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+import tfbbb
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.sampler import Sampler
 
@@ -10,7 +11,9 @@ from tfbbb.prediction.sampler import Sampler
 def engine_draws(model, x, method, num_samples, seed=0, max_floats=MAX_FLOATS):
     """Returns outputs [S, rows, ..., P], those behind `predictive` with this seed."""
     inputs = tf.nest.map_structure(tf.constant, x)
-    sampler = Sampler(model, method, inputs, max_floats)
+    sampler = Sampler(
+        model, tfbbb.likelihoods.Normal(scale=1.0), method, inputs, max_floats
+    )
     outputs = sampler.map_rows(
         lambda outputs, first: outputs,
         inputs,

@@ -29,7 +29,11 @@ def kl_weights(model):
 def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
     model = regression()
     history = model.fit(X, Y, validation_split=0.2, epochs=2, verbose=0).history
-    assert set(history) == {"loss", "nll", "kl", "val_loss", "val_nll", "val_kl"}
+    assert set(history) == {
+        *("loss", "nll", "kl", "temperature"),
+        *("val_loss", "val_nll", "val_kl"),
+    }
+    assert history["temperature"] == [1.0, 1.0]
     for prefix in ("", "val_"):
         np.testing.assert_allclose(
             history[f"{prefix}loss"],
@@ -199,7 +203,42 @@ def test_loaded_models_are_compiled_and_go_on_training(tmp_path):
         model.optimizer.variables, loaded.optimizer.variables, strict=True
     ):
         np.testing.assert_array_equal(mine, other)
-    assert set(loaded.fit(X, Y, verbose=0).history) == {"loss", "nll", "kl"}
+    history = loaded.fit(X, Y, verbose=0).history
+    assert set(history) == {"loss", "nll", "kl", "temperature"}
+
+
+def test_kl_schedule_is_compiled_saved_and_kept_to(tmp_path):
+    model = regression()
+    schedule = tfbbb.kl_schedules.LinearWarmup(epochs=4, each_batch=False)
+    model.compile("adam", kl_schedule=schedule)
+    history = model.fit(X, Y, epochs=5, validation_split=0.2, verbose=0).history
+    expected = [schedule.temperature(epoch, 0, 2, 48) for epoch in range(5)]
+    np.testing.assert_allclose(history["temperature"], expected)
+    loss = np.add(history["nll"], np.multiply(expected, history["kl"]) / 48)
+    np.testing.assert_allclose(history["loss"], loss, rtol=1e-5)
+    # Validation is at the temperature that the schedule leads to.
+    val_loss = np.add(history["val_nll"], np.divide(history["val_kl"], 48))
+    np.testing.assert_allclose(history["val_loss"], val_loss, rtol=1e-5)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.kl_schedule == schedule
+    with pytest.raises(ValueError, match=r"Unknown.*'blundell'.*Received"):
+        model.compile("adam", kl_schedule="poison")
+
+
+def test_callbacks_may_come_in_any_form():
+    model = regression()
+    seen = []
+    own = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: seen.append(logs["temperature"])
+    )
+    listed = keras.callbacks.CallbackList([own], model=model, steps=2)
+    for callbacks in (own, [own], (own,), listed, listed):
+        model.fit(X, Y, callbacks=callbacks, verbose=0)
+    model.fit(X, Y, None, 1, 0, [own])
+    assert seen == [1.0] * 6
+    assert listed.callbacks.count(own) == 1
+    assert len(listed.callbacks) == 1
 
 
 def test_several_inputs_and_early_stopping_on_val_nll():

@@ -107,7 +107,10 @@ def test_callbacks_see_every_epoch_and_the_held_out_nll(table):
             )
         ],
     )
-    assert seen == [["kl", "loss", "nll", "val_kl", "val_loss", "val_nll"]] * 3
+    assert (
+        seen
+        == [["kl", "loss", "nll", "temperature", "val_kl", "val_loss", "val_nll"]] * 3
+    )
 
 
 def test_training_that_diverges_ends_at_once_and_is_named(table):

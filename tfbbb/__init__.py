@@ -16,13 +16,18 @@ __version__ = "0.1.0"
 
 _SUBPACKAGES = frozenset(
     {
+        "callbacks",
+        "compat",
+        "compression",
         "data",
         "divergences",
         "estimators",
         "export",
+        "kl_schedules",
         "layers",
         "likelihoods",
         "losses",
+        "optimizers",
         "plots",
         "posteriors",
         "prediction",

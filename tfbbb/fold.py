@@ -91,3 +91,20 @@ def dimensions(tensor: Any, first: int) -> list[Any]:
         for axis, size in enumerate(tensor.shape)
         if axis >= first
     ]
+
+
+def with_gradient_times(values: Any, factor: int) -> Any:
+    """Returns `values`, whose gradient comes out multiplied by `factor`.
+
+    A loss is the mean over K members. What belongs to one of them has only the K-th
+    part of the gradient that it would have if its member trained alone; times K, it
+    trains as it would.
+    """
+
+    @tf.custom_gradient
+    def identity(values: Any) -> Any:
+        return tf.identity(
+            values
+        ), lambda gradient: factor * tf.convert_to_tensor(gradient)
+
+    return identity(values)

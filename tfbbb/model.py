@@ -6,14 +6,20 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras import ops
+from keras import ops, tree
 
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
-from tfbbb import likelihoods
+from tfbbb import kl_schedules, likelihoods
+from tfbbb.estimators.score_function import score_of
+from tfbbb.fold import current_samples, dimensions, samples_in_batch
+from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
+from tfbbb.members import Members, check_shared_layers
+from tfbbb.optimizers import Adam
 from tfbbb.prediction import Predictive, predictive
+from tfbbb.prediction.engine import num_members
 from tfbbb.training_rows import TrainingRows, training_rows
 
 
@@ -28,7 +34,14 @@ class BayesianModel(keras.Model):
     `fit` sets `kl_weight=1/N` in every layer that was made without one, counts N
     exactly (after `validation_split`; the sum of the sample weights where there are
     any), fixes the targets' shift and scale at the first call, and reports `loss`,
-    `nll` and `kl` (in nats), so that `loss = nll + kl_weight * kl`.
+    `nll`, `kl` (in nats) and the `temperature`, so that
+    `loss = nll + temperature / N * kl`.
+
+    With `members=K` the model is a uniform mixture of K posteriors, each of which
+    trains exactly as it would alone: every variational variable has a leading axis
+    [K, ...], a batch flows through the network as [K * rows, ...], member by member,
+    and so do the outputs of a call, the loss is the mean over the members, and the
+    variance between members is epistemic. `model.members[k]` is one of them.
 
     Example:
 
@@ -42,7 +55,7 @@ class BayesianModel(keras.Model):
     >>> model.compile("adam")
     >>> history = model.fit(x, y, epochs=2, verbose=0)
     >>> sorted(history.history)
-    ['kl', 'loss', 'nll']
+    ['kl', 'loss', 'nll', 'temperature']
     >>> prediction = model.predictive(x[:4])
     >>> prediction.mean.shape, prediction.interval(0.9)[0].shape
     ((4, 1), (4, 1))
@@ -54,9 +67,12 @@ class BayesianModel(keras.Model):
             `Categorical()`.
         name: Name of the model.
         likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
+        members: Number K of posteriors; by default as many as its layers were made
+            with. Layers that were made with one are given K.
 
     Raises:
-        ValueError: Where there are several outputs, or they do not fit the likelihood.
+        ValueError: Where there are several outputs, they do not fit the likelihood, or
+            its layers differ in their numbers of members or of samples.
     """
 
     def __init__(
@@ -66,6 +82,7 @@ class BayesianModel(keras.Model):
         name: str | None = None,
         *,
         likelihood: Any = "normal",
+        members: int | None = None,
         **kwargs: Any,
     ):
         super().__init__(inputs, outputs, name=name, **kwargs)
@@ -74,9 +91,18 @@ class BayesianModel(keras.Model):
                 "A BayesianModel has one output tensor, which its likelihood takes. "
                 f"Received: {len(self.outputs)} outputs"
             )
+        if members is not None:
+            for layer in self.variational_layers:
+                layer.set_members(members)
+        self._num_members = num_members(self)
+        if self._num_members > 1:
+            check_shared_layers(self)
+        self._num_samples = _num_samples(self.variational_layers)
         self.likelihood = likelihoods.get(likelihood)
         if not self.likelihood.built:
+            self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
+        self.kl_schedule = kl_schedules.get("constant")
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
@@ -95,14 +121,36 @@ class BayesianModel(keras.Model):
         """N, the number (or total weight) of the rows of the latest `fit`, if any."""
         return float(self._num_rows.numpy()) or None
 
-    def compile(self, optimizer: Any = "adam", *args: Any, **kwargs: Any) -> None:
+    @property
+    def members(self) -> Members:
+        """The posteriors of the mixture, each as a model of its own when asked for."""
+        return Members(self, self._num_members)
+
+    def compile(
+        self,
+        optimizer: Any = "adam",
+        *args: Any,
+        kl_schedule: Any = "constant",
+        **kwargs: Any,
+    ) -> None:
         """Configures training, as `keras.Model.compile`, but for the loss.
 
         Metrics compare the targets with the mean of the likelihood, in raw units.
 
+        Args:
+            optimizer: A Keras optimizer, or the name of one; `"adam"` is
+                `tfbbb.optimizers.Adam`, which is Keras' in less time.
+            *args: As for `keras.Model.compile`.
+            kl_schedule: How the temperature `T = kl_weight * N` changes while `fit`
+                runs: `"constant"` (1), `"linear_warmup"`, `"blundell"`, or a
+                `tfbbb.kl_schedules.KLSchedule`. It sets the weight of the layers that
+                were made without one.
+            **kwargs: As for `keras.Model.compile`.
+
         Raises:
             ValueError: For a `loss`: the likelihood is the loss.
         """
+        schedule = kl_schedules.get(kl_schedule)
         bound = inspect.signature(super().compile).bind(optimizer, *args, **kwargs)
         if bound.arguments.get("loss") is not None:
             raise ValueError(
@@ -111,7 +159,17 @@ class BayesianModel(keras.Model):
                 "`kl_weight=1/N` in every layer. "
                 f"Received: loss={bound.arguments['loss']!r}"
             )
+        if optimizer == "adam":
+            optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        self.kl_schedule = schedule
+
+    def get_compile_config(self) -> dict[str, Any]:
+        """Returns what `compile_from_config` compiles a loaded model with."""
+        config = super().get_compile_config()
+        if config:
+            config["kl_schedule"] = kl_schedules.serialize(self.kl_schedule)
+        return config
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles a loaded model as it was when it was saved."""
@@ -143,7 +201,8 @@ class BayesianModel(keras.Model):
             ValueError: Where N cannot be counted and `dataset_size` is not given, or
                 the targets do not fit the likelihood.
         """
-        arguments = inspect.signature(super().fit).bind(x, y, *args, **kwargs).arguments
+        bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
+        arguments = bound.arguments
         rows = training_rows(
             x,
             y,
@@ -162,15 +221,30 @@ class BayesianModel(keras.Model):
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
         steps, state = self._steps_taken, self._state()
+        schedule = ScheduleCallback(self.kl_schedule)
+        callbacks = arguments.get("callbacks")
+        whole_list = isinstance(callbacks, keras.callbacks.CallbackList)
+        if whole_list:
+            # Keras tells model and parameters only to what it puts in itself.
+            schedule.set_model(self)
+            schedule.set_params(callbacks.params)
+            callbacks.callbacks.insert(0, schedule)
+        else:
+            # First, so that the others find the temperature in the logs.
+            others = tree.flatten(callbacks) if callbacks is not None else []
+            arguments["callbacks"] = [schedule, *others]
         try:
             self._take_up(rows)
-            return super().fit(x, y, *args, **kwargs)
+            return super().fit(*bound.args, **bound.kwargs)
         except BaseException:
             # A `fit` that took no step leaves nothing of its rows behind.
             if self._steps_taken == steps:
                 for variable, value in state:
                     variable.assign(value)
             raise
+        finally:
+            if whole_list:
+                callbacks.callbacks.remove(schedule)
 
     def _take_up(self, rows: TrainingRows) -> None:
         """Sets what training needs to know of its rows."""
@@ -208,6 +282,19 @@ class BayesianModel(keras.Model):
                 )
         return super().evaluate(*args, **kwargs)
 
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        if current_samples() is not None:
+            # Part of another model, which has repeated the rows already.
+            return super().call(inputs, training=training, mask=mask)
+        samples = self._num_samples if training else 1
+        copies = self._num_members * samples
+        if copies > 1:
+            inputs, mask = tree.map_structure(
+                lambda x: None if x is None else _repeated(x, copies), (inputs, mask)
+            )
+        with samples_in_batch(samples):
+            return super().call(inputs, training=training, mask=mask)
+
     def compute_loss(
         self,
         x: Any = None,
@@ -216,30 +303,101 @@ class BayesianModel(keras.Model):
         sample_weight: Any = None,
         training: bool = True,
     ) -> Any:
-        per_row = self.likelihood.negative_log_likelihood(y, y_pred)
+        # All that the layers keep of this step is read before anything that makes the
+        # replicas of a strategy wait for each other.
+        kl = sum(layer.step_kl for layer in self.variational_layers)
+        losses = list(self.losses)
+        y_pred = tf.convert_to_tensor(y_pred)
+        num_rows = tf.shape(tree.flatten(y)[0])[0]
+        copies = tf.shape(y_pred)[0] // num_rows
+        y = tf.convert_to_tensor(y)
+        repeated = y if self._draws(training) == 1 else _repeated(y, copies)
+        per_row = self.likelihood.negative_log_likelihood(
+            repeated, self._outputs_of_members(y_pred)
+        )
         if sample_weight is None:
-            weights = tf.ones_like(per_row)
+            weights = tf.ones([num_rows], per_row.dtype)
         else:
             weights = tf.reshape(tf.cast(sample_weight, per_row.dtype), [-1])
-        nll = tf.math.divide_no_nan(
-            tf.reduce_sum(weights * per_row), tf.reduce_sum(weights)
+        by_draw = tf.reshape(per_row, [copies, num_rows])
+        summed = tf.linalg.matvec(by_draw, weights)
+        self._nll_tracker.update_state(
+            tf.reduce_mean(by_draw, axis=0), sample_weight=weights
         )
-        kl = sum(layer.step_kl for layer in self.variational_layers)
-        self._nll_tracker.update_state(per_row, sample_weight=weights)
         # Rows are the weights of `loss` too, so that the three add up.
-        self._kl_tracker.update_state(kl, sample_weight=tf.size(per_row))
-        return nll + sum(ops.sum(loss) for loss in self.losses)
+        self._kl_tracker.update_state(kl, sample_weight=num_rows)
+        scores = self._scores() if training and self._num_samples > 1 else None
+        penalty = sum(ops.sum(loss) for loss in losses)
+        total_weight, replicas = _over_replicas(tf.reduce_sum(weights))
+        nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
+        loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
+        if scores is not None:
+            loss += self._score_function_term(nll_by_draw, *scores)
+        return loss
+
+    def _draws(self, training: bool) -> int:
+        return self._num_members * (self._num_samples if training else 1)
+
+    def _outputs_of_members(self, outputs: Any) -> Any:
+        """Returns outputs of a call as the likelihood takes them."""
+        if self._num_members == 1:
+            return outputs
+        per_member = tf.shape(outputs)[0] // self._num_members
+        member = tf.range(tf.shape(outputs)[0]) // per_member
+        ones = [1] * (len(outputs.shape) - 2)
+        return self.likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
+
+    def _scores(self) -> tuple[Any, Any] | None:
+        """Returns log q of the weights drawn without a gradient, and what hangs on it.
+
+        Both are [members * samples]; None where no layer draws so.
+        """
+        scored = [
+            score_of(layer, layer.step_draws)
+            for layer in self.variational_layers
+            if layer.step_draws is not None
+        ]
+        if not scored:
+            return None
+        log_probs, depending = zip(*scored, strict=True)
+        return sum(log_probs), sum(depending)
+
+    def _score_function_term(
+        self, nll_by_draw: Any, log_prob: Any, depending: Any
+    ) -> Any:
+        """Returns 0, with the gradient of the expected loss in the parameters of q.
+
+        The control variate of a draw is the mean loss of the member's other draws.
+        """
+        losses = tf.reshape(
+            tf.stop_gradient(nll_by_draw + depending), [-1, self._num_samples]
+        )
+        mean = tf.reduce_mean(losses, axis=1, keepdims=True)
+        advantage = (losses - mean) * (self._num_samples / (self._num_samples - 1))
+        term = tf.reduce_mean(tf.reshape(advantage, [-1]) * log_prob)
+        return term - tf.stop_gradient(term)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        means = self.likelihood.mean(y_pred)
+        means = self._mean_over_draws(y_pred, tf.shape(tree.flatten(y)[0])[0])
         return super().compute_metrics(x, y, means, sample_weight=sample_weight)
 
     def predict_step(self, data: Any) -> Any:
-        """Returns the likelihood's mean for one draw of the weights, in raw units."""
+        """Returns the likelihood's mean for one draw of the weights, in raw units.
+
+        With members it is the mean over one draw of each.
+        """
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-        return self.likelihood.mean(self(x, training=False))
+        outputs = self(x, training=False)
+        return self._mean_over_draws(outputs, tf.shape(tree.flatten(x)[0])[0])
+
+    def _mean_over_draws(self, outputs: Any, num_rows: Any) -> Any:
+        means = self.likelihood.mean(self._outputs_of_members(outputs))
+        if self._num_members * self._num_samples == 1:
+            return means
+        by_draw = tf.reshape(means, [-1, num_rows, *dimensions(means, 1)])
+        return tf.reduce_mean(by_draw, axis=0)
 
     def predictive(
         self, x: Any, num_samples: int = 100, method: str = "auto", seed: int = 0
@@ -280,4 +438,30 @@ class BayesianModel(keras.Model):
         return {
             **super().get_config(),
             "likelihood": likelihoods.serialize(self.likelihood),
+            "members": self._num_members,
         }
+
+
+def _num_samples(layers: list[VariationalLayer]) -> int:
+    """Returns the number of draws in a training step, on which the layers agree."""
+    numbers = {layer.estimator.num_samples for layer in layers} - {1}
+    if len(numbers) > 1:
+        raise ValueError(
+            "Layers that draw several samples in a training step must draw the same "
+            f"number. Received: num_samples={sorted(numbers)}"
+        )
+    return numbers.pop() if numbers else 1
+
+
+def _repeated(tensor: Any, copies: Any) -> Any:
+    """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
+    tensor = tf.convert_to_tensor(tensor)
+    return tf.tile(tensor, [copies, *[1] * (len(tensor.shape) - 1)])
+
+
+def _over_replicas(value: Any) -> tuple[Any, int]:
+    """Returns the sum of a value over the replicas of a strategy, and their number."""
+    context = tf.distribute.get_replica_context()
+    if context is None or context.num_replicas_in_sync == 1:
+        return value, 1
+    return context.all_reduce("SUM", value), context.num_replicas_in_sync

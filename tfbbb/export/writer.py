@@ -118,8 +118,8 @@ def write_saved_model(
                 f"The metric '{name}' must be finite. Received: metrics={figures}"
             )
     features = _features(model, schema, feature_names)
-    sampler = Sampler(model, method, _input_specs(model))
     likelihood = model.likelihood
+    sampler = Sampler(model, likelihood, method, _input_specs(model))
     tensors = {feature.tensor: feature for feature in features}
     signatures = Signatures(
         sampler,

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.fold import with_gradient_times
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
 
@@ -177,9 +178,7 @@ class VariationalWeight:
         values = {name: tf.convert_to_tensor(v) for name, v in variables.items()}
         if self.members == 1:
             return values
-        # A loss is the mean over the members: without this, each one's gradient would
-        # be the K-th part of what it would be if it trained alone.
-        return {k: _with_gradient_times(v, self.members) for k, v in values.items()}
+        return {k: with_gradient_times(v, self.members) for k, v in values.items()}
 
     def _split(self, weights: Any) -> Any:
         # [members * samples, *shape] as [members, samples, *shape].
@@ -207,11 +206,3 @@ class VariationalWeight:
 
 def _flat(values: Any) -> Any:
     return tf.reshape(values, [-1]) if len(values.shape) > 1 else values
-
-
-def _with_gradient_times(values: Any, factor: int) -> Any:
-    @tf.custom_gradient
-    def identity(values: Any) -> Any:
-        return tf.identity(values), lambda gradient: factor * gradient
-
-    return identity(values)

@@ -20,6 +20,15 @@ class Likelihood(keras.Layer):
 
     task: Literal["regression", "classification"]
 
+    def __init__(self, *, members: int = 1, **kwargs: Any):
+        super().__init__(**kwargs)
+        # Of the model's ensemble, which sets it: each learns what it would alone.
+        self.members = members
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return config if self.members == 1 else {**config, "members": self.members}
+
     @property
     def learns(self) -> bool:
         """Whether the likelihood has trainable variables of its own."""
@@ -66,6 +75,18 @@ class Likelihood(keras.Layer):
         Between two datasets, Keras may retrace with targets of unknown rank.
         """
         raise NotImplementedError
+
+    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+        """Returns outputs with what the likelihood has learned for their member.
+
+        With several members, all other methods take these outputs, whose last
+        dimension may be larger than the network's.
+
+        Args:
+            outputs: [..., P], what the network gives.
+            member: Index of the member that gave them; broadcasts against [...].
+        """
+        return tf.convert_to_tensor(outputs)
 
     def mean(self, outputs: Any) -> tf.Tensor:
         """Returns E[y | outputs], [..., k]."""

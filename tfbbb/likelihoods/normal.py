@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.likelihood import Likelihood
 
 # In units of the targets' scale. It bounds the density where a heteroscedastic net
@@ -97,10 +98,13 @@ class Normal(Likelihood):
             )
         self.num_targets = num_outputs // self.num_outputs(1)
 
-        def constants(name: str, value: float, trainable: bool) -> keras.Variable:
+        def constants(
+            name: str, value: float, trainable: bool, members: int = 1
+        ) -> keras.Variable:
+            leading = () if members == 1 else (members,)
             return self.add_weight(
                 name=name,
-                shape=(self.num_targets,),
+                shape=(*leading, self.num_targets),
                 initializer=keras.initializers.Constant(value),
                 trainable=trainable,
                 dtype="float32",
@@ -120,7 +124,8 @@ class Normal(Likelihood):
         )
         if self.learns:
             # softplus(raw_noise) = 1: at first, all of the targets' variance is noise.
-            self.raw_noise = constants("raw_noise", math.log(math.expm1(1.0)), True)
+            initial = math.log(math.expm1(1.0))
+            self.raw_noise = constants("raw_noise", initial, True, self.members)
 
     def check_targets(self, targets: Any) -> np.ndarray:
         values = np.asarray(targets, dtype=np.float64)
@@ -171,6 +176,20 @@ class Normal(Likelihood):
         rows = tf.shape(outputs)[:-1]
         return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 
+    @property
+    def _noise_of_members(self) -> bool:
+        return self.learns and self.members > 1
+
+    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+        outputs = tf.convert_to_tensor(outputs)
+        if not self._noise_of_members:
+            return outputs
+        learned = with_gradient_times(
+            tf.convert_to_tensor(self.raw_noise), self.members
+        )
+        noise = tf.cast(tf.gather(learned, member), outputs.dtype)
+        return tf.concat([outputs, tf.broadcast_to(noise, tf.shape(outputs))], axis=-1)
+
     def mean(self, outputs: Any) -> tf.Tensor:
         return self._location_and_noise(outputs)[0]
 
@@ -204,7 +223,8 @@ class Normal(Likelihood):
     def _location_and_noise(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns mean and standard deviation of y in raw units, [..., k] each."""
         outputs = tf.convert_to_tensor(outputs)
-        if outputs.shape[-1] != self.num_outputs(self.num_targets):
+        both = self.heteroscedastic or self._noise_of_members
+        if outputs.shape[-1] != (2 if both else 1) * self.num_targets:
             raise ValueError(
                 f"The likelihood was built for {self.num_targets} targets; make one "
                 f"for each model. Received: outputs of shape {tuple(outputs.shape)}"
@@ -216,7 +236,7 @@ class Normal(Likelihood):
             return tf.cast(tf.convert_to_tensor(variable), outputs.dtype)
 
         shift, scale = value(self.target_shift), value(self.target_scale)
-        if self.heteroscedastic:
+        if both:
             location, raw_noise = tf.split(outputs, 2, axis=-1)
             noise = scale * (tf.nn.softplus(raw_noise) + _SMALLEST_NOISE)
         elif self.scale is not None:

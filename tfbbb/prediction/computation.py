@@ -56,7 +56,7 @@ class Computation:
         # Past Keras' tracking of attributes: this is no part of the model's state.
         known = model.__dict__.setdefault("_predictive_computations", {})
         if key not in known:
-            sampler = Sampler(model, method, inputs)
+            sampler = Sampler(model, likelihood, method, inputs)
             if likelihood not in sublayers(model):
                 likelihood = _copy(likelihood, sampler.event_shape)
             known[key] = cls(sampler, likelihood)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.blocks import MAX_FLOATS, block_sizes, map_blocks
 from tfbbb.prediction.engine import Engine, num_members
 
@@ -20,6 +21,7 @@ class Sampler:
 
     Args:
         model: A built Keras model with one output tensor.
+        likelihood: What takes the outputs, and may know something of each member.
         method: `"local"` or `"weight"`.
         inputs: Example inputs or their specs, from which shapes are taken.
         max_floats: What one block may hold.
@@ -29,9 +31,15 @@ class Sampler:
     """
 
     def __init__(
-        self, model: keras.Model, method: str, inputs: Any, max_floats: int = MAX_FLOATS
+        self,
+        model: keras.Model,
+        likelihood: Likelihood,
+        method: str,
+        inputs: Any,
+        max_floats: int = MAX_FLOATS,
     ):
         self.model = model
+        self.likelihood = likelihood
         self.method = method
         self.max_floats = max_floats
         # What the cached computation stands on must not be freed and its id reused.
@@ -51,7 +59,9 @@ class Sampler:
                 "The posterior predictive needs a model with one output tensor. "
                 f"Received: {len(outputs)} outputs"
             )
-        self.event_shape = tf.TensorShape(outputs[0].shape[1:])
+        example = tf.zeros([1, *(size or 1 for size in outputs[0].shape[1:])])
+        last = likelihood.of_members(example, 0).shape[-1:]
+        self.event_shape = tf.TensorShape([*outputs[0].shape[1:-1], *last])
         self.output_dtype = tf.as_dtype(outputs[0].dtype)
 
     def map_rows(
@@ -92,7 +102,10 @@ class Sampler:
         """Returns the outputs for one block of rows, [rows, S, ..., P]."""
 
         def draw(first: Any, count: Any) -> tf.Tensor:
-            return Engine(self.model, self.method, seed, first, count).run(inputs)
+            outputs = Engine(self.model, self.method, seed, first, count).run(inputs)
+            member = tf.range(first, first + count) % self._members
+            ones = [1] * (len(outputs.shape) - 2)
+            return self.likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
 
         spec = tf.TensorSpec([None, None, *self.event_shape], self.output_dtype)
         # Whole rounds of the members; what is over in the last one is left aside.

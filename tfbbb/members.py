@@ -1,0 +1,80 @@
+"""The members of an ensemble, each as a model of its own."""
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
+
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import sublayers
+
+if TYPE_CHECKING:
+    from tfbbb.model import BayesianModel
+
+
+class Members(Sequence["BayesianModel"]):
+    """The posteriors of a `BayesianModel`, in order.
+
+    Each is made when it is asked for, with copies of the weights as they are then.
+
+    Args:
+        model: The ensemble.
+        number: Number of its members.
+    """
+
+    def __init__(self, model: "BayesianModel", number: int):
+        self._model = model
+        self._number = number
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._number))]
+        if not -self._number <= index < self._number:
+            raise IndexError(
+                f"The model has {self._number} members. Received: index={index}"
+            )
+        return _member(self._model, index % self._number)
+
+    def __repr__(self) -> str:
+        return f"<{self._number} members of {self._model.name!r}>"
+
+
+def check_shared_layers(model: keras.Model) -> None:
+    """Warns of layers whose trainable weights all members share."""
+    shared = [
+        layer.name
+        for layer in sublayers(model)
+        if layer._trainable_variables and not isinstance(layer, VariationalLayer)
+    ]
+    if shared:
+        warnings.warn(
+            "The members of this model share the weights of its deterministic layers "
+            f"{shared}: they are not independent of each other. Give them "
+            '`posterior="point"` (`tfbbb.layers`) for each member to have its own.',
+            stacklevel=3,
+        )
+
+
+def _member(model: "BayesianModel", index: int) -> "BayesianModel":
+    config = _with_one_member(model.get_config())
+    member = type(model).from_config(config)
+    for ensemble, single in zip(sublayers(model), sublayers(member), strict=True):
+        for source, target in zip(ensemble.variables, single.variables, strict=True):
+            value = source.numpy()
+            target.assign(value if value.shape == target.shape else value[index])
+    return member
+
+
+def _with_one_member(config: Any) -> Any:
+    if isinstance(config, dict):
+        return {
+            key: 1 if key == "members" else _with_one_member(value)
+            for key, value in config.items()
+        }
+    if isinstance(config, list | tuple):
+        return type(config)(_with_one_member(value) for value in config)
+    return config

@@ -223,12 +223,14 @@ class BayesianModel(keras.Model):
         steps, state = self._steps_taken, self._state()
         schedule = ScheduleCallback(self.kl_schedule)
         callbacks = arguments.get("callbacks")
-        whole_list = isinstance(callbacks, keras.callbacks.CallbackList)
-        if whole_list:
+        whole = (
+            callbacks if isinstance(callbacks, keras.callbacks.CallbackList) else None
+        )
+        if whole is not None:
             # Keras tells model and parameters only to what it puts in itself.
             schedule.set_model(self)
-            schedule.set_params(callbacks.params)
-            callbacks.callbacks.insert(0, schedule)
+            schedule.set_params(whole.params)
+            whole.callbacks.insert(0, schedule)
         else:
             # First, so that the others find the temperature in the logs.
             others = tree.flatten(callbacks) if callbacks is not None else []
@@ -243,8 +245,8 @@ class BayesianModel(keras.Model):
                     variable.assign(value)
             raise
         finally:
-            if whole_list:
-                callbacks.callbacks.remove(schedule)
+            if whole is not None:
+                whole.callbacks.remove(schedule)
 
     def _take_up(self, rows: TrainingRows) -> None:
         """Sets what training needs to know of its rows."""

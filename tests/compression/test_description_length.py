@@ -146,6 +146,15 @@ def test_counts_classes_in_bits_per_row_against_a_uniform_code():
     np.testing.assert_allclose(length.data_bits, 30 * 2.0, rtol=1e-6)
 
 
+def test_adds_up_the_places_of_a_row():
+    model = keras.Sequential([keras.Input((5, 3)), DenseVariational(1)])
+    y = GENERATOR.normal(size=(6, 5, 1))
+    x = GENERATOR.normal(size=(6, 5, 3))
+    length = description_length(prune(model, 1.0), x, y, likelihood=NOISE)
+    exact = -stats.norm.logpdf(y, 0.0, 0.7).sum() / math.log(2)
+    np.testing.assert_allclose(length.data_bits, exact, rtol=1e-6)
+
+
 def test_reads_several_inputs_by_list_and_by_name():
     left, right = keras.Input((3,), name="left"), keras.Input((2,), name="right")
     joined = keras.layers.Concatenate()([left, right])

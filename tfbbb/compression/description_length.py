@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.compression import ranking as rankings
-from tfbbb.compression.data_code import DataCode
+from tfbbb.compression.data_code import data_bits
 from tfbbb.compression.pruning import Removal, Scope, checked_share, copied, weights_of
 from tfbbb.compression.removal import is_removed
 from tfbbb.compression.weightwise_divergence import (
@@ -19,6 +19,7 @@ from tfbbb.compression.weightwise_divergence import (
 )
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.prediction import predictive
 
 _DRAWS = 16
 
@@ -133,7 +134,8 @@ def description_length(
             has no such code: measure its members), for fewer than two samples, and for
             removed weights whose prior is not independent weight by weight.
     """
-    return _length(model, DataCode(model, x, y, likelihood, num_samples, seed))
+    options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}
+    return _length(model, x, y, options)
 
 
 def description_length_curve(
@@ -170,15 +172,17 @@ def description_length_curve(
     ascending = sorted(checked_share(share) for share in shares)
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
-    code = DataCode(copy, x, y, likelihood, num_samples, seed)
+    options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}
     lengths = []
     for share in ascending:
         removal.remove(share)
-        lengths.append(_length(copy, code))
+        lengths.append(_length(copy, x, y, options))
     return DescriptionLengthCurve(lengths=tuple(lengths))
 
 
-def _length(model: keras.Model, code: DataCode) -> DescriptionLength:
+def _length(
+    model: keras.Model, x: Any, y: Any, options: dict[str, Any]
+) -> DescriptionLength:
     weights = [
         (f"{path}/{weight.name}", weight)
         for path, of_layer in weights_of(model).items()
@@ -193,11 +197,11 @@ def _length(model: keras.Model, code: DataCode) -> DescriptionLength:
     num_weights = sum(weight.size for _, weight in weights)
     num_removed = sum(int(is_removed(weight).sum()) for _, weight in weights)
     nats = sum(_nats(name, weight) for name, weight in weights)
-    data_bits, error = code.bits()
+    bits, error = data_bits(predictive(model, x, **options), y)
     return DescriptionLength(
         weight_bits=nats / math.log(2),
         mask_bits=_log2_binomial(num_weights, num_removed),
-        data_bits=data_bits,
+        data_bits=bits,
         data_bits_standard_error=error,
         num_weights=num_weights,
         num_removed=num_removed,

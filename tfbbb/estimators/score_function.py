@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from tfbbb.divergences import closed_form_of
+from tfbbb.divergences import is_log_ratio
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
 from tfbbb.estimators.weight import drawn_weights, with_weights
 from tfbbb.fold import current_samples
@@ -78,13 +78,13 @@ def score_of(layer: "VariationalLayer", draws: dict[str, Any]) -> tuple[Any, Any
     Returns:
         `log q` of each draw with its gradient, [members * samples] (a scalar for one),
         and `kl_weight * (log q - log p)` without, summed over the weights whose
-        divergence has no closed form.
+        divergence is estimated so.
     """
     log_prob, depending = 0.0, 0.0
     for weight in layer.variational_weights:
         drawn = draws[weight.name]
         log_q = weight.log_prob(drawn)
         log_prob += log_q
-        if closed_form_of(weight) is None:
+        if is_log_ratio(weight):
             depending += log_q - weight.prior_log_prob(drawn)
     return log_prob, tf.stop_gradient(tf.convert_to_tensor(layer.kl_weight) * depending)

@@ -1,15 +1,61 @@
 """Variational families q(w), resolvable by string name."""
 
+import inspect
+from typing import Any
+
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.posteriors.full_covariance_normal import FullCovarianceNormal
+from tfbbb.posteriors.low_rank_normal import LowRankNormal
+from tfbbb.posteriors.matrix_normal import MatrixNormal
 from tfbbb.posteriors.mean_field_normal import MeanFieldNormal
+from tfbbb.posteriors.normal_posterior import NormalPosterior
+from tfbbb.posteriors.point import Point
 from tfbbb.posteriors.posterior import Posterior
+from tfbbb.posteriors.rank_1 import Rank1
+from tfbbb.posteriors.tfp_distribution import TFPDistribution
 from tfbbb.strategy import Registry
 
-_registry = Registry("posterior", Posterior, [MeanFieldNormal])
-get, serialize, deserialize = (
-    _registry.get,
-    _registry.serialize,
-    _registry.deserialize,
+_registry = Registry(
+    "posterior",
+    Posterior,
+    [
+        FullCovarianceNormal,
+        LowRankNormal,
+        MatrixNormal,
+        MeanFieldNormal,
+        Point,
+        Rank1,
+    ],
 )
+serialize, deserialize = _registry.serialize, _registry.deserialize
 
-__all__ = ["MeanFieldNormal", "Posterior", "deserialize", "get", "serialize"]
+
+def get(identifier: Any) -> Any:
+    """Resolves a string name, a config from `serialize` or a `Posterior`.
+
+    A class of `tfp.distributions`, or a function that makes a distribution, becomes
+    `TFPDistribution(identifier)`.
+
+    Raises:
+        ValueError: Where no such posterior exists; the message lists the names.
+    """
+    is_family = inspect.isclass(identifier) and issubclass(identifier, Posterior)
+    if callable(identifier) and not is_family:
+        return TFPDistribution(identifier)
+    return _registry.get(identifier)
+
+
+__all__ = [
+    "FullCovarianceNormal",
+    "LowRankNormal",
+    "MatrixNormal",
+    "MeanFieldNormal",
+    "NormalPosterior",
+    "Point",
+    "Posterior",
+    "Rank1",
+    "TFPDistribution",
+    "deserialize",
+    "get",
+    "serialize",
+]

@@ -6,18 +6,16 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.posteriors.posterior import (
-    AddWeight,
-    Parameters,
-    Posterior,
-    sum_over_weights,
+from tfbbb.posteriors.normal_posterior import (
+    HALF_LOG_2PI,
+    NORMAL_ENTROPY,
+    NormalPosterior,
 )
-
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+from tfbbb.posteriors.posterior import AddWeight, Parameters, sum_over_weights
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MeanFieldNormal(Posterior):
+class MeanFieldNormal(NormalPosterior):
     """Independent normals, one per weight (Blundell et al. 2015, section 3.2).
 
     `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
@@ -43,17 +41,6 @@ class MeanFieldNormal(Posterior):
     factorised = True
     symmetric = True
 
-    def __init__(self, initial_scale: float = 0.1):
-        if not (math.isfinite(initial_scale) and initial_scale > 0):
-            raise ValueError(
-                "`initial_scale` must be positive and finite. "
-                f"Received: initial_scale={initial_scale}"
-            )
-        self.initial_scale = initial_scale
-
-    def get_config(self) -> dict[str, Any]:
-        return {"initial_scale": self.initial_scale}
-
     def add_variables(
         self,
         add_weight: AddWeight,
@@ -61,12 +48,10 @@ class MeanFieldNormal(Posterior):
         fan_in: int,
         mean_initializer: Any,
     ) -> dict[str, keras.Variable]:
-        log_scale = math.log(self.initial_scale) - 0.5 * math.log(fan_in)
+        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
         return {
             "mean": add_weight("mean", shape, mean_initializer),
-            "log_scale": add_weight(
-                "log_scale", shape, keras.initializers.Constant(log_scale)
-            ),
+            "log_scale": add_weight("log_scale", shape, log_scale),
         }
 
     def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
@@ -85,5 +70,9 @@ class MeanFieldNormal(Posterior):
     ) -> Any:
         log_scale = parameters["log_scale"]
         standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)
-        densities = -0.5 * ops.square(standardized) - log_scale - _HALF_LOG_2PI
+        densities = -0.5 * ops.square(standardized) - log_scale - HALF_LOG_2PI
         return sum_over_weights(densities, shape)
+
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        log_scales = sum_over_weights(parameters["log_scale"], shape)
+        return log_scales + math.prod(shape) * NORMAL_ENTROPY

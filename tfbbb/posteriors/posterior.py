@@ -1,9 +1,11 @@
 """The contract of a variational family."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfbbb.strategy import Strategy
@@ -31,15 +33,21 @@ class Posterior(Strategy):
         reparameterised: Whether draws have a gradient in the parameters. Without,
             only the `score_function` estimator can train them.
         deterministic: Whether q is a point: draws are all the same.
+        has_density: Whether `log_prob` is defined.
     """
 
     factorised: bool = False
     symmetric: bool = False
     reparameterised: bool = True
     deterministic: bool = False
+    has_density: bool = True
 
     def check_prior(self, prior: Strategy | None) -> None:
-        """Raises ValueError for a prior with which q has no divergence to train on."""
+        """Raises ValueError for a prior with which q has no divergence to train on.
+
+        Args:
+            prior: A `tfbbb.priors.Prior`, or None for no prior.
+        """
         if prior is None and not self.deterministic:
             raise ValueError(
                 "Only a point has no prior (`posterior='point'`, maximum likelihood). "
@@ -98,7 +106,28 @@ class Posterior(Strategy):
         """Returns log q(weights), summed over the weights, [...], in nats."""
         raise NotImplementedError
 
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        """Returns E[-log q(w)], [...], in nats, where it has a closed form."""
+        raise NotImplementedError
+
 
 def sum_over_weights(values: Any, shape: tuple[int, ...]) -> Any:
     """Returns `values`, [..., *shape], summed over the weights, [...]."""
     return ops.sum(values, axis=tuple(range(-len(shape), 0)))
+
+
+def flatten_weights(values: Any, shape: tuple[int, ...]) -> Any:
+    """Returns `values`, [..., *shape], as [..., number of weights]."""
+    return reshape_last_axes(values, len(shape), (math.prod(shape),))
+
+
+def unflatten_weights(values: Any, shape: tuple[int, ...]) -> Any:
+    """Returns `values`, [..., number of weights], as [..., *shape]."""
+    return reshape_last_axes(values, 1, shape)
+
+
+def reshape_last_axes(values: Any, count: int, shape: tuple[int, ...]) -> Any:
+    """Returns `values` with its last `count` axes reshaped to `shape`."""
+    values = tf.convert_to_tensor(values)
+    leading = tf.shape(values)[: len(values.shape) - count]
+    return tf.reshape(values, tf.concat([leading, shape], axis=0))

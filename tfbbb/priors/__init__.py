@@ -1,16 +1,73 @@
 """Prior families p(w), resolvable by string name."""
 
+import inspect
+from typing import Any
+
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.priors.empirical_normal import EmpiricalNormal
+from tfbbb.priors.from_posterior import FromPosterior
+from tfbbb.priors.gamma_normal import GammaNormal
+from tfbbb.priors.horseshoe import Horseshoe
+from tfbbb.priors.laplace import Laplace
 from tfbbb.priors.normal import Normal
 from tfbbb.priors.prior import Prior
 from tfbbb.priors.scale_mixture_normal import ScaleMixtureNormal
+from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.priors.student_t import StudentT
+from tfbbb.priors.tfp_distribution import TFPDistribution
 from tfbbb.strategy import Registry
 
-_registry = Registry("prior", Prior, [Normal, ScaleMixtureNormal])
-get, serialize, deserialize = (
-    _registry.get,
-    _registry.serialize,
-    _registry.deserialize,
+_registry = Registry(
+    "prior",
+    Prior,
+    [
+        EmpiricalNormal,
+        GammaNormal,
+        Horseshoe,
+        Laplace,
+        Normal,
+        ScaleMixtureNormal,
+        StudentT,
+    ],
 )
+serialize, deserialize = _registry.serialize, _registry.deserialize
 
-__all__ = ["Normal", "Prior", "ScaleMixtureNormal", "deserialize", "get", "serialize"]
+
+def get(identifier: Any) -> Any:
+    """Resolves a string name, a config from `serialize` or a `Prior`.
+
+    A distribution of TensorFlow Probability, or a function that makes one, becomes
+    `TFPDistribution(identifier)`. None stays None: the posterior `point` goes without.
+
+    Raises:
+        ValueError: Where no such prior exists; the message lists the names.
+    """
+    if identifier is None:
+        return None
+    if identifier == "from_posterior":
+        raise ValueError(
+            "This prior needs a trained model: pass "
+            f"`tfbbb.priors.FromPosterior(model)`. Received: prior={identifier!r}"
+        )
+    is_distribution = hasattr(identifier, "event_shape") or callable(identifier)
+    if is_distribution and not inspect.isclass(identifier):
+        return TFPDistribution(identifier)
+    return _registry.get(identifier)
+
+
+__all__ = [
+    "EmpiricalNormal",
+    "FromPosterior",
+    "GammaNormal",
+    "Horseshoe",
+    "Laplace",
+    "Normal",
+    "Prior",
+    "ScaleMixtureNormal",
+    "ScaledPrior",
+    "StudentT",
+    "TFPDistribution",
+    "deserialize",
+    "get",
+    "serialize",
+]

@@ -4,14 +4,17 @@ import math
 from typing import Any
 
 import keras
-from keras import ops
+import tensorflow as tf
 
 from tfbbb.posteriors.posterior import sum_over_weights
-from tfbbb.priors.prior import Parameters, Prior
+from tfbbb.priors.prior import AddWeight, Parameters
+from tfbbb.priors.scaled_prior import ScaledPrior
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Normal(Prior):
+class Normal(ScaledPrior):
     """Independent normals with mean zero and one scale: `p(w) = prod_i N(w_i; 0, s^2)`.
 
     With `scale="fan_in"`, `s = 1 / sqrt(fan_in)`: a unit's pre-activation then has, a
@@ -25,24 +28,34 @@ class Normal(Prior):
 
     Args:
         scale: Standard deviation `s`, a positive number, or `"fan_in"`.
+        trainable: Whether `s` is learnt with the posterior (type-II maximum
+            likelihood), one for each weight tensor, from `scale` as its start.
     """
 
-    def __init__(self, scale: float | str = "fan_in"):
-        if scale != "fan_in" and not (
-            isinstance(scale, int | float) and math.isfinite(scale) and scale > 0
-        ):
+    def __init__(self, scale: float | str = "fan_in", trainable: bool = False):
+        super().__init__(scale)
+        if not isinstance(trainable, bool):
             raise ValueError(
-                "`scale` must be a positive finite number or 'fan_in'. "
-                f"Received: scale={scale!r}"
+                f"`trainable` must be True or False. Received: trainable={trainable!r}"
             )
-        self.scale = scale
+        self.trainable = trainable
 
     def get_config(self) -> dict[str, Any]:
-        return {"scale": self.scale}
+        return {**super().get_config(), "trainable": self.trainable}
 
-    def scale_for(self, fan_in: int) -> float:
-        """Returns the standard deviation `s` of a weight with this fan-in."""
-        return 1.0 / math.sqrt(fan_in) if self.scale == "fan_in" else float(self.scale)
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        if not self.trainable:
+            return {}
+        start = keras.initializers.Constant(math.log(self.scale_for(fan_in)))
+        return {"log_scale": add_weight("prior_log_scale", (), start)}
+
+    def log_scale(self, parameters: Parameters, fan_in: int) -> Any:
+        """Returns `log s`: a number, or [...] if it is learnt."""
+        if self.trainable:
+            return parameters["log_scale"]
+        return math.log(self.scale_for(fan_in))
 
     def log_prob(
         self,
@@ -51,7 +64,29 @@ class Normal(Prior):
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Any:
-        scale = self.scale_for(fan_in)
-        constant = math.log(scale) + 0.5 * math.log(2 * math.pi)
-        densities = -0.5 * ops.square(weights / scale) - constant
-        return sum_over_weights(densities, shape)
+        squares = sum_over_weights(tf.square(weights), shape)
+        return self._log_prob_of_squares(parameters, squares, shape, fan_in)
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Any,
+        variance: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        squares = sum_over_weights(variance, shape) + sum_over_weights(
+            tf.square(mean), shape
+        )
+        return self._log_prob_of_squares(parameters, squares, shape, fan_in)
+
+    def _log_prob_of_squares(
+        self, parameters: Parameters, squares: Any, shape: tuple[int, ...], fan_in: int
+    ) -> Any:
+        log_scale = self.log_scale(parameters, fan_in)
+        precision = (
+            tf.exp(-2.0 * log_scale) if self.trainable else math.exp(-2.0 * log_scale)
+        )
+        return -0.5 * precision * squares - math.prod(shape) * (
+            log_scale + _HALF_LOG_2PI
+        )

@@ -20,7 +20,13 @@ class Prior(Strategy):
     Like a posterior it holds no variables: the layer does, and hands the values of
     those that `add_variables` made to every method as `parameters`. Parameters and
     weights may carry leading axes (members of an ensemble, samples), which broadcast.
+
+    Attributes:
+        bounded: Whether the density has an upper bound: without, a point estimate has
+            no maximum to find.
     """
+
+    bounded: bool = True
 
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
@@ -52,6 +58,28 @@ class Prior(Strategy):
         Args:
             parameters: The parameters.
             weights: float32, [..., *shape].
+            shape: Shape of the weight tensor.
+            fan_in: Number of inputs that one output unit sums over (1 for a bias).
+        """
+        raise NotImplementedError
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Any,
+        variance: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        """Returns E[log p(w)] of normal weights, summed, [...], in nats.
+
+        Only for priors where it has a closed form; in one that is a hierarchy it may
+        be the lower bound of mean-field inference in it (the class says so).
+
+        Args:
+            parameters: The parameters.
+            mean: E[w], [..., *shape].
+            variance: Var[w], element by element, [..., *shape].
             shape: Shape of the weight tensor.
             fan_in: Number of inputs that one output unit sums over (1 for a bias).
         """

@@ -1,0 +1,178 @@
+"""The estimate of the divergence from a mixture of two normals."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from tests.variational_weights import member_of, variational_weight
+from tfbbb import priors
+from tfbbb.divergences import closed_form_of, is_log_ratio, kl_divergence
+
+MIXTURES = [
+    priors.ScaleMixtureNormal(0.5, 1.0, np.exp(-8.0)),
+    priors.ScaleMixtureNormal(0.25, 1.0, np.exp(-6.0)),
+    priors.ScaleMixtureNormal(0.75, np.exp(-3.0), 1.0),
+    priors.ScaleMixtureNormal(0.5, 0.3, 0.25),
+    priors.ScaleMixtureNormal(0.95, 1.0, 0.5),
+]
+mixtures = pytest.mark.parametrize("prior", MIXTURES, ids=repr)
+MEANS = (0.0, 1e-3, 0.02, 0.3, 5.0)
+SCALES = (1e-4, 1e-3, 0.01, 0.05, 0.3, 1.0, 10.0)
+REGIMES = np.array(list(itertools.product(MEANS, SCALES)))
+
+
+def exact_divergence(mean, scale, prior, nodes=60):
+    """Integrates q log(q / p), cut where the integrand bends: at both components."""
+
+    def log_prior(w):
+        return np.logaddexp(
+            np.log(prior.pi) + stats.norm.logpdf(w, scale=prior.scale1),
+            np.log1p(-prior.pi) + stats.norm.logpdf(w, scale=prior.scale2),
+        )
+
+    def integrand(w):
+        log_q = stats.norm.logpdf(w, mean, scale)
+        return np.exp(log_q) * (log_q - log_prior(w))
+
+    low, high = mean - 12 * scale, mean + 12 * scale
+    narrow = min(prior.scale1, prior.scale2)
+    bends = [mean + k * scale for k in (-4, 0, 4)] + [
+        k * narrow for k in range(-8, 9, 2)
+    ]
+    edges = np.unique([low, *np.clip(bends, low, high), high])
+    places, place_weights = special.roots_legendre(nodes)
+    total = 0.0
+    for a, b in itertools.pairwise(edges):
+        w = 0.5 * (b - a) * places + 0.5 * (a + b)
+        total += 0.5 * (b - a) * np.sum(place_weights * integrand(w))
+    return total
+
+
+def weight_of_regimes(prior):
+    """Returns a weight with one entry for every mean and scale."""
+    weight = variational_weight(prior=prior, shape=(len(REGIMES),))
+    weight.variables["mean"].assign(REGIMES[:, 0])
+    weight.variables["log_scale"].assign(np.log(REGIMES[:, 1]))
+    return weight
+
+
+def estimates_by_entry(weight, samples):
+    """Returns estimates, [samples, entries], and their gradients in both parameters."""
+    mean, log_scale = (
+        tf.repeat(v.value[tf.newaxis], samples, axis=0)
+        for v in weight.variables.values()
+    )
+    noise = weight.noise(tf.constant([0, 1]), samples)
+    with tf.GradientTape() as tape:
+        tape.watch([mean, log_scale])
+        # A shape without axes leaves the sum over the weights out.
+        expected = weight.prior.estimated_expected_log_prob(
+            mean, tf.exp(2.0 * log_scale), noise, ()
+        )
+        divergence = -log_scale - 0.5 * np.log(2 * np.pi * np.e) - expected
+    return (
+        np.asarray(v, np.float64)
+        for v in (divergence, *tape.gradient(divergence, [mean, log_scale]))
+    )
+
+
+@mixtures
+def test_quadrature_of_the_tests_has_converged(prior):
+    for regime in REGIMES:
+        np.testing.assert_allclose(
+            exact_divergence(*regime, prior),
+            exact_divergence(*regime, prior, nodes=150),
+            rtol=1e-9,
+        )
+
+
+@mixtures
+def test_estimate_is_unbiased_however_sharp_the_mixture_and_the_posterior(prior):
+    samples = 20_000
+    estimates, _, _ = estimates_by_entry(weight_of_regimes(prior), samples)
+    exact = np.array([exact_divergence(*regime, prior) for regime in REGIMES])
+    error = estimates.std(axis=0) / np.sqrt(samples)
+    # 35 regimes of 5 mixtures: 5 standard errors; and the rounding of float32.
+    deviation = np.abs(estimates.mean(axis=0) - exact)
+    assert (deviation < 5 * error + 1e-5 * np.maximum(1, np.abs(exact))).all()
+
+
+@mixtures
+def test_gradient_is_unbiased_in_all_regimes(prior):
+    samples = 20_000
+    _, *gradients = estimates_by_entry(weight_of_regimes(prior), samples)
+    step = 1e-3
+    for parameter, gradient in enumerate(gradients):
+        # In units of a standard deviation, a step is as good in the mean as in its log.
+        unit = REGIMES[:, 1] if parameter == 0 else 1.0
+        sides = []
+        for sign in (1, -1):
+            moved = REGIMES.copy()
+            if parameter == 0:
+                moved[:, 0] += sign * step * REGIMES[:, 1]
+            else:
+                moved[:, 1] *= np.exp(sign * step)
+            sides.append([exact_divergence(*regime, prior) for regime in moved])
+        exact = (np.array(sides[0]) - np.array(sides[1])) / (2 * step)
+        mean = (gradient * np.reshape(unit, (1, -1))).mean(axis=0)
+        error = (gradient * unit).std(axis=0) / np.sqrt(samples)
+        deviation = np.abs(mean - exact)
+        # Differences are good to the square of the step.
+        assert (deviation < 5 * error + 1e-4 * np.maximum(1, np.abs(exact))).all()
+
+
+@mixtures
+def test_variance_is_below_that_of_the_log_ratio(prior):
+    weight = weight_of_regimes(prior)
+    samples = 20_000
+    estimates, _, _ = estimates_by_entry(weight, samples)
+    noise = np.asarray(weight.noise(tf.constant([0, 1]), samples), np.float64)
+    draws = REGIMES[:, 0] + REGIMES[:, 1] * noise
+    log_ratios = stats.norm.logpdf(noise) - np.log(REGIMES[:, 1])
+    log_ratios -= np.logaddexp(
+        np.log(prior.pi) + stats.norm.logpdf(draws, scale=prior.scale1),
+        np.log1p(-prior.pi) + stats.norm.logpdf(draws, scale=prior.scale2),
+    )
+    assert np.sum(estimates.var(axis=0)) < 0.5 * np.sum(log_ratios.var(axis=0))
+
+
+def test_estimate_is_that_of_the_drawn_weights():
+    weight = variational_weight(prior="scale_mixture_normal", members=2)
+    assert closed_form_of(weight) is None
+    assert not is_log_ratio(weight)
+    draws = weight.draw(tf.constant([0, 2]), samples=3)
+    estimates = kl_divergence(weight, lambda: draws)
+    assert estimates.shape == (6,)
+    for k in range(2):
+        member, of_member = member_of(weight, k), slice(3 * k, 3 * k + 3)
+        alone = kl_divergence(member, lambda of=of_member: draws[of])
+        np.testing.assert_allclose(estimates[of_member], alone, rtol=1e-5)
+
+
+def test_gradient_is_the_same_for_draws_that_carry_none():
+    weight = variational_weight(prior="scale_mixture_normal")
+    values = [v.value for v in weight.variables.values()]
+    gradients = []
+    for stop in (tf.identity, tf.stop_gradient):
+        with tf.GradientTape() as tape:
+            estimate = kl_divergence(
+                weight, lambda stop=stop: stop(weight.draw(tf.constant([0, 3])))
+            )
+        gradients.append(tape.gradient(estimate, values))
+    for own, stopped in zip(*gradients, strict=True):
+        np.testing.assert_allclose(own, stopped, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["low_rank_normal", "full_covariance_normal"])
+def test_estimate_of_correlated_weights_is_unbiased(family):
+    prior = priors.ScaleMixtureNormal(0.5, 1.0, 0.1)
+    weight = variational_weight(family, prior)
+    draws = weight.draw(tf.constant([0, 4]), samples=20_000)
+    estimates = np.asarray(kl_divergence(weight, lambda: draws))
+    ratios = np.asarray(weight.log_prob(draws) - weight.prior_log_prob(draws))
+    difference = estimates - ratios
+    error = difference.std() / np.sqrt(len(difference))
+    assert abs(difference.mean()) < 4.5 * error

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.variational_weights import variational_weight
+from tfbbb import posteriors, priors
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("samples", [1, 2])
+def test_draws_of_a_point_are_its_mean(members, samples):
+    weight = variational_weight("point", members=members)
+    draws = weight.draw(tf.constant([0, 1]), samples)
+    expected = np.reshape(weight.mean, (members, 4, 3)).repeat(samples, axis=0)
+    np.testing.assert_array_equal(np.reshape(draws, expected.shape), expected)
+    np.testing.assert_array_equal(weight.variance, np.zeros_like(weight.mean))
+
+
+def test_only_a_point_goes_without_a_prior():
+    posteriors.get("point").check_prior(None)
+    for name in ("mean_field_normal", "low_rank_normal", "rank_1"):
+        with pytest.raises(ValueError, match="'point'"):
+            posteriors.get(name).check_prior(None)
+
+
+@pytest.mark.parametrize("family", ["point", "rank_1"])
+def test_refuses_priors_of_unbounded_density_and_names_others(family):
+    for prior in (priors.Horseshoe(), priors.EmpiricalNormal()):
+        with pytest.raises(ValueError, match=r"no optimum. Use e.g. 'normal'.*prior="):
+            posteriors.get(family).check_prior(prior)
+    for prior in (priors.Laplace(), priors.EmpiricalNormal(hyperprior=(2.0, 1.0))):
+        posteriors.get(family).check_prior(prior)
+
+
+@pytest.mark.parametrize("family", ["point", "rank_1"])
+def test_refuses_to_tell_a_density(family):
+    weight = variational_weight(family)
+    with pytest.raises(ValueError, match=f"'{family}' has no density"):
+        weight.log_prob(weight.mean)

@@ -1,0 +1,23 @@
+"""KL divergences of posteriors from priors; its modules register them by families."""
+
+from tfbbb.divergences import (  # noqa: F401  (they register what they define)
+    from_marginals,
+    from_posterior,
+    of_points,
+    through_tfp,
+)
+from tfbbb.divergences.kl_divergence import (
+    closed_form_of,
+    is_log_ratio,
+    kl_divergence,
+    register_estimate,
+    register_kl,
+)
+
+__all__ = [
+    "closed_form_of",
+    "is_log_ratio",
+    "kl_divergence",
+    "register_estimate",
+    "register_kl",
+]

@@ -1,0 +1,115 @@
+"""The Kullback-Leibler divergence of a weight's posterior from its prior."""
+
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tfbbb.priors import Prior
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+Covers = Callable[["VariationalWeight"], bool]
+ClosedForm = Callable[["VariationalWeight"], Any]
+Estimate = Callable[["VariationalWeight", Any], Any]
+Families = type | tuple[type, ...]
+
+_CLOSED_FORMS: dict[tuple[type, type], tuple[ClosedForm, Covers]] = {}
+_ESTIMATES: dict[tuple[type, type], Estimate] = {}
+
+
+def register_kl(
+    posterior: Families, prior: Families, covers: Covers = lambda weight: True
+) -> Callable[[ClosedForm], ClosedForm]:
+    """Registers a function of the weight as KL(q || p) of the families.
+
+    It holds for these very classes, and not for their subclasses; where the prior is
+    given as the class `tfbbb.priors.Prior`, for every prior without a form of its own.
+
+    Args:
+        posterior: Class of posteriors, or several.
+        prior: Class of priors, or several.
+        covers: A function of the weight that says whether the form holds for it, where
+            the classes alone do not tell.
+    """
+
+    def register(closed_form: ClosedForm) -> ClosedForm:
+        for q, p in itertools.product(_as_tuple(posterior), _as_tuple(prior)):
+            _CLOSED_FORMS[q, p] = closed_form, covers
+        return closed_form
+
+    return register
+
+
+def register_estimate(
+    posterior: Families, prior: Families
+) -> Callable[[Estimate], Estimate]:
+    """Registers a function of the weight and its draws as an estimate of KL(q || p).
+
+    Its gradient must be whole for draws that carry none themselves.
+
+    Args:
+        posterior: Class of posteriors, or several.
+        prior: Class of priors, or several.
+    """
+
+    def register(estimate: Estimate) -> Estimate:
+        for pair in itertools.product(_as_tuple(posterior), _as_tuple(prior)):
+            _ESTIMATES[pair] = estimate
+        return estimate
+
+    return register
+
+
+def closed_form_of(weight: "VariationalWeight") -> ClosedForm | None:
+    """Returns KL(q || p) of the weight's two families in closed form, if it has one."""
+    for prior in (type(weight.prior), Prior):
+        entry = _CLOSED_FORMS.get((type(weight.posterior), prior))
+        if entry is not None:
+            closed_form, covers = entry
+            return closed_form if covers(weight) else None
+    return None
+
+
+def is_log_ratio(weight: "VariationalWeight") -> bool:
+    """Whether the divergence is estimated as `log q(w) - log p(w)` of draws.
+
+    A draw without a gradient then leaves the estimate without its own; closed forms and
+    other estimates have theirs from the parameters.
+    """
+    pair = (type(weight.posterior), type(weight.prior))
+    return closed_form_of(weight) is None and pair not in _ESTIMATES
+
+
+def kl_divergence(weight: "VariationalWeight", draw: Any) -> Any:
+    """Returns KL(q(w) || p(w)) in nats, summed over the weights.
+
+    In closed form where one is registered, else the unbiased one-draw estimate
+
+        log q(w) - log p(w),   w ~ q
+
+    which is exactly 0 where q = p (Blundell et al. 2015, equation 2). For normal
+    posteriors and `scale_mixture_normal` most of it is in closed form and less is left
+    to the draw. A point without a prior has none: 0.
+
+    Args:
+        weight: The weight, with its posterior, its prior and its variables.
+        draw: A function of no arguments that returns draws of the weight from q; it
+            is called only where there is no closed form.
+
+    Returns:
+        A scalar; with members [members], and from several draws [members * samples].
+    """
+    closed_form = closed_form_of(weight)
+    if closed_form is not None:
+        return closed_form(weight)
+    pair = (type(weight.posterior), type(weight.prior))
+    return _ESTIMATES.get(pair, _log_ratio)(weight, draw())
+
+
+def _as_tuple(families: Families) -> tuple[type, ...]:
+    return families if isinstance(families, tuple) else (families,)
+
+
+def _log_ratio(weight: "VariationalWeight", weights: Any) -> Any:
+    return weight.log_prob(weights) - weight.prior_log_prob(weights)

@@ -1,0 +1,189 @@
+"""The matrix-variate Gaussian: a covariance of rows times one of columns."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.posteriors.cholesky_factor import (
+    MAX_SIZE,
+    cholesky_factor,
+    number_of_correlations,
+)
+from tfbbb.posteriors.normal_posterior import (
+    HALF_LOG_2PI,
+    NORMAL_ENTROPY,
+    NormalPosterior,
+)
+from tfbbb.posteriors.posterior import (
+    AddWeight,
+    Parameters,
+    reshape_last_axes,
+    sum_over_weights,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class MatrixNormal(NormalPosterior):
+    """A normal with a Kronecker-factored covariance (Louizos & Welling 2016).
+
+    `q(W) = MN(W; M, U, V)`:   Cov(W_ij, W_kl) = U_ik V_jl
+
+    The last axis of a weight is its columns (the units of a dense kernel), all the
+    others together are its rows (their inputs). R rows and C columns take R + C
+    variances, instead of R C.
+
+    A factor may move between U and V without changing q. It is pinned: U has unit
+    geometric mean of its Cholesky diagonal, and V holds the scale.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(
+    ...     4, posterior=tfbbb.posteriors.MatrixNormal(covariance="full")
+    ... )
+    >>> layer.build((None, 25))
+    >>> tuple(layer.kernel.variables["row_log_scale"].shape)
+    (25,)
+
+    Args:
+        covariance: `"diagonal"` for diagonal U and V, the family of Louizos and
+            Welling: the weights are then independent. `"full"` for any U and V, with
+            R and C at most 4096.
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+
+    Raises:
+        ValueError: When built with `covariance="full"` for more than 4096 rows or
+            columns.
+    """
+
+    def __init__(self, covariance: str = "diagonal", initial_scale: float = 0.1):
+        super().__init__(initial_scale)
+        if covariance not in ("diagonal", "full"):
+            raise ValueError(
+                "`covariance` must be 'diagonal' or 'full'. "
+                f"Received: covariance={covariance!r}"
+            )
+        self.covariance = covariance
+        self.factorised = self.symmetric = covariance == "diagonal"
+
+    def get_config(self) -> dict[str, Any]:
+        return {"covariance": self.covariance, **super().get_config()}
+
+    def add_variables(
+        self,
+        add_weight: AddWeight,
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Any,
+    ) -> dict[str, keras.Variable]:
+        rows, columns = _sides(shape)
+        log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
+        variables = {
+            "mean": add_weight("mean", shape, mean_initializer),
+            "row_log_scale": add_weight("row_log_scale", (rows,), "zeros"),
+            "column_log_scale": add_weight("column_log_scale", (columns,), log_scale),
+        }
+        if self.covariance == "diagonal":
+            return variables
+        if max(rows, columns) > MAX_SIZE:
+            raise ValueError(
+                f"The posterior 'matrix_normal' with full covariances is for {MAX_SIZE}"
+                " rows and columns at most. Use `covariance='diagonal'` or "
+                "'low_rank_normal'. "
+                f"Received: shape={shape}, which has {rows} rows and {columns} columns"
+            )
+        for side, size in (("row", rows), ("column", columns)):
+            name = f"{side}_correlations"
+            correlations = (number_of_correlations(size),)
+            variables[name] = add_weight(name, correlations, "zeros")
+        return variables
+
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        return parameters["mean"]
+
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        row, column = self._log_scales(parameters)
+        if self.covariance == "diagonal":
+            row_variance, column_variance = tf.exp(2.0 * row), tf.exp(2.0 * column)
+        else:
+            row_variance, column_variance = (
+                tf.reduce_sum(tf.square(factor), axis=-1)
+                for factor in self._factors(parameters)
+            )
+        return _as_weights(
+            row_variance[..., tf.newaxis] * column_variance[..., tf.newaxis, :], shape
+        )
+
+    def perturb(
+        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
+    ) -> Any:
+        noise = _as_matrix(noise, shape)
+        if self.covariance == "diagonal":
+            row, column = self._log_scales(parameters)
+            scale = tf.exp(row)[..., tf.newaxis] * tf.exp(column)[..., tf.newaxis, :]
+            return _as_weights(scale * noise, shape)
+        row_factor, column_factor = self._factors(parameters)
+        deviations = row_factor @ tf.linalg.matmul(
+            noise, column_factor, transpose_b=True
+        )
+        return _as_weights(deviations, shape)
+
+    def log_prob(
+        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+    ) -> Any:
+        deviations = _as_matrix(weights - parameters["mean"], shape)
+        if self.covariance == "diagonal":
+            row, column = self._log_scales(parameters)
+            standardized = (
+                deviations
+                * tf.exp(-row)[..., tf.newaxis]
+                * tf.exp(-column)[..., tf.newaxis, :]
+            )
+        else:
+            row_factor, column_factor = self._factors(parameters)
+            by_rows = tf.linalg.triangular_solve(row_factor, deviations)
+            standardized = tf.linalg.triangular_solve(
+                column_factor, tf.linalg.matrix_transpose(by_rows)
+            )
+        return (
+            -0.5 * sum_over_weights(tf.square(standardized), _sides(shape))
+            - self._log_scale_sum(parameters, shape)
+            - math.prod(shape) * HALF_LOG_2PI
+        )
+
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        log_scales = self._log_scale_sum(parameters, shape)
+        return log_scales + math.prod(shape) * NORMAL_ENTROPY
+
+    def _log_scales(self, parameters: Parameters) -> tuple[Any, Any]:
+        row = parameters["row_log_scale"]
+        pinned = row - tf.reduce_mean(row, axis=-1, keepdims=True)
+        return pinned, parameters["column_log_scale"]
+
+    def _factors(self, parameters: Parameters) -> tuple[Any, Any]:
+        """Returns the Cholesky factors of U and V."""
+        row, column = self._log_scales(parameters)
+        return (
+            cholesky_factor(row, parameters["row_correlations"]),
+            cholesky_factor(column, parameters["column_correlations"]),
+        )
+
+    def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
+        rows, _ = _sides(shape)
+        return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
+
+
+def _sides(shape: tuple[int, ...]) -> tuple[int, int]:
+    return math.prod(shape[:-1]), shape[-1]
+
+
+def _as_matrix(values: Any, shape: tuple[int, ...]) -> Any:
+    return reshape_last_axes(values, len(shape), _sides(shape))
+
+
+def _as_weights(values: Any, shape: tuple[int, ...]) -> Any:
+    return reshape_last_axes(values, 2, shape)

@@ -1,0 +1,36 @@
+"""What the Gaussian families have in common."""
+
+import math
+from typing import Any
+
+from tfbbb.posteriors.posterior import Posterior
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+NORMAL_ENTROPY = HALF_LOG_2PI + 0.5
+
+
+class NormalPosterior(Posterior):
+    """A multivariate normal q(w), and so with a normal marginal for every weight.
+
+    Its entropy has a closed form, and so has its KL divergence from every prior whose
+    log density has a closed-form mean under normal marginals.
+
+    Args:
+        initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
+            (a bias has a fan-in of 1). Positive.
+    """
+
+    def __init__(self, initial_scale: float = 0.1):
+        if not (math.isfinite(initial_scale) and initial_scale > 0):
+            raise ValueError(
+                "`initial_scale` must be positive and finite. "
+                f"Received: initial_scale={initial_scale}"
+            )
+        self.initial_scale = initial_scale
+
+    def get_config(self) -> dict[str, Any]:
+        return {"initial_scale": self.initial_scale}
+
+    def initial_log_scale(self, fan_in: int) -> float:
+        """Returns the logarithm of the standard deviation at the start."""
+        return math.log(self.initial_scale) - 0.5 * math.log(fan_in)

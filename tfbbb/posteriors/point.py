@@ -1,0 +1,82 @@
+"""A single value: maximum likelihood, or maximum a posteriori."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
+from tfbbb.strategy import snake_case
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.posteriors")
+class Point(Posterior):
+    """All of q on one value, which is trained: the baselines of the field.
+
+    With `prior=None` training finds the maximum of the likelihood, as a Keras layer's
+    does. With a prior it finds the maximum of the posterior density (MAP): the KL
+    divergence of a point is infinite, and what depends on the point in it,
+
+        -log p(mean),
+
+    takes its place in the loss.
+
+    Example:
+
+    >>> import tfbbb
+    >>> maximum_likelihood = tfbbb.layers.DenseVariational(
+    ...     4, posterior="point", prior=None, bias_posterior="point", bias_prior=None
+    ... )
+    """
+
+    factorised = True
+    symmetric = True
+    deterministic = True
+    has_density = False
+
+    def add_variables(
+        self,
+        add_weight: AddWeight,
+        shape: tuple[int, ...],
+        fan_in: int,
+        mean_initializer: Any,
+    ) -> dict[str, keras.Variable]:
+        return {"mean": add_weight("mean", shape, mean_initializer)}
+
+    def check_prior(self, prior: Any) -> None:
+        if prior is not None:
+            check_bounded(self, prior)
+
+    def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (0,)
+
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        return parameters["mean"]
+
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+        return tf.zeros_like(parameters["mean"])
+
+    def perturb(
+        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
+    ) -> Any:
+        leading = tf.shape(noise)[:-1]
+        return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
+
+    def log_prob(
+        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+    ) -> Any:
+        raise ValueError(
+            "The posterior 'point' has no density. Ask the weight for its `mean`, or "
+            f"give the layer another posterior. Received: posterior={self!r}"
+        )
+
+
+def check_bounded(posterior: Posterior, prior: Any) -> None:
+    """Raises ValueError for a prior whose density has no maximum to climb to."""
+    if not prior.bounded:
+        name = snake_case(type(posterior).__name__)
+        raise ValueError(
+            f"The density of this prior has no upper bound, and with it the posterior "
+            f"'{name}' no optimum. Use e.g. 'normal', 'laplace', 'student_t' or "
+            f"'gamma_normal'. Received: posterior={posterior!r}, prior={prior!r}"
+        )

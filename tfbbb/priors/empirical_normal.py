@@ -1,0 +1,153 @@
+"""The Gaussian prior whose moments follow the posterior."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import AddWeight, Parameters, Prior
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+_MIN_GROUP = 10
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class EmpiricalNormal(Prior):
+    """One normal for all weights of a tensor, at its optimum for the current q.
+
+    `p(w) = prod_i N(w_i; m, s^2)`
+
+    with the m and s^2 that minimise KL(q || p) summed over the n weights (Graves 2011,
+    section 4.2):
+
+        m = mean_i E[w_i],    s^2 = mean_i (Var[w_i] + (E[w_i] - m)^2)
+
+    There is no scale to choose, but one weight's optimum is its own q and its KL 0:
+    fewer than 10 weights (a small bias) are refused. An inverse-gamma hyperprior on s^2
+    serves any number; m is then 0 and
+
+        s^2 = (sum_i E[w_i^2] + 2 b) / (n + 2 a + 2)
+
+    is the minimiser of KL(q || p) - log InverseGamma(s^2; a, b), which takes the place
+    of the KL divergence (Wu et al. 2019, section 3.3).
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(
+    ...     4,
+    ...     prior="empirical_normal",
+    ...     bias_prior=tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0)),
+    ... )
+
+    Args:
+        hyperprior: None, or shape a and scale b of the inverse-gamma distribution of
+            s^2, both positive.
+
+    Raises:
+        ValueError: When built for fewer than 10 weights without a hyperprior.
+    """
+
+    def __init__(self, hyperprior: tuple[float, float] | None = None):
+        if hyperprior is not None:
+            hyperprior = tuple(hyperprior)  # type: ignore[assignment]
+            if len(hyperprior) != 2 or not all(
+                math.isfinite(value) and value > 0 for value in hyperprior
+            ):
+                raise ValueError(
+                    "`hyperprior` must be None or two positive finite numbers, shape "
+                    "and scale of an inverse-gamma distribution. "
+                    f"Received: hyperprior={hyperprior!r}"
+                )
+        self.hyperprior = hyperprior
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Without a hyperprior, s shrinks to 0 with the weights."""
+        return self.hyperprior is not None
+
+    def get_config(self) -> dict[str, Any]:
+        return {"hyperprior": self.hyperprior}
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        size = math.prod(shape)
+        if self.hyperprior is None and size < _MIN_GROUP:
+            raise ValueError(
+                "The prior 'empirical_normal' would follow so few weights wherever "
+                f"they go; it needs at least {_MIN_GROUP} of them or a hyperprior: "
+                "pass `tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0))` or "
+                f"another prior, e.g. 'normal'. Received: {path!r} of {size} weights"
+            )
+        return {}
+
+    def parameters(self, weight: "VariationalWeight") -> Parameters:
+        """Returns m and s^2 at their optimum, [...].
+
+        They carry no gradient: at the optimum that of the KL divergence is zero.
+        """
+        mean, variance = weight.mean, weight.variance
+        if self.hyperprior is None:
+            center = weight.sum(mean) / weight.size
+            spread = tf.square(mean - _with_axes(center, weight.shape)) + variance
+            square = weight.sum(spread) / weight.size
+        else:
+            shape, scale = self.hyperprior
+            total = weight.sum(tf.square(mean) + variance)
+            center = tf.zeros_like(total)
+            square = (total + 2.0 * scale) / (weight.size + 2.0 * shape + 2.0)
+        return {
+            "mean": tf.stop_gradient(center),
+            "variance": tf.stop_gradient(square),
+        }
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        deviations = weights - _with_axes(parameters["mean"], shape)
+        squares = sum_over_weights(tf.square(deviations), shape)
+        return self._log_prob_of_squares(parameters["variance"], squares, shape)
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Any,
+        variance: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        deviations = mean - _with_axes(parameters["mean"], shape)
+        squares = sum_over_weights(tf.square(deviations) + variance, shape)
+        return self._log_prob_of_squares(parameters["variance"], squares, shape)
+
+    def _log_prob_of_squares(
+        self, variance: Any, squares: Any, shape: tuple[int, ...]
+    ) -> Any:
+        log_variance = tf.math.log(variance)
+        log_prob = -0.5 * squares / variance - math.prod(shape) * (
+            0.5 * log_variance + _HALF_LOG_2PI
+        )
+        if self.hyperprior is None:
+            return log_prob
+        a, b = self.hyperprior
+        log_hyperprior = (
+            a * math.log(b) - math.lgamma(a) - (a + 1.0) * log_variance - b / variance
+        )
+        return log_prob + log_hyperprior
+
+
+def _with_axes(values: Any, shape: tuple[int, ...]) -> Any:
+    """Returns `values`, [...], with axes of length 1 for those of the weights."""
+    for _ in shape:
+        values = values[..., tf.newaxis]
+    return values

@@ -1,0 +1,186 @@
+"""Yesterday's posterior as today's prior."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from tfbbb import posteriors
+from tfbbb.posteriors.posterior import Posterior
+from tfbbb.priors.prior import AddWeight, Parameters, Prior
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class FromPosterior(Prior):
+    """The posterior of a trained model: `p(w) = q_trained(w)`.
+
+    What the data so far have told is kept while a model of the same build learns from
+    new data alone (variational continual learning, Nguyen et al. 2018). Each weight
+    takes the posterior of the weight of the same path, `"layer name/weight name"`; the
+    values are copied when the prior is made, and saved with the new model.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> def build(prior):
+    ...     return keras.Sequential(
+    ...         [
+    ...             keras.Input((3,)),
+    ...             tfbbb.layers.DenseVariational(
+    ...                 1, prior=prior, bias_prior=prior, name="output"
+    ...             ),
+    ...         ]
+    ...     )
+    >>> yesterday = build("normal")
+    >>> today = build(tfbbb.priors.FromPosterior(yesterday))
+
+    Args:
+        model: A built Keras model or layer with variational weights.
+
+    Raises:
+        ValueError: For a model without variational weights, and when built for a weight
+            of a path or a shape that the model has not, or of another number of
+            members.
+    """
+
+    def __init__(self, model: keras.Layer):
+        if not isinstance(model, keras.Layer):
+            raise ValueError(
+                "`model` must be a Keras model or layer with variational weights. "
+                f"Received: model={model!r}"
+            )
+        sources = dict(_weights_by_path(model))
+        if not sources:
+            raise ValueError(
+                "The model has no variational weights that are built; train or load "
+                f"it first. Received: model={model.name!r}"
+            )
+        self._families: dict[str, Posterior] = {
+            path: weight.posterior for path, weight in sources.items()
+        }
+        self._members = {path: weight.members for path, weight in sources.items()}
+        self._values: dict[str, dict[str, np.ndarray]] = {
+            path: {
+                name: variable.numpy().reshape(
+                    (weight.members, *variable.shape[weight.members > 1 :])
+                )
+                for name, variable in weight.variables.items()
+            }
+            for path, weight in sources.items()
+        }
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "posteriors": {
+                k: posteriors.serialize(v) for k, v in self._families.items()
+            },
+            "members": dict(self._members),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "FromPosterior":
+        """Makes the prior without its values, which come with the model's weights."""
+        prior = cls.__new__(cls)
+        prior._families = {
+            k: posteriors.get(v) for k, v in config["posteriors"].items()
+        }
+        prior._members = dict(config["members"])
+        prior._values = {}
+        return prior
+
+    def __repr__(self) -> str:
+        return f"FromPosterior({', '.join(self._families)})"
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        if path not in self._families:
+            raise ValueError(
+                "The model that is to be the prior has no weight of this path. Give "
+                "its layers the same names. It has "
+                f"{', '.join(map(repr, self._families))}. Received: {path!r}"
+            )
+        family = self._families[path]
+        if not family.has_density:
+            raise ValueError(
+                "The posterior of the model that is to be the prior has no density. "
+                f"Received: posterior={family!r} of {path!r}"
+            )
+        values = self._values.get(path, {})
+
+        def add_held(name: str, own_shape: Any, initializer: Any) -> keras.Variable:
+            # Until the weights of a saved model are loaded, no number passes for one.
+            held = values.get(name, np.full((1, *own_shape), np.nan, np.float32))
+            if held.shape[1:] != tuple(own_shape):
+                raise ValueError(
+                    "The weight has another shape in the model that is to be the "
+                    f"prior: its `{name}` is {held.shape[1:]}. "
+                    f"Received: {path!r} with {tuple(own_shape)}"
+                )
+            return add_weight(f"prior_{name}", own_shape, _Held(held), trainable=False)
+
+        variables = family.add_variables(add_held, shape, fan_in, "zeros")
+        # The path tells what family the parameters are of.
+        return {f"{path}:{name}": variable for name, variable in variables.items()}
+
+    def parameters(self, weight: "VariationalWeight") -> Parameters:
+        """Returns the values of the trained model, named by path and parameter."""
+        parameters = weight.prior_parameters
+        path, _ = _split(parameters)
+        if self._members[path] not in (1, weight.members):
+            raise ValueError(
+                f"The weight {path!r} had {self._members[path]} members in the model "
+                f"that is the prior. Received: members={weight.members}"
+            )
+        return parameters
+
+    def posterior(self, parameters: Parameters) -> tuple[Posterior, Parameters]:
+        """Returns the family that p is of and its parameters by their own names."""
+        path, own = _split(parameters)
+        return self._families[path], own
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        family, own = self.posterior(parameters)
+        return family.log_prob(own, weights, shape)
+
+
+def _split(parameters: Parameters) -> tuple[str, Parameters]:
+    split = {tuple(key.rsplit(":", 1)): value for key, value in parameters.items()}
+    path = next(path for path, _ in split)
+    return path, {name: value for (_, name), value in split.items()}
+
+
+def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, "VariationalWeight"]]:
+    from tfbbb.layers.sharing import sublayers
+    from tfbbb.layers.variational import VariationalLayer
+
+    for layer in sublayers(model):
+        if isinstance(layer, VariationalLayer):
+            for weight in layer.variational_weights:
+                yield f"{layer.name}/{weight.name}", weight
+
+
+class _Held(keras.initializers.Initializer):
+    """The values of a member; `seed` is its index: each member is given its own."""
+
+    def __init__(self, values: np.ndarray, seed: int = 0):
+        self.values = values
+        self.seed = seed
+
+    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+        return keras.ops.convert_to_tensor(
+            self.values[self.seed % len(self.values)], dtype
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {"values": self.values, "seed": self.seed}

@@ -1,0 +1,61 @@
+"""The double-exponential prior."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import Parameters
+from tfbbb.priors.scaled_prior import ScaledPrior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class Laplace(ScaledPrior):
+    """Independent Laplace distributions: `p(w) = prod_i exp(-|w_i| / s) / (2 s)`.
+
+    A point estimate under it is the lasso's (Williams 1995). Under normal weights,
+    `|w|` is a folded normal, so that the KL divergence has a closed form:
+
+        E|w| = sigma sqrt(2 / pi) exp(-r^2) + mu erf(r),   r = mu / (sqrt(2) sigma)
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, prior="laplace")
+
+    Args:
+        scale: Mean of `|w|`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
+            The standard deviation is sqrt(2) times as large.
+    """
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        return self._log_prob_of_absolute(tf.abs(weights), shape, fan_in)
+
+    def expected_log_prob(
+        self,
+        parameters: Parameters,
+        mean: Any,
+        variance: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        ratio = mean * tf.math.rsqrt(2.0 * variance)
+        absolute = tf.sqrt(2.0 / math.pi * variance) * tf.exp(
+            -tf.square(ratio)
+        ) + mean * tf.math.erf(ratio)
+        return self._log_prob_of_absolute(absolute, shape, fan_in)
+
+    def _log_prob_of_absolute(
+        self, absolute: Any, shape: tuple[int, ...], fan_in: int
+    ) -> Any:
+        scale = self.scale_for(fan_in)
+        total = sum_over_weights(absolute, shape)
+        return -total / scale - math.prod(shape) * math.log(2.0 * scale)

@@ -1,0 +1,31 @@
+"""What the priors with one scale have in common."""
+
+import math
+from typing import Any
+
+from tfbbb.priors.prior import Prior
+
+
+class ScaledPrior(Prior):
+    """A prior with mode zero and one scale `s` for all weights of a tensor.
+
+    Args:
+        scale: `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
+    """
+
+    def __init__(self, scale: float | str = "fan_in"):
+        if scale != "fan_in" and not (
+            isinstance(scale, int | float) and math.isfinite(scale) and scale > 0
+        ):
+            raise ValueError(
+                "`scale` must be a positive finite number or 'fan_in'. "
+                f"Received: scale={scale!r}"
+            )
+        self.scale = scale
+
+    def get_config(self) -> dict[str, Any]:
+        return {"scale": self.scale}
+
+    def scale_for(self, fan_in: int) -> float:
+        """Returns the scale `s` of a weight with this fan-in."""
+        return 1.0 / math.sqrt(fan_in) if self.scale == "fan_in" else float(self.scale)

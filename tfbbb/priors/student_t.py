@@ -1,0 +1,60 @@
+"""The prior with polynomial tails."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import Parameters
+from tfbbb.priors.scaled_prior import ScaledPrior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class StudentT(ScaledPrior):
+    """Independent Student-t distributions with mode zero.
+
+    `p(w) = prod_i c (1 + (w_i / s)^2 / df)^(-(df + 1) / 2) / s`
+
+    Its heavy tails let a few weights be large at little cost. The KL divergence from a
+    normal posterior has no closed form and is estimated on drawn weights.
+
+    Example:
+
+    >>> import tfbbb
+    >>> layer = tfbbb.layers.DenseVariational(4, prior=tfbbb.priors.StudentT(df=3.0))
+
+    Args:
+        df: Degrees of freedom, positive: 1 is the Cauchy distribution, and towards
+            infinity it becomes the normal one.
+        scale: Scale `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
+    """
+
+    def __init__(self, df: float = 4.0, scale: float | str = "fan_in"):
+        super().__init__(scale)
+        if not (math.isfinite(df) and df > 0):
+            raise ValueError(f"`df` must be positive and finite. Received: df={df}")
+        self.df = df
+
+    def get_config(self) -> dict[str, Any]:
+        return {"df": self.df, **super().get_config()}
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        scale, df = self.scale_for(fan_in), self.df
+        constant = (
+            math.lgamma(0.5 * (df + 1.0))
+            - math.lgamma(0.5 * df)
+            - 0.5 * math.log(math.pi * df)
+            - math.log(scale)
+        )
+        bends = tf.math.log1p(tf.square(weights) / (df * scale**2))
+        return math.prod(shape) * constant - 0.5 * (df + 1.0) * sum_over_weights(
+            bends, shape
+        )

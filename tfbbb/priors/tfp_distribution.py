@@ -1,0 +1,146 @@
+"""Any distribution of TensorFlow Probability as a prior."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.prior import AddWeight, Parameters, Prior
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.priors")
+class TFPDistribution(Prior):
+    """A distribution of TensorFlow Probability: `p(w) = distribution`.
+
+    Its event is the last axes of a weight; its batch broadcasts to the others, and the
+    weights along these are independent: a scalar distribution serves every weight. KL
+    divergences that TFP has in closed form are used so.
+
+    Example:
+
+    >>> import tfbbb
+    >>> import tensorflow_probability as tfp
+    >>> prior = tfp.distributions.Laplace(0.0, 1.0)
+    >>> layer = tfbbb.layers.DenseVariational(4, prior=prior)
+
+    Args:
+        distribution: A `tfp.distributions.Distribution` of dtype float32, or a function
+            `(shape, fan_in)` that returns one. A model with a distribution is saved by
+            the distribution's class and arguments, one with a function by its name,
+            which must be registered (`keras.saving.register_keras_serializable`).
+
+    Raises:
+        ValueError: When built for a weight that the distribution's shape does not fit.
+    """
+
+    def __init__(self, distribution: Any):
+        if not (_is_distribution(distribution) or callable(distribution)):
+            raise ValueError(
+                "`distribution` must be a distribution of TensorFlow Probability or a "
+                "function `(shape, fan_in)` that returns one. "
+                f"Received: distribution={distribution!r}"
+            )
+        self._made_from: Any | Callable[..., Any] = distribution
+
+    def get_config(self) -> dict[str, Any]:
+        if _is_distribution(self._made_from):
+            return {"distribution": _encoded(self._made_from)}
+        function = keras.saving.serialize_keras_object(self._made_from)
+        return {"distribution": {"function": function}}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "TFPDistribution":
+        encoded = config["distribution"]
+        if "function" in encoded:
+            return cls(keras.saving.deserialize_keras_object(encoded["function"]))
+        return cls(_decoded(encoded))
+
+    def __repr__(self) -> str:
+        return f"TFPDistribution({self._made_from!r})"
+
+    def distribution(self, shape: tuple[int, ...], fan_in: int) -> Any:
+        """Returns p(w) as the distribution of TFP."""
+        if _is_distribution(self._made_from):
+            return self._made_from
+        return self._made_from(shape, fan_in)
+
+    def add_variables(
+        self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
+    ) -> dict[str, keras.Variable]:
+        distribution = self.distribution(shape, fan_in)
+        event = tuple(distribution.event_shape)
+        batch = tuple(distribution.batch_shape)
+        outer = shape[: len(shape) - len(event)]
+        if event != shape[len(outer) :] or not _broadcasts_to(batch, outer):
+            raise ValueError(
+                f"The prior's event {event} must be the last axes of the weight and "
+                f"its batch {batch} broadcast to the others. "
+                f"Received: {path!r} of shape {shape}, prior={self!r}"
+            )
+        if distribution.dtype != tf.float32:
+            raise ValueError(
+                "The prior must be a distribution over float32 numbers. "
+                f"Received: prior={self!r} of {distribution.dtype}"
+            )
+        return {}
+
+    def log_prob(
+        self,
+        parameters: Parameters,
+        weights: Any,
+        shape: tuple[int, ...],
+        fan_in: int,
+    ) -> Any:
+        distribution = self.distribution(shape, fan_in)
+        batch_axes = shape[: len(shape) - len(distribution.event_shape)]
+        return sum_over_weights(distribution.log_prob(weights), batch_axes)
+
+
+def _is_distribution(value: Any) -> bool:
+    # Told without an import of TensorFlow Probability, which takes seconds.
+    return not inspect.isclass(value) and all(
+        hasattr(value, name) for name in ("event_shape", "batch_shape", "log_prob")
+    )
+
+
+def _broadcasts_to(batch: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(batch, shape) == shape
+    except ValueError:
+        return False
+
+
+def _encoded(value: Any) -> Any:
+    """Returns a distribution, with the arguments it was made of, ready for JSON."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_encoded(item) for item in value]
+    if _is_distribution(value):
+        arguments = {k: _encoded(v) for k, v in value.parameters.items()}
+        return {"name": type(value).__name__, "arguments": arguments}
+    if tf.is_tensor(value) or isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        return {"array": array.tolist(), "dtype": str(array.dtype)}
+    raise ValueError(
+        "The prior cannot be saved: an argument of the distribution is not a number, "
+        "an array or a distribution. Pass a registered function `(shape, fan_in)` that "
+        f"returns the distribution instead. Received: {value!r}"
+    )
+
+
+def _decoded(value: Any) -> Any:
+    import tensorflow_probability as tfp
+
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.asarray(value["array"], value["dtype"])
+    arguments = {k: _decoded(v) for k, v in value["arguments"].items()}
+    return getattr(tfp.distributions, value["name"])(**arguments)

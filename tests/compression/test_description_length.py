@@ -3,6 +3,7 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy import stats
 from scipy.special import comb
 
@@ -169,10 +170,21 @@ def test_reads_several_inputs_by_list_and_by_name():
 
 @keras.saving.register_keras_serializable(package="tests.compression")
 class Tied(priors.Normal):
-    """A prior under which the weights depend on each other."""
+    """A prior whose density of many weights is not the product of those of each."""
 
     def log_prob(self, parameters, weights, shape, fan_in):
         return super().log_prob(parameters, weights, shape, fan_in) * (1 + len(shape))
+
+
+@keras.saving.register_keras_serializable(package="tests.compression")
+class Joint(priors.Normal):
+    """A prior of a vector of three, of which every two are correlated."""
+
+    def log_prob(self, parameters, weights, shape, fan_in):
+        leading = weights.shape[: len(weights.shape) - len(shape)]
+        vectors = tf.reshape(weights, [*leading, 3])
+        square = tf.reduce_sum(vectors**2, axis=-1)
+        return -0.5 * (square + tf.reduce_sum(vectors, axis=-1) ** 2)
 
 
 @pytest.mark.parametrize(
@@ -196,12 +208,15 @@ class Tied(priors.Normal):
             ),
             "members=2 in",
         ),
-        (
-            lambda: description_length(
-                prune(linear(Tied()), 0.25), X, Y, likelihood=NOISE
-            ),
-            r"prior=Tied\(",
-        ),
+        *[
+            (
+                lambda prior=prior: description_length(
+                    prune(linear(prior), 0.25), X, Y, likelihood=NOISE
+                ),
+                rf"prior={type(prior).__name__}\(",
+            )
+            for prior in (Tied(), Joint())
+        ],
         (
             lambda: description_length_curve(
                 linear(), X, Y, shares=[-0.5], likelihood=NOISE

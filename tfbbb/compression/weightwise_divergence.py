@@ -73,7 +73,11 @@ def weightwise_estimate(
     # To a density of single weights, the others are so many draws.
     log_q = weight.posterior.log_prob(weight.parameters, draws, ())
     parameters = weight.prior.parameters(weight)
-    log_p = weight.prior.log_prob(parameters, draws, (), weight.fan_in)
+    try:
+        log_p = weight.prior.log_prob(parameters, draws, (), weight.fan_in)
+    except (ValueError, tf.errors.InvalidArgumentError):
+        # A prior of the tensor as a whole takes no single weights.
+        return None
     if log_p.shape != draws.shape or not np.allclose(
         weight.sum(log_p), weight.prior_log_prob(draws), rtol=1e-3
     ):

@@ -11,7 +11,6 @@ from tfbbb.kl_schedules import (
     LinearWarmup,
     Tempered,
 )
-from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.layers import DenseVariational
 
 GENERATOR = np.random.default_rng(0)
@@ -47,11 +46,13 @@ def network(kl_weight=None, **compile_arguments):
 
 def trained(schedule, *data, model=None, recorder=None, **arguments):
     model = model or network()
+    model.compile(
+        "sgd", kl_schedule=schedule, steps_per_execution=model.steps_per_execution
+    )
     recorder = recorder or Recorder()
-    callbacks = [ScheduleCallback(schedule), recorder]
     data = data or (X, Y)
     arguments = {"batch_size": 20, "verbose": 0, **arguments}
-    history = model.fit(*data, callbacks=callbacks, **arguments).history
+    history = model.fit(*data, callbacks=[recorder], **arguments).history
     return recorder, history
 
 

@@ -25,8 +25,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
     - `kl/LAYER`: KL(q || p) in nats, summed over the layer's weights;
     - `bits_per_weight/LAYER`: the same in bits, over the number of weights: what it
       costs to send a weight by bits back (Hinton and van Camp 1993);
-    - `snr_median/LAYER`: the median of `|mean| / stddev` (Blundell et al. 2015,
-      figure 5);
+    - `snr_median/LAYER`: the median of `|mean| / stddev` (Blundell et al. 2015);
     - `collapsed/LAYER`: the share of weights with a KL below `collapsed_below`, which
       have learned nothing from the data. It is exact, and left out where q and p are
       not independent normals.

@@ -26,7 +26,7 @@ def prune(
 ) -> keras.Model:
     """Returns a copy of a model without its least important weights.
 
-    Blundell et al. (2015, section 5.4) remove up to 98 % of the weights by their
+    Blundell et al. (2015) remove up to 98 % of the weights by their
     signal-to-noise ratio with little harm. A removed weight is exactly 0: its posterior
     has mean 0 and variance 0, so that it adds neither to a prediction nor to its
     variance. The copy is a model of the same kind and shapes, which predicts, is saved

@@ -40,7 +40,7 @@ def pruning_curve(
     num_samples: int = 100,
     seed: int = 0,
 ) -> PruningCurve:
-    """Measures a model without more and more of its weights (Blundell 2015, table 3).
+    """Measures a model without more and more of its weights (Blundell et al. 2015).
 
     The model itself is left as it is. At share 0 the figure is its own.
 

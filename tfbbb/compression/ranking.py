@@ -29,7 +29,7 @@ class Ranking(Strategy):
 
 @keras.saving.register_keras_serializable(package="tfbbb.compression")
 class SignalToNoise(Ranking):
-    """`|mean| / stddev` (Blundell et al. 2015, section 5.4).
+    """`|mean| / stddev` (Blundell et al. 2015).
 
     Example:
 
@@ -46,7 +46,7 @@ class SignalToNoise(Ranking):
 
 @keras.saving.register_keras_serializable(package="tfbbb.compression")
 class DensityRatio(Ranking):
-    """`log q(mean) / q(0) = mean^2 / (2 stddev^2)`, in nats (Graves 2011, section 5).
+    """`log q(mean) / q(0) = mean^2 / (2 stddev^2)`, in nats (Graves 2011).
 
     Graves removes the weights whose `q(0) / q(mean) = exp(-mean^2 / (2 stddev^2))`
     exceeds a threshold lambda: those of an importance below `-log(lambda)`. Being half

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def signal_to_noise(weight: "VariationalWeight") -> np.ndarray:
-    """Returns `|mean| / stddev` of each weight under q (Blundell et al. 2015, 5.4).
+    """Returns `|mean| / stddev` of each weight under q (Blundell et al. 2015).
 
     A weight without a variance is known exactly: its ratio is infinite, or 0 where it
     is exactly 0.

@@ -72,7 +72,7 @@ def pre_activation_moments(
     inputs = layer.cast_inputs(inputs)
     mean = layer.linear(inputs, ops.cast(layer.kernel.mean, dtype))
     variance = layer.kernel.variance
-    if dtype == "float16":
+    if dtype == "float16" and layer.kernel.fan_in > 1:
         # Variances are about 1 / fan_in, which has few digits in half precision.
         scale = layer.kernel.fan_in
         scaled = inputs / scale**0.5

@@ -1,7 +1,30 @@
 """Keras layers whose weights have a posterior distribution."""
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.layers.conv1d_transpose_variational import Conv1DTransposeVariational
+from tfbbb.layers.conv1d_variational import Conv1DVariational
+from tfbbb.layers.conv2d_transpose_variational import Conv2DTransposeVariational
+from tfbbb.layers.conv2d_variational import Conv2DVariational
+from tfbbb.layers.conv3d_transpose_variational import Conv3DTransposeVariational
+from tfbbb.layers.conv3d_variational import Conv3DVariational
 from tfbbb.layers.dense_variational import DenseVariational
+from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
+from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+from tfbbb.layers.embedding_variational import EmbeddingVariational
+from tfbbb.layers.separable_conv2d_variational import SeparableConv2DVariational
 from tfbbb.layers.variational import VariationalLayer
 
-__all__ = ["DenseVariational", "VariationalLayer"]
+__all__ = [
+    "Conv1DTransposeVariational",
+    "Conv1DVariational",
+    "Conv2DTransposeVariational",
+    "Conv2DVariational",
+    "Conv3DTransposeVariational",
+    "Conv3DVariational",
+    "DenseVariational",
+    "DepthwiseConv2DVariational",
+    "EinsumDenseVariational",
+    "EmbeddingVariational",
+    "SeparableConv2DVariational",
+    "VariationalLayer",
+]

@@ -1,0 +1,356 @@
+"""The convolutions compute what Keras' do, for one kernel and for many."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+from tests.keras_twins import keras_twin, set_known_posterior, weights_of, with_weights
+from tfbbb import posteriors
+from tfbbb.layers import (
+    Conv1DTransposeVariational,
+    Conv1DVariational,
+    Conv2DTransposeVariational,
+    Conv2DVariational,
+    Conv3DTransposeVariational,
+    Conv3DVariational,
+    DepthwiseConv2DVariational,
+    SeparableConv2DVariational,
+)
+
+# The default dilation, strides and groups, and one of each other kind.
+CONV = [{}, {"strides": 2}, {"dilation_rate": 2}, {"groups": 2}]
+TRANSPOSE = [
+    {},
+    {"strides": 2},
+    {"strides": 3, "output_padding": 1},
+    {"dilation_rate": 2},
+]
+DEPTHWISE = [{"depth_multiplier": 2}, {"strides": 2}, {"dilation_rate": 2}]
+# No output has as many columns as filters: Keras would take them for channels when it
+# adds the bias to channels that are first.
+SHAPES = {1: (2, 9, 4), 2: (2, 7, 5, 4), 3: (2, 4, 3, 5, 4)}
+# A standard deviation far below the rounding of the outputs.
+POINTS = {
+    "posterior": posteriors.MeanFieldNormal(initial_scale=1e-8),
+    "bias_posterior": posteriors.MeanFieldNormal(initial_scale=1e-8),
+    "bias_initializer": "random_normal",
+    "kl_weight": 0.1,
+}
+CASES = [
+    *[(Conv1DVariational, (8, 3), {"padding": "causal", **o}) for o in CONV],
+    *[
+        (layer, arguments, {"padding": padding, **options})
+        for padding in ("valid", "same")
+        for layer, arguments, all_options in (
+            (Conv1DVariational, (8, 3), CONV),
+            (Conv2DVariational, (8, (3, 2)), CONV),
+            (Conv3DVariational, (8, 2), CONV),
+            (Conv1DTransposeVariational, (8, 3), TRANSPOSE),
+            (Conv2DTransposeVariational, (8, (3, 2)), TRANSPOSE),
+            (Conv3DTransposeVariational, (8, 2), TRANSPOSE),
+            (DepthwiseConv2DVariational, (3,), DEPTHWISE),
+            (SeparableConv2DVariational, (8, 3), DEPTHWISE),
+        )
+        for options in all_options
+    ],
+]
+ONE_OF_EACH = [
+    (Conv1DVariational, (8, 3), {"padding": "causal", "dilation_rate": 2}),
+    (Conv2DVariational, (8, 3), {"groups": 2}),
+    (Conv3DVariational, (8, 2), {"padding": "same"}),
+    (Conv1DTransposeVariational, (8, 3), {"strides": 2}),
+    (Conv2DTransposeVariational, (8, 3), {"padding": "same", "strides": 2}),
+    (Conv3DTransposeVariational, (8, 2), {"strides": 2}),
+    (DepthwiseConv2DVariational, (3,), {"depth_multiplier": 2}),
+    (SeparableConv2DVariational, (8, 3), {"depth_multiplier": 2}),
+]
+
+
+def rank_of(layer):
+    return getattr(layer, "rank", 2)
+
+
+def rows_of(layer, seed=0, data_format="channels_last"):
+    x = np.random.default_rng(seed).normal(size=SHAPES[rank_of(layer)])
+    x = np.moveaxis(x, -1, 1) if data_format == "channels_first" else x
+    return x.astype("float32")
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for layer, arguments, options in ONE_OF_EACH:
+            names = ("filters", "kernel_size")[-len(arguments) :]
+            kwargs = dict(zip(names, arguments, strict=True))
+            separable = layer is SeparableConv2DVariational
+            x = np.zeros(SHAPES[rank_of(layer)], "float32")
+            built = layer(*arguments, **options)
+            self.run_layer_test(
+                layer,
+                init_kwargs={**kwargs, **options, "kl_weight": 0.1},
+                input_shape=x.shape,
+                expected_output_shape=keras_twin(built, x).compute_output_shape(
+                    x.shape
+                ),
+                expected_num_trainable_weights=6 if separable else 4,
+                expected_num_non_trainable_weights=2 if separable else 1,
+                expected_num_seed_generators=2 if separable else 1,
+                expected_num_losses=2 if separable else 1,
+                supports_masking=False,
+            )
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "options", "data_format"),
+    [
+        *[(*case, "channels_last") for case in CASES],
+        *[(*case, "channels_first") for case in ONE_OF_EACH],
+    ],
+)
+def test_computes_what_keras_does_where_the_posterior_is_narrow(
+    kind, arguments, options, data_format
+):
+    x = rows_of(kind, data_format=data_format)
+    layer = kind(*arguments, data_format=data_format, **options, **POINTS)
+    assert layer.compute_output_shape(x.shape) == layer(x).shape
+    twin = keras_twin(layer, x)
+    means = np.concatenate([np.ravel(weight.mean) for weight in weights_of(layer)])
+    expected = with_weights(twin, x, means)
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+def test_bias_belongs_to_channels_also_where_there_are_as_many_columns(estimator):
+    x = np.random.default_rng(0).normal(size=(2, 4, 7, 6)).astype("float32")
+    given = {**POINTS, "estimator": estimator, "padding": "same"}
+    first = Conv2DVariational(6, 3, data_format="channels_first", **given)
+    last = Conv2DVariational(6, 3, data_format="channels_last", **given)
+    first.build(x.shape)
+    last.build((2, 7, 6, 4))
+    for mine, other in zip(first.weights, last.weights, strict=True):
+        mine.assign(other)
+    expected = np.moveaxis(np.asarray(last(np.moveaxis(x, 1, -1))), -1, 1)
+    np.testing.assert_allclose(first(x), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "arguments", "options"),
+    [
+        *[case for case in ONE_OF_EACH if case[0] is not SeparableConv2DVariational],
+        (DepthwiseConv2DVariational, (3,), {"padding": "same", "dilation_rate": 2}),
+        (Conv2DVariational, (6, 3), {"padding": "same", "dilation_rate": 2}),
+    ],
+)
+def test_kernels_of_groups_act_each_on_its_own_rows(
+    kind, arguments, options, shared, data_format
+):
+    x = rows_of(kind, data_format=data_format)
+    inputs = np.stack([x] if shared else [x, 2 * x, x - 1])
+    layer = kind(*arguments, data_format=data_format, kl_weight=0.1, **options)
+    layer.build(x.shape)
+    generator = np.random.default_rng(1)
+    kernels = generator.normal(size=(3, *layer.kernel.shape)).astype("float32")
+
+    # As in prediction, where neither groups nor rows are known to the graph.
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec([1 if shared else None, None, *x.shape[1:]]),
+            tf.TensorSpec([None, *layer.kernel.shape]),
+        ]
+    )
+    def linear(inputs, kernels):
+        return layer.linear(inputs, kernels)
+
+    found = linear(inputs, kernels)
+    expected = [
+        layer.linear(inputs[0 if shared else i], kernel)
+        for i, kernel in enumerate(kernels)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    biases = generator.normal(size=(3, *layer.bias.shape)).astype("float32")
+    biased = found + layer.broadcast_bias(biases, len(found.shape))
+    for i, bias in enumerate(biases):
+        one = expected[i] + layer.broadcast_bias(bias, len(x.shape))
+        np.testing.assert_allclose(biased[i], one, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "options"), ONE_OF_EACH)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+def test_mixed_precision_leaves_gradients_finite_and_the_divergence_in_float32(
+    kind, arguments, options, policy, estimator
+):
+    layer = kind(
+        *arguments, dtype=policy, estimator=estimator, kl_weight=0.1, **options
+    )
+    with tf.GradientTape() as tape:
+        outputs = layer(rows_of(kind))
+        loss = tf.reduce_mean(tf.square(tf.cast(outputs, tf.float32)))
+        loss += sum(layer.losses)
+    assert outputs.dtype == layer.compute_dtype
+    assert all(loss.dtype == tf.float32 for loss in layer.losses)
+    assert all(weight.stddev.dtype == tf.float32 for weight in weights_of(layer))
+    for gradient in tape.gradient(loss, [v.value for v in layer.trainable_weights]):
+        assert np.isfinite(gradient).all()
+        assert np.any(gradient != 0)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "options"), ONE_OF_EACH)
+def test_divergence_of_a_shared_layer_counts_once(kind, arguments, options):
+    layer = kind(*arguments, kl_weight=1.0, estimator="weight", **options)
+    x = rows_of(kind)
+    left, right = keras.Input(x.shape[1:]), keras.Input(x.shape[1:])
+    model = keras.Model([left, right], layer(left) - layer(right))
+    difference = model([x, x])
+    np.testing.assert_allclose(difference, np.zeros(difference.shape), atol=1e-6)
+    separable = kind is SeparableConv2DVariational
+    assert len(model.losses) == (2 if separable else 1)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "options"), ONE_OF_EACH)
+def test_models_are_saved_and_cloned_with_all_arguments(
+    kind, arguments, options, tmp_path
+):
+    x = rows_of(kind)
+    layer = kind(
+        *arguments, activation="relu", kl_weight=0.01, seed=3, members=2, **options
+    )
+    model = keras.Sequential([keras.Input(x.shape[1:]), layer])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].get_config() == layer.get_config()
+    assert keras.models.clone_model(model).layers[0].get_config() == layer.get_config()
+    np.testing.assert_array_equal(model(x), loaded(x))
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+@pytest.mark.parametrize(("kind", "arguments", "options"), ONE_OF_EACH)
+def test_each_member_has_its_own_part_of_the_batch(kind, arguments, options, estimator):
+    x = rows_of(kind)
+    given = {**POINTS, **options, "estimator": estimator}
+    layer = kind(*arguments, members=2, **given)
+    outputs = layer(np.concatenate([x, 2 * x]))
+    for member, rows in enumerate((x, 2 * x)):
+        single = kind(*arguments, **given)
+        single.build(x.shape)
+        for weight, other in zip(weights_of(single), weights_of(layer), strict=True):
+            for name, variable in weight.variables.items():
+                variable.assign(other.variables[name][member])
+        np.testing.assert_allclose(
+            outputs[2 * member : 2 * member + 2], single(rows), rtol=1e-4, atol=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    ("layer", "fan_in"),
+    [
+        (Conv1DVariational(6, 3), 3 * 4),
+        (Conv2DVariational(6, (3, 2), groups=2), 3 * 2 * 2),
+        (Conv3DVariational(6, 2), 8 * 4),
+        (Conv1DTransposeVariational(6, 4, strides=2), 4 * 4 / 2),
+        (Conv2DTransposeVariational(6, 3, strides=2), 9 * 4 / 4),
+        (Conv3DTransposeVariational(6, 1, strides=2), 1),  # 4 / 8, but at least one
+        (DepthwiseConv2DVariational(3), 9),
+    ],
+)
+def test_fan_in_is_the_number_of_inputs_that_an_output_sums_over(layer, fan_in):
+    layer.build(SHAPES[layer.rank])
+    assert layer.kernel.fan_in == fan_in
+
+
+def test_regularizer_and_constraint_act_on_the_posterior_mean():
+    layer = DepthwiseConv2DVariational(
+        3,
+        depthwise_regularizer=keras.regularizers.L2(0.5),
+        depthwise_constraint=keras.constraints.NonNeg(),
+        kl_weight=0.0,
+    )
+    layer.build(SHAPES[2])
+    set_known_posterior(layer)
+    mean = layer.kernel.variables["mean"]
+    total = sum(layer._get_regularization_losses())
+    np.testing.assert_allclose(total, 0.5 * np.sum(np.square(mean)), rtol=1e-5)
+    assert mean.constraint(mean).numpy().min() == 0
+
+
+def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
+    layer = SeparableConv2DVariational(4, 1, estimator="weight", seed=0, kl_weight=0.1)
+    layer.build((None, 3, 3, 4))
+    draws = []
+    for inner, shape in ((layer.depthwise, (4,)), (layer.pointwise, (4, 4))):
+        inner.begin_call()
+        draws.append(inner.kernel.noise(inner.noise_seed("kernel", shared=True)))
+        assert draws[-1].shape == (1, 1, *shape, *[1] * (2 - len(shape)))
+    assert not np.isin(np.ravel(draws[0]), np.ravel(draws[1])).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Conv2DVariational(0, 3), "filters=0"),
+        (lambda: Conv2DVariational(2.0, 3), r"filters=2\.0"),
+        (lambda: Conv2DTransposeVariational(True, 3), "filters=True"),
+        (lambda: Conv2DVariational(6, 0), "kernel_size=0"),
+        (lambda: Conv2DVariational(6, (3, 3, 3)), r"kernel_size=\(3, 3, 3\)"),
+        (lambda: Conv1DVariational(6, "3"), "kernel_size='3'"),
+        (lambda: DepthwiseConv2DVariational(3, strides=0), "strides=0"),
+        (lambda: Conv3DVariational(6, 3, dilation_rate=-1), "dilation_rate=-1"),
+        (lambda: Conv2DVariational(6, 3, groups=0), "groups=0"),
+        (lambda: Conv2DVariational(6, 3, groups=4), "filters=6, groups=4"),
+        (lambda: Conv2DVariational(6, 3, padding="causal"), "padding='causal'"),
+        (lambda: Conv1DVariational(6, 3, padding=1), "padding=1"),
+        (lambda: Conv2DVariational(6, 3, data_format="nhwc"), "data_format='nhwc'"),
+        (
+            lambda: Conv2DVariational(6, 3, strides=2, dilation_rate=2),
+            r"strides=\(2, 2\), dilation_rate=\(2, 2\)",
+        ),
+        (
+            lambda: Conv1DTransposeVariational(6, 3, strides=2, dilation_rate=2),
+            r"strides=\(2,\), dilation_rate=\(2,\)",
+        ),
+        (
+            lambda: Conv2DTransposeVariational(6, 3, strides=2, output_padding=2),
+            r"output_padding=\(2, 2\), strides=\(2, 2\)",
+        ),
+        (
+            lambda: Conv2DTransposeVariational(6, 3, output_padding=-1),
+            "output_padding=-1",
+        ),
+        (
+            lambda: DepthwiseConv2DVariational(3, depth_multiplier=0),
+            "depth_multiplier=0",
+        ),
+        (lambda: SeparableConv2DVariational(0, 3), "filters=0"),
+        (lambda: SeparableConv2DVariational(4, 3, members=0), "members=0"),
+        (lambda: SeparableConv2DVariational(4, 3, kl_weight=-1.0), "kl_weight=-1.0"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=f"Received: .*{message}"):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (Conv2DVariational(6, 3, groups=2), (None, 5, 5, 3), "3 channels"),
+        (Conv2DVariational(6, 3), (None, 5, 5, None), "input_shape="),
+        (Conv2DTransposeVariational(6, 3), (None, 5, 5, None), "input_shape="),
+        (DepthwiseConv2DVariational(3), (None, 5, 5, None), "input_shape="),
+        (Conv2DVariational(6, 7), (None, 5, 5, 3), "inputs shape="),
+        (Conv2DVariational(6, 3), (None, 5, 3), "shape"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_at_build(layer, shape, message):
+    with pytest.raises(ValueError, match=f"(Received|received).*{message}"):
+        layer.build(shape)
+
+
+def test_arguments_are_taken_in_keras_order():
+    layer = Conv3DTransposeVariational(4, 2, 2, "same", "channels_first", 1)
+    assert (layer.data_format, layer.output_padding) == ("channels_first", (1, 1, 1))
+    layer = Conv2DTransposeVariational(4, 2, 2, "same", 1, "channels_first")
+    assert (layer.data_format, layer.output_padding) == ("channels_first", (1, 1))

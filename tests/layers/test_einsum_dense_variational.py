@@ -1,0 +1,277 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+from tests.keras_twins import (
+    design_matrix,
+    flat_posterior,
+    keras_twin,
+    set_known_posterior,
+    with_weights,
+)
+from tfbbb import posteriors
+from tfbbb.estimators.local import pre_activation_moments
+from tfbbb.layers import EinsumDenseVariational
+from tfbbb.layers.einsum_equation import EinsumEquation
+
+# equation, output_shape, bias_axes, rank of the input, whether each weight is used once
+CASES = [
+    ("ab,bc->ac", 5, "c", 2, True),
+    ("abc,cd->abd", (3, 5), "d", 3, False),
+    ("abc,bcd->abd", (3, 5), "bd", 3, True),
+    ("abc,bcd->abd", (3, 5), "d", 3, False),
+    ("abc,bcd->ad", 5, None, 3, True),
+    ("abc,cd->ad", 5, "d", 3, False),
+    ("abc,bd->acd", (4, 5), None, 3, False),
+    ("...x,xyz->...yz", (5, 2), "z", 2, False),
+    ("...x,xyz->...yz", (5, 2), "yz", 2, True),
+    ("...x,xy->...y", 5, "y", 4, False),
+    ("ab...,bc->ac...", 5, "c", 3, False),
+    ("abc,b->abc", (3, 4), None, 3, False),
+    ("abc,bc->abc", (3, 4), "bc", 3, True),
+]
+SIZES = {2: (2, 4), 3: (2, 3, 4), 4: (2, 3, 2, 4)}
+parametrized = pytest.mark.parametrize(
+    ("equation", "output_shape", "bias_axes", "rank", "once"), CASES
+)
+
+
+def rows(rank):
+    return np.random.default_rng(0).normal(size=SIZES[rank]).astype("float32")
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for equation, shape, axes, expected in (
+            ("abc,bcd->abd", (None, 5), "d", (2, 3, 5)),
+            ("...x,xyz->...yz", (5, 2), None, (2, 3, 5, 2)),
+        ):
+            self.run_layer_test(
+                EinsumDenseVariational,
+                init_kwargs={
+                    "equation": equation,
+                    "output_shape": shape,
+                    "bias_axes": axes,
+                    "kl_weight": 0.1,
+                },
+                input_shape=(2, 3, 4),
+                expected_output_shape=expected,
+                expected_num_trainable_weights=2 if axes is None else 4,
+                expected_num_non_trainable_weights=1,
+                expected_num_seed_generators=1,
+                expected_num_losses=1,
+                supports_masking=False,
+            )
+
+
+@parametrized
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+def test_computes_what_keras_does_where_the_posterior_is_narrow(
+    equation, output_shape, bias_axes, rank, once, estimator
+):
+    x = rows(rank)
+    narrow = posteriors.MeanFieldNormal(initial_scale=1e-8)
+    layer = EinsumDenseVariational(
+        equation,
+        output_shape,
+        bias_axes=bias_axes,
+        bias_initializer="random_normal",
+        posterior=narrow,
+        bias_posterior=narrow,
+        estimator=estimator,
+        kl_weight=0.1,
+    )
+    assert layer.compute_output_shape(x.shape) == layer(x).shape
+    expected = with_weights(keras_twin(layer, x), x, flat_posterior(layer)[0])
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-5)
+
+
+@parametrized
+@pytest.mark.parametrize("shared", [True, False])
+def test_kernels_of_groups_act_each_on_its_own_rows(
+    equation, output_shape, bias_axes, rank, once, shared
+):
+    x = rows(rank)
+    inputs = np.stack([x] if shared else [x, 2 * x, x - 1])
+    layer = EinsumDenseVariational(
+        equation, output_shape, bias_axes=bias_axes, kl_weight=0.1
+    )
+    layer.build(x.shape)
+    generator = np.random.default_rng(1)
+    kernels = generator.normal(size=(3, *layer.kernel.shape)).astype("float32")
+    signature = [
+        tf.TensorSpec([1 if shared else None, None, *x.shape[1:]]),
+        tf.TensorSpec([None, *layer.kernel.shape]),
+    ]
+    found = tf.function(layer.linear, input_signature=signature)(inputs, kernels)
+    expected = [
+        np.asarray(layer.linear(inputs[0 if shared else i], kernel))
+        for i, kernel in enumerate(kernels)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    if layer.bias is not None:
+        biases = generator.normal(size=(3, *layer.bias.shape)).astype("float32")
+        biased = found + layer.broadcast_bias(biases, len(found.shape))
+        for i, bias in enumerate(biases):
+            np.testing.assert_allclose(
+                biased[i], expected[i] + bias, rtol=1e-4, atol=1e-5
+            )
+
+
+@parametrized
+def test_local_is_exact_where_outputs_of_a_row_are_independent(
+    equation, output_shape, bias_axes, rank, once
+):
+    x = rows(rank)
+    layer = EinsumDenseVariational(
+        equation, output_shape, bias_axes=bias_axes, kl_weight=0.1
+    )
+    layer(x)
+    set_known_posterior(layer)
+    scaled = design_matrix(layer, x) * flat_posterior(layer)[1]
+    covariance = scaled @ np.swapaxes(scaled, 1, 2)
+    variance = np.einsum("nii->ni", covariance)
+    independent = np.allclose(covariance, variance[:, None] * np.eye(len(variance[0])))
+    # Where a weight serves several inputs of one output, the variance itself is wrong.
+    _, drawn = pre_activation_moments(layer, x)
+    right = np.allclose(np.reshape(drawn, variance.shape), variance, rtol=1e-4)
+    assert layer.is_local_exact(rank, calls=1) == once == (independent and right)
+    assert not layer.is_local_exact(rank, calls=2)
+
+
+def test_auto_takes_local_where_that_is_exact_and_flipout_elsewhere():
+    for equation, output_shape, bias_axes, rank, once in CASES:
+        layer = EinsumDenseVariational(
+            equation, output_shape, bias_axes=bias_axes, kl_weight=0.1
+        )
+        layer.build(SIZES[rank])
+        layer.calls_in_this_pass = lambda: 1
+        chosen = type(layer.estimator.choose(layer, rank)).__name__
+        assert chosen == ("Local" if once else "Flipout")
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_leaves_gradients_finite_and_the_divergence_in_float32(
+    estimator, policy
+):
+    layer = EinsumDenseVariational(
+        "abc,bcd->abd",
+        (None, 5),
+        bias_axes="d",
+        dtype=policy,
+        estimator=estimator,
+        kl_weight=0.1,
+    )
+    with tf.GradientTape() as tape:
+        outputs = layer(rows(3))
+        loss = tf.reduce_mean(tf.square(tf.cast(outputs, tf.float32)))
+        loss += layer.losses[0]
+    assert outputs.dtype == layer.compute_dtype
+    assert layer.losses[0].dtype == layer.kernel.stddev.dtype == tf.float32
+    for gradient in tape.gradient(loss, [v.value for v in layer.trainable_weights]):
+        assert np.isfinite(gradient).all()
+
+
+def test_fan_in_counts_the_axes_that_are_summed_over():
+    layer = EinsumDenseVariational("abc,bcd->abd", (3, 5))
+    layer.build((None, 3, 4))
+    assert layer.kernel.fan_in == 4
+    layer = EinsumDenseVariational("abc,bcd->ad", 5)
+    layer.build((None, 3, 4))
+    assert layer.kernel.fan_in == 12
+
+
+def test_initial_mean_is_scaled_by_the_axes_that_are_summed_over_as_in_keras():
+    arguments = ("ab,bcd->acd", (30, 20))
+    initializer = keras.initializers.HeUniform(seed=3)
+    layer = EinsumDenseVariational(*arguments, kernel_initializer=initializer)
+    layer.build((None, 10))
+    twin = keras.layers.EinsumDense(*arguments, kernel_initializer=initializer)
+    twin.build((None, 10))
+    np.testing.assert_array_equal(layer.kernel.mean, twin.kernel)
+    assert layer.kernel_initializer is initializer
+
+
+def test_members_start_from_initial_means_of_their_own():
+    layer = EinsumDenseVariational("ab,bcd->acd", (3, 2), members=2)
+    layer.build((None, 4))
+    first, second = np.asarray(layer.kernel.mean)
+    assert not np.isclose(first, second).any()
+
+
+def test_models_are_saved_and_cloned_with_all_arguments(tmp_path):
+    inputs = keras.Input((3, 4))
+    layer = EinsumDenseVariational(
+        "abx,xyb->ayb", (5, None), "relu", "y", kl_weight=0.1, members=2, seed=3
+    )
+    model = keras.Model(inputs, layer(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[1].get_config() == layer.get_config()
+    assert keras.models.clone_model(model).layers[1].get_config() == layer.get_config()
+    x = rows(3)
+    np.testing.assert_array_equal(model(x), loaded(x))
+
+
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "ab,bc",
+        "ab,bc->",
+        "a...b,bc->a...c",
+        "...ab,bc->ac...",
+        "ab,bc->ac->a",
+        "a1,b->c",
+    ],
+)
+def test_refuses_an_equation_of_another_form(equation):
+    with pytest.raises(ValueError, match=r"must have the form .*Received: equation="):
+        EinsumDenseVariational(equation, 5)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shape", "message"),
+    [
+        ("abc,cd->abd", (None, 4), "does not fit inputs of rank 2"),
+        ("ab,bc->ac", (None, 3, 4), "does not fit inputs of rank 3"),
+        ("ab,bc->ca", (None, 4), "must be that of the rows"),
+        ("ab,abc->ac", (None, 4), "must be that of the rows"),
+        ("ab,bcd->ac", (None, 4), "'d' of the kernel is neither"),
+        ("ab,bc->acd", (None, 4), "'d' of the output is neither"),
+        ("abb,bc->ac", (None, 4, 4), "No two axes"),
+        ("ab,bc->ac", (None, None), "must have a known size"),
+        ("abc,cd->abd", (None, 3, 4), "a size for each of the axes 'bd'"),
+        ("abc,bc->ab", (None, 3, 4), "do not agree in the size of the axis 'b'"),
+    ],
+)
+def test_refuses_an_equation_that_does_not_fit(equation, shape, message):
+    with pytest.raises(ValueError, match=rf"{message}[\s\S]*Received: "):
+        EinsumDenseVariational(equation, 5).build(shape)
+
+
+@pytest.mark.parametrize("bias_axes", ["", "b", "dz"])
+def test_refuses_bias_axes_that_the_output_does_not_have(bias_axes):
+    with pytest.raises(ValueError, match=f"Received: bias_axes='{bias_axes}'"):
+        EinsumDenseVariational("ab,bc->ac", 5, bias_axes=bias_axes)
+
+
+def test_refuses_a_bias_for_each_row():
+    layer = EinsumDenseVariational("ab,bc->ac", 5, bias_axes="ac")
+    with pytest.raises(ValueError, match=r"axis of the rows.*Received: bias_axes='ac'"):
+        layer.build((None, 4))
+
+
+@pytest.mark.parametrize("output_shape", [0, (None, -1), True, (2.0,)])
+def test_refuses_sizes_that_are_no_positive_integers(output_shape):
+    with pytest.raises(ValueError, match="Received: output_shape="):
+        EinsumDenseVariational("ab,bc->ac", output_shape)
+
+
+def test_letters_for_an_ellipsis_are_new_ones():
+    equation = EinsumEquation.parse("...ab,bc->...ac", 4)
+    assert equation.input.endswith("ab")
+    assert len(set(equation.input)) == 4
+    assert equation.input[:2] == equation.output[:2]

@@ -1,0 +1,194 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+from tfbbb import estimators, posteriors
+from tfbbb.layers import DenseVariational, EmbeddingVariational
+
+X = np.array([[1, 5], [0, 1], [3, 3]])
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for mask_zero in (False, True):
+            self.run_layer_test(
+                EmbeddingVariational,
+                init_kwargs={
+                    "input_dim": 7,
+                    "output_dim": 3,
+                    "mask_zero": mask_zero,
+                    "kl_weight": 0.1,
+                },
+                input_shape=(2, 4),
+                input_dtype="int32",
+                expected_output_shape=(2, 4, 3),
+                expected_num_trainable_weights=2,
+                expected_num_non_trainable_weights=1,
+                expected_num_seed_generators=1,
+                expected_num_losses=1,
+                supports_masking=mask_zero,
+            )
+
+
+def embedding(**options):
+    layer = EmbeddingVariational(6, 3, **{"kl_weight": 0.1, "seed": 0, **options})
+    layer.build(X.shape)
+    return layer
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32"])
+def test_picks_rows_of_the_table_where_the_posterior_is_narrow(estimator, dtype):
+    layer = embedding(
+        estimator=estimator, posterior=posteriors.MeanFieldNormal(initial_scale=1e-8)
+    )
+    expected = np.asarray(layer.embeddings.mean)[X]
+    np.testing.assert_allclose(layer(X.astype(dtype)), expected, atol=1e-6)
+
+
+def test_default_prior_is_a_standard_normal_and_the_initial_mean_that_of_keras():
+    layer = embedding()
+    assert layer.kernel.fan_in == 1
+    assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 1.0
+    assert np.abs(layer.embeddings.mean).max() <= 0.05
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_holds_large_indices_and_finite_gradients(estimator, policy):
+    layer = EmbeddingVariational(
+        5000, 2, dtype=policy, estimator=estimator, kl_weight=0.1
+    )
+    # Of these, neither half precision tells one from the next.
+    x = np.array([[4097, 4098]], "float32")
+    with tf.GradientTape() as tape:
+        outputs = layer(x)
+        loss = tf.reduce_sum(tf.square(tf.cast(outputs, tf.float32)))
+    assert outputs.dtype == layer.compute_dtype
+    assert layer.losses[0].dtype == layer.kernel.stddev.dtype == tf.float32
+    gradients = tape.gradient(loss, [v.value for v in layer.trainable_weights])
+    for gradient in map(tf.convert_to_tensor, gradients):
+        assert np.isfinite(gradient).all()
+        assert set(np.nonzero(gradient)[0]) == {4097, 4098}
+
+
+def test_index_zero_is_masked_where_asked_for():
+    layer = embedding(mask_zero=True)
+    np.testing.assert_array_equal(layer.compute_mask(tf.constant(X)), X != 0)
+    assert embedding().compute_mask(tf.constant(X)) is None
+    # The mask reaches a later layer: padding has no part in the mean.
+    inputs = keras.Input((2,), dtype="int32")
+    model = keras.Model(
+        inputs,
+        keras.layers.GlobalAveragePooling1D()(
+            EmbeddingVariational(
+                6, 3, mask_zero=True, kl_weight=0.1, estimator="weight", seed=0
+            )(inputs)
+        ),
+    )
+    means = model(np.array([[0, 1], [1, 1]]))
+    np.testing.assert_allclose(means[0], means[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout"])
+def test_equal_indices_of_a_row_pick_the_same_vector(estimator):
+    vectors = np.asarray(embedding(estimator=estimator)(X))
+    np.testing.assert_array_equal(vectors[2, 0], vectors[2, 1])
+
+
+def test_auto_takes_local_for_one_index_per_row_and_flipout_for_several():
+    layer = embedding()
+    assert layer.is_local_exact(1, calls=1)
+    assert not layer.is_local_exact(1, calls=2)
+    assert not layer.is_local_exact(2, calls=1)
+    layer.calls_in_this_pass = lambda: 1
+    assert type(layer.estimator.choose(layer, 1)).__name__ == "Local"
+    assert type(layer.estimator.choose(layer, 2)).__name__ == "Flipout"
+
+
+def test_divergence_of_a_shared_table_counts_once():
+    layer = EmbeddingVariational(6, 3, kl_weight=1.0)
+    left, right = keras.Input((2,)), keras.Input((2,))
+    model = keras.Model([left, right], layer(left) - layer(right))
+    np.testing.assert_allclose(model([X, X]), np.zeros((3, 2, 3)), atol=1e-6)
+    assert len(model.losses) == 1
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_tables_of_groups_serve_each_its_own_rows(shared):
+    layer = embedding()
+    inputs = np.stack([X] if shared else [X, 5 - X])
+    tables = np.random.default_rng(0).normal(size=(2, 6, 3))
+    signature = [
+        tf.TensorSpec([1 if shared else None, None, 2], tf.int64),
+        tf.TensorSpec([None, 6, 3], tf.float64),
+    ]
+    found = tf.function(layer.linear, input_signature=signature)(inputs, tables)
+    for i, table in enumerate(tables):
+        np.testing.assert_array_equal(found[i], table[inputs[0 if shared else i]])
+
+
+def test_each_member_has_its_own_part_of_the_batch():
+    layer = embedding(
+        members=2, posterior=posteriors.MeanFieldNormal(initial_scale=1e-8)
+    )
+    for estimator in ("weight", "flipout", "local"):
+        layer.estimator = estimators.get(estimator)
+        outputs = np.asarray(layer(np.concatenate([X, X])))
+        for member, rows in enumerate(np.split(outputs, 2)):
+            expected = np.asarray(layer.embeddings.mean)[member][X]
+            np.testing.assert_allclose(rows, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: [m]])
+@pytest.mark.parametrize("members", [1, 2])
+def test_weights_given_are_the_initial_mean_of_every_member(wrap, members):
+    matrix = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
+    layer = embedding(weights=wrap(matrix), members=members)
+    mean = np.asarray(layer.embeddings.mean)
+    np.testing.assert_array_equal(mean, matrix if members == 1 else [matrix, matrix])
+    assert "weights" not in layer.get_config()
+
+
+def test_regularizer_and_constraint_act_on_the_posterior_mean():
+    layer = embedding(
+        embeddings_regularizer=keras.regularizers.L2(0.5),
+        embeddings_constraint=keras.constraints.NonNeg(),
+    )
+    mean = layer.embeddings.variables["mean"]
+    total = sum(layer._get_regularization_losses())
+    np.testing.assert_allclose(total, 0.5 * np.sum(np.square(mean)), rtol=1e-5)
+    assert mean.constraint(mean).numpy().min() == 0
+
+
+def test_models_are_saved_and_cloned_with_all_arguments(tmp_path):
+    layer = EmbeddingVariational(
+        6, 3, "ones", mask_zero=True, kl_weight=0.1, members=3, seed=1
+    )
+    model = keras.Sequential(
+        [
+            keras.Input((2,)),
+            layer,
+            keras.layers.GlobalAveragePooling1D(),
+            DenseVariational(1, kl_weight=0.1, members=3, seed=2),
+        ]
+    )
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].get_config() == layer.get_config()
+    assert keras.models.clone_model(model).layers[0].get_config() == layer.get_config()
+    np.testing.assert_array_equal(model(X), loaded(X))
+
+
+@pytest.mark.parametrize("name", ["input_dim", "output_dim"])
+@pytest.mark.parametrize("size", [0, -1, 2.0, True, "3"])
+def test_refuses_dimensions_that_are_no_positive_integers(name, size):
+    with pytest.raises(ValueError, match=f"Received: {name}={size!r}"):
+        EmbeddingVariational(**{"input_dim": 6, "output_dim": 3, name: size})
+
+
+def test_refuses_weights_of_another_shape():
+    with pytest.raises(ValueError, match=r"Received: weights of shape \(3, 6\)"):
+        EmbeddingVariational(6, 3, weights=np.ones((3, 6)))

@@ -1,0 +1,60 @@
+"""The transposed convolution of one dimension."""
+
+import keras
+
+from tfbbb.layers.conv_transpose_variational import ConvTransposeVariational
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class Conv1DTransposeVariational(ConvTransposeVariational):
+    """A transposed convolution over sequences whose weights have a posterior.
+
+    `output = activation(conv1d_transpose(input, kernel) + bias)`, `kernel, bias ~ q`
+
+    It goes the way of a convolution's gradient, from the shape of its output to that of
+    its input. All positions of a row share its weights, as in `Conv2DVariational`.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.Conv1DTransposeVariational(4, 3, strides=2, kl_weight=0.1)
+    >>> layer(np.ones((2, 5, 3))).shape
+    TensorShape([2, 11, 4])
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Size of the kernel, one integer.
+        strides: Steps of the kernel in the output, one integer.
+        padding: `"valid"` or `"same"`.
+        output_padding: By how much the output is longer, less than `strides`;
+            one integer.
+        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        dilation_rate: Distance between the outputs that neighbours in the kernel meet,
+            one integer.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each filter.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `Conv2DVariational`. The fan-in is the mean number of inputs
+            that an output sums over, `positions of the kernel / product of strides *
+            channels`; Keras' initializers count as for a convolution.
+
+    Input shape:
+        [batch, steps, channels], or [batch, channels, steps]
+        with `data_format="channels_first"`.
+
+    Output shape:
+        [batch, new_steps, filters], or
+        [batch, filters, new_steps].
+
+    Raises:
+        ValueError: As for `Conv2DVariational`, and for an `output_padding` that is not
+            smaller than `strides`.
+    """
+
+    rank = 1

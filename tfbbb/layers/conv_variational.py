@@ -1,0 +1,156 @@
+"""What the convolutions of one, two and three dimensions share."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfbbb.fold import dimensions
+from tfbbb.layers.convolution import (
+    Convolution,
+    Size,
+    channels_apart,
+    checked_count,
+    positions,
+)
+
+
+class ConvVariational(Convolution):
+    """Base of `Conv1DVariational`, `Conv2DVariational` and `Conv3DVariational`.
+
+    Args:
+        filters: Number of output channels.
+        kernel_size: Size of the kernel.
+        strides: Steps of the kernel.
+        padding: `"valid"`, `"same"` or, in one dimension, `"causal"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet.
+        groups: Number of groups of channels that are convolved separately.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each output channel.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `VariationalLayer`.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Size,
+        strides: Size = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Size = 1,
+        groups: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.filters = checked_count("filters", filters)
+        self.groups = checked_count("groups", groups)
+        if filters % groups:
+            raise ValueError(
+                "`filters` must be divisible by `groups`. "
+                f"Received: filters={filters}, groups={groups}"
+            )
+        self.check_strides_or_dilation()
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        channels = self.channels_of(input_shape)
+        if channels % self.groups:
+            raise ValueError(
+                "The number of input channels must be divisible by `groups`. "
+                f"Received: {channels} channels in input_shape={tuple(input_shape)}, "
+                f"groups={self.groups}"
+            )
+        per_group = channels // self.groups
+        self.build_convolution(
+            input_shape,
+            kernel_shape=(*self.kernel_size, per_group, self.filters),
+            bias_size=self.filters,
+            fan_in=positions(self.kernel_size) * per_group,
+        )
+
+    def convolve(self, inputs: Any, kernel: Any) -> Any:
+        return ops.conv(
+            ops.pad(inputs, self._causal_padding()) if self._is_causal else inputs,
+            kernel,
+            strides=self.strides,
+            padding="valid" if self._is_causal else self.padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+
+    def convolve_shared(self, inputs: Any, kernels: Any) -> Any:
+        if not self.takes_any_number_of_channels:
+            return super().convolve_shared(inputs, kernels)
+        # One convolution, with the filters of all kernels side by side; those of one
+        # group of channels belong together.
+        count, *shape = dimensions(kernels, 0)
+        each = self.filters // self.groups
+        by_group = tf.reshape(kernels, [count, *shape[:-1], self.groups, each])
+        last = len(shape)
+        beside = tf.transpose(by_group, [*range(1, last + 1), 0, last + 1])
+        beside = tf.reshape(beside, [*shape[:-1], self.groups * count * each])
+        return channels_apart(
+            self.convolve(inputs, beside),
+            count,
+            outer=self.groups,
+            channels=self.filters,
+            channel_axis=self.channel_axis,
+        )
+
+    @property
+    def _is_causal(self) -> bool:
+        return self.padding == "causal"
+
+    def _causal_padding(self) -> list[tuple[int, int]]:
+        paddings = [(0, 0)] * 3
+        axis = 1 if self.data_format == "channels_last" else 2
+        paddings[axis] = (self.dilation_rate[0] * (self.kernel_size[0] - 1), 0)
+        return paddings
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        channels = self.channels_of(input_shape)
+        # Keras knows no groups here, and they do not matter.
+        kernel = keras.KerasTensor((*self.kernel_size, channels, self.filters))
+        return self.convolve(keras.KerasTensor(input_shape), kernel).shape
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "groups": self.groups,
+        }

@@ -1,0 +1,180 @@
+"""The convolution that keeps channels apart."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfbbb.fold import dimensions
+from tfbbb.layers.convolution import (
+    Convolution,
+    Size,
+    channels_apart,
+    checked_count,
+    positions,
+)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class DepthwiseConv2DVariational(Convolution):
+    """A convolution of each channel by kernels of its own, with a posterior.
+
+    `output[..., c * depth_multiplier + m] = activation(conv2d(input[..., c],
+    kernel[..., c, m]) + bias)`, `kernel, bias ~ q`
+
+    All positions of a row share its weights, as in `Conv2DVariational`.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.DepthwiseConv2DVariational(
+    ...     3, depth_multiplier=2, kl_weight=0.1
+    ... )
+    >>> layer(np.ones((2, 8, 8, 3))).shape
+    TensorShape([2, 6, 6, 6])
+
+    Args:
+        kernel_size: Height and width of the kernels, one integer or two.
+        strides: Steps of the kernels, one integer or two.
+        padding: `"valid"` (none) or `"same"`.
+        depth_multiplier: Number of output channels for each input channel.
+        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        dilation_rate: Distance between the inputs that neighbours in the kernel meet,
+            one integer or two.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added, one for each output channel.
+        depthwise_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        depthwise_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        depthwise_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
+        **options: As for `Conv2DVariational`. The fan-in is `height * width` of the
+            kernel.
+
+    Input shape:
+        [batch, height, width, channels], or [batch, channels, height, width] with
+        `data_format="channels_first"`.
+
+    Output shape:
+        [batch, new_height, new_width, channels * depth_multiplier], or [batch, channels
+        * depth_multiplier, new_height, new_width].
+
+    Raises:
+        ValueError: For sizes that are no positive integers, an unknown padding or data
+            format, and as for `DenseVariational`.
+    """
+
+    rank = 2
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        strides: Size = (1, 1),
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Size = (1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Any,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilation_rate=dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=depthwise_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=depthwise_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=depthwise_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.depth_multiplier = checked_count("depth_multiplier", depth_multiplier)
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        channels = self.channels_of(input_shape)
+        self.build_convolution(
+            input_shape,
+            kernel_shape=(*self.kernel_size, channels, self.depth_multiplier),
+            bias_size=channels * self.depth_multiplier,
+            fan_in=positions(self.kernel_size),
+        )
+
+    def convolve(self, inputs: Any, kernel: Any) -> Any:
+        return ops.depthwise_conv(
+            inputs,
+            kernel,
+            strides=self.strides,
+            padding=self.padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+
+    def convolve_shared(self, inputs: Any, kernels: Any) -> Any:
+        if not self.takes_any_number_of_channels:
+            return super().convolve_shared(inputs, kernels)
+        # More kernels for the same channels.
+        outputs = self.convolve(inputs, _merged_axes(kernels, (1, 2, 3, 0, 4), 3))
+        channels = kernels.shape[3]
+        return channels_apart(
+            outputs,
+            tf.shape(kernels)[0],
+            outer=channels,
+            channels=channels * self.depth_multiplier,
+            channel_axis=self.channel_axis,
+        )
+
+    def convolve_each(self, inputs: Any, kernels: Any) -> Any:
+        if not self.takes_any_number_of_channels:
+            return super().convolve_each(inputs, kernels)
+        # More channels: each has kernels of its own anyway.
+        if self.data_format == "channels_last":
+            beside = _merged_axes(inputs, (1, 2, 3, 0, 4), 3)
+        else:
+            beside = _merged_axes(inputs, (1, 0, 2, 3, 4), 1)
+        outputs = self.convolve(beside, _merged_axes(kernels, (1, 2, 0, 3, 4), 2))
+        return channels_apart(
+            outputs,
+            tf.shape(kernels)[0],
+            outer=1,
+            channels=kernels.shape[3] * self.depth_multiplier,
+            channel_axis=self.channel_axis,
+        )
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        channels = self.channels_of(input_shape)
+        shape = (*self.kernel_size, channels, self.depth_multiplier)
+        inputs, kernel = keras.KerasTensor(input_shape), keras.KerasTensor(shape)
+        return self.convolve(inputs, kernel).shape
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        for part in ("initializer", "regularizer", "constraint"):
+            config[f"depthwise_{part}"] = config.pop(f"kernel_{part}")
+        return {**config, "depth_multiplier": self.depth_multiplier}
+
+
+def _merged_axes(tensor: Any, order: tuple[int, ...], axis: int) -> tf.Tensor:
+    """Returns the tensor transposed, with `axis` and the next one made one."""
+    transposed = tf.transpose(tensor, order)
+    sizes = dimensions(transposed, 0)
+    merged = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
+    return tf.reshape(transposed, merged)

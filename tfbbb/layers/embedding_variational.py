@@ -1,0 +1,166 @@
+"""The table of vectors, one for each category."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfbbb.layers.convolution import checked_count
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.variational_weight import VariationalWeight
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class EmbeddingVariational(LinearVariationalLayer):
+    """A table of vectors with a posterior, from which indices pick.
+
+    `output[..., :] = embeddings[input[...], :]`, `embeddings ~ q`
+
+    The fan-in is 1, as one row of the table is picked: the default prior of every
+    entry is a standard normal. The divergence counts the whole table in each step,
+    however few of its rows a batch picks; a row that the data never picks stays at its
+    prior.
+
+    `"local"` draws picked entries and not the table. It is exact where a row of the
+    batch has one index; of several, equal ones would have to share a vector, so that
+    `"auto"` takes `"flipout"` there: a sign for each row of the batch and each entry of
+    a vector.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.EmbeddingVariational(1000, 8, kl_weight=0.1)
+    >>> layer(np.array([[4, 20], [4, 4]])).shape
+    TensorShape([2, 2, 8])
+
+    Args:
+        input_dim: Number of categories: the largest index plus one.
+        output_dim: Length of a vector.
+        embeddings_initializer: Keras initializer of the table's posterior mean.
+        embeddings_regularizer: Keras regularizer of the table's posterior mean.
+        embeddings_constraint: Keras constraint on the table's posterior mean.
+        mask_zero: Whether the index 0 is padding, to be masked in later layers.
+        weights: Initial posterior mean, [input_dim, output_dim], or a list of that.
+        posterior: q of the table.
+        prior: p of the table.
+        **options: `estimator`, `kl_weight`, `members`, `seed` as for
+            `DenseVariational`; `bias_posterior` and `bias_prior` have no effect.
+
+    Input shape:
+        [batch, ...], integers from 0 to `input_dim - 1`.
+
+    Output shape:
+        [batch, ..., output_dim].
+
+    Raises:
+        ValueError: For dimensions that are no positive integers, `weights` of another
+            shape, and as for `DenseVariational`.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        *,
+        posterior: Any = "mean_field_normal",
+        prior: Any = "normal",
+        **options: Any,
+    ):
+        super().__init__(
+            use_bias=False,
+            kernel_initializer=embeddings_initializer,
+            kernel_regularizer=embeddings_regularizer,
+            kernel_constraint=embeddings_constraint,
+            posterior=posterior,
+            prior=prior,
+            **options,
+        )
+        self.input_dim = checked_count("input_dim", input_dim)
+        self.output_dim = checked_count("output_dim", output_dim)
+        self.mask_zero = mask_zero
+        self.supports_masking = mask_zero
+        # Half precision holds no large index.
+        self.autocast = False
+        self._initial_mean = self._checked_weights(weights)
+
+    def _checked_weights(self, weights: Any) -> Any:
+        if weights is None:
+            return None
+        if isinstance(weights, list) and len(weights) == 1:
+            weights = weights[0]
+        matrix = ops.convert_to_numpy(weights)
+        if matrix.shape != (self.input_dim, self.output_dim):
+            raise ValueError(
+                f"`weights` must have the shape ({self.input_dim}, {self.output_dim}) "
+                f"of the table. Received: weights of shape {matrix.shape}"
+            )
+        return matrix
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        self.input_rank = len(input_shape)
+        self.kernel = self.add_variational_weight(
+            "kernel",
+            (self.input_dim, self.output_dim),
+            fan_in=1,
+            initializer=self.kernel_initializer
+            if self._initial_mean is None
+            else keras.initializers.Constant(self._initial_mean),
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.bias = None
+        self.add_kl_weight()
+
+    @property
+    def embeddings(self) -> VariationalWeight:
+        """The table, [input_dim, output_dim]."""
+        return self.kernel
+
+    def cast_inputs(self, inputs: Any) -> Any:
+        if keras.backend.standardize_dtype(inputs.dtype) in ("int32", "int64"):
+            return inputs
+        return ops.cast(inputs, "int32")
+
+    def linear(self, inputs: Any, kernel: Any) -> Any:
+        if len(kernel.shape) == 2:
+            return tf.gather(kernel, inputs)
+        if inputs.shape[0] == 1:
+            return tf.gather(kernel, inputs[0], axis=1)
+        return tf.gather(kernel, inputs, batch_dims=1)
+
+    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+        # What an index stands for is 0 or 1, its own square.
+        return self.linear(inputs, kernel)
+
+    def input_sign_shape(self, inputs: Any) -> None:
+        return None
+
+    def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
+        return input_rank == 1 and calls == 1
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        return ops.not_equal(inputs, 0) if self.mask_zero else None
+
+    def compute_output_shape(
+        self, input_shape: tuple[int | None, ...]
+    ) -> tuple[int | None, ...]:
+        return (*input_shape, self.output_dim)
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        for part in ("initializer", "regularizer", "constraint"):
+            config[f"embeddings_{part}"] = config.pop(f"kernel_{part}")
+            del config[f"bias_{part}"]
+        del config["activation"], config["use_bias"]
+        return {
+            **config,
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            "mask_zero": self.mask_zero,
+        }

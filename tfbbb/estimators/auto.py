@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.estimator import Estimator
 from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
@@ -12,6 +13,7 @@ from tfbbb.estimators.weight import Weight
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
+    from tfbbb.layers.variational import VariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -32,12 +34,19 @@ class Auto(Estimator):
     def choose(self, layer: "LinearVariationalLayer", input_rank: int) -> Estimator:
         """Returns the estimator for this layer in the model being called."""
         families = [weight.posterior for weight in layer.variational_weights]
-        if all(family.deterministic for family in families):
-            return Weight()
-        if all(map(Local().can_serve, families)) and layer.is_local_exact(
-            input_rank, layer.calls_in_this_pass()
+        if (
+            not all(family.deterministic for family in families)
+            and all(map(Local().can_serve, families))
+            and layer.is_local_exact(input_rank, layer.calls_in_this_pass())
         ):
             return Local()
+        return self.choose_of_weights(layer)
+
+    def choose_of_weights(self, layer: "VariationalLayer") -> Estimator:
+        """Returns the best of those estimators for a layer that draw weights."""
+        families = [weight.posterior for weight in layer.variational_weights]
+        if all(family.deterministic for family in families):
+            return Weight()
         for estimator in (Flipout(), Weight()):
             if all(map(estimator.can_serve, families)):
                 return estimator
@@ -47,3 +56,8 @@ class Auto(Estimator):
         self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)
+
+    def draw_kernels(
+        self, layer: "VariationalLayer", rows: Any
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        return self.choose_of_weights(layer).draw_kernels(layer, rows)

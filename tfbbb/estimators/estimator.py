@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.posteriors import Posterior
 from tfbbb.strategy import Strategy, snake_case
 
@@ -62,6 +63,25 @@ class Estimator(Strategy):
         Returns:
             The pre-activations, and the float32 weights that were drawn for them, by
             name, if any: the divergence is estimated on these.
+        """
+        raise NotImplementedError
+
+    def draw_kernels(
+        self, layer: "VariationalLayer", rows: Any
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        """Draws all weights of a layer once, to be used as often as it likes.
+
+        Every weight is taken as the kernel of a matrix product, [in, out]: one of rank
+        1 as [1, out], whose input is the constant 1. A row sees the same weights
+        wherever it uses them, in all positions and time steps.
+
+        Args:
+            layer: A built layer, in a call, which cannot use `local`.
+            rows: Number of rows in the batch.
+
+        Returns:
+            The kernels by name, in the layer's compute dtype, and the float32 weights
+            that were drawn for them, by name, [draws, *shape].
         """
         raise NotImplementedError
 

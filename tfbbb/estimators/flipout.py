@@ -6,12 +6,21 @@ import keras
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.estimators.drawn_kernel import (
+    DrawnKernel,
+    FlippedKernel,
+    GroupedKernel,
+    flipped_product,
+)
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.weight import affine, as_matrix
 from tfbbb.fold import Fold
 from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
+    from tfbbb.layers.variational import VariationalLayer
+    from tfbbb.layers.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -46,45 +55,79 @@ class Flipout(Estimator):
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
-        dtype = layer.compute_dtype
         inputs = layer.cast_inputs(inputs)
-        rows = ops.shape(inputs)[0]
-        fold, members = layer.fold(), Fold(layer.members)
-        drawn = {
+        draw = _Draw(layer, ops.shape(inputs)[0])
+        mean_bias = None if layer.bias is None else draw.mean(layer.bias)
+        mean = GroupedKernel(
+            draw.mean(layer.kernel), draw.members, affine(layer, mean_bias)
+        )
+        outputs = mean.product(inputs)
+        input_shape = layer.input_sign_shape(inputs)
+        outputs += flipped_product(
+            GroupedKernel(draw.delta(layer.kernel), draw.fold, layer.linear),
+            inputs,
+            None if input_shape is None else draw.signs("input_signs", input_shape),
+            draw.signs("output_signs", layer.output_sign_shape(outputs)),
+        )
+        if layer.bias is not None:
+
+            def signed(signs: Any, bias: Any) -> Any:
+                return signs * layer.broadcast_bias(bias, len(signs.shape))
+
+            bias = GroupedKernel(draw.delta(layer.bias), draw.fold, signed)
+            ones = (1,) * (len(outputs.shape) - 1)
+            outputs += bias.product(draw.signs("bias_signs", ones))
+        return outputs, draw.weights()
+
+    def draw_kernels(
+        self, layer: "VariationalLayer", rows: Any
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        draw = _Draw(layer, rows)
+        kernels: dict[str, DrawnKernel] = {}
+        for weight in layer.variational_weights:
+            name = weight.name
+            *inputs, outputs = weight.shape
+            kernels[name] = FlippedKernel(
+                GroupedKernel(as_matrix(draw.mean(weight), weight), draw.members),
+                GroupedKernel(as_matrix(draw.delta(weight), weight), draw.fold),
+                draw.signs(f"{name}_input_signs", tuple(inputs or [1])),
+                draw.signs(f"{name}_output_signs", (outputs,)),
+            )
+        return kernels, draw.weights()
+
+
+class _Draw:
+    """One draw of a layer's weights, and the signs of the rows that share it."""
+
+    def __init__(self, layer: "VariationalLayer", rows: Any):
+        self.fold = layer.fold()
+        self.members = Fold(layer.members)
+        self._layer = layer
+        self._rows = rows
+        self._noise = {
             weight.name: weight.noise(
-                layer.noise_seed(weight.name, shared=True), fold.samples
+                layer.noise_seed(weight.name, shared=True), self.fold.samples
             )
             for weight in layer.variational_weights
         }
 
-        def signs(place: str, shape: tuple[int, ...]) -> Any:
-            seed = layer.noise_seed(place, shared=True)
-            return noise.signs(seed, (rows, *shape), dtype)
+    def mean(self, weight: "VariationalWeight") -> Any:
+        """Returns E[w], [members, *shape], in the dtype that the layer computes in."""
+        return ops.cast(weight.mean, self._layer.compute_dtype)
 
-        means = ops.cast(layer.kernel.mean, dtype)
-        outputs = layer.linear(members.split(inputs), means)
-        if layer.bias is not None:
-            bias = ops.cast(layer.bias.mean, dtype)
-            outputs += layer.broadcast_bias(bias, len(outputs.shape))
-        outputs = members.merge(outputs, rows)
+    def delta(self, weight: "VariationalWeight") -> Any:
+        """Returns `w - E[w]`, [groups, *shape], in that dtype."""
+        delta = weight.perturb(self._noise[weight.name])
+        return ops.cast(delta, self._layer.compute_dtype)
 
-        flipped = inputs
-        input_shape = layer.input_sign_shape(inputs)
-        if input_shape is not None:
-            flipped = inputs * signs("input_signs", input_shape)
-        delta = ops.cast(layer.kernel.perturb(drawn["kernel"]), dtype)
-        perturbation = layer.linear(fold.split(flipped), delta)
-        if layer.bias is not None:
-            # The bias is one more row of the kernel, whose input is the constant 1.
-            ones = (1,) * (len(outputs.shape) - 1)
-            delta = ops.cast(layer.bias.perturb(drawn["bias"]), dtype)
-            perturbation += fold.split(
-                signs("bias_signs", ones)
-            ) * layer.broadcast_bias(delta, len(perturbation.shape))
-        perturbation = fold.merge(perturbation, rows)
-        signed = perturbation * signs("output_signs", layer.output_sign_shape(outputs))
-        draws = {
-            weight.name: weight.draw_from(drawn[weight.name])
-            for weight in layer.variational_weights
+    def signs(self, place: str, shape: tuple[int, ...]) -> Any:
+        """Returns independent signs of every row, [rows, *shape], in that dtype."""
+        seed = self._layer.noise_seed(place, shared=True)
+        return noise.signs(seed, (self._rows, *shape), self._layer.compute_dtype)
+
+    def weights(self) -> dict[str, Any]:
+        """Returns w itself by name, [groups, *shape], float32."""
+        return {
+            weight.name: weight.draw_from(self._noise[weight.name])
+            for weight in self._layer.variational_weights
         }
-        return outputs + signed, draws

@@ -6,8 +6,9 @@ import keras
 import tensorflow as tf
 
 from tfbbb.divergences import is_log_ratio
+from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
-from tfbbb.estimators.weight import drawn_weights, with_weights
+from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.fold import current_samples
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ class ScoreFunction(Estimator):
     ) -> tuple[Any, dict[str, Any]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws
+
+    def draw_kernels(
+        self, layer: "VariationalLayer", rows: Any
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        draws = scored_weights(layer)
+        return grouped_kernels(layer, draws, layer.fold()), draws
 
 
 def scored_weights(layer: "VariationalLayer") -> dict[str, Any]:

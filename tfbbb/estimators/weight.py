@@ -1,16 +1,19 @@
 """One draw of the weights per step, for all rows."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
 from keras import ops
 
+from tfbbb.estimators.drawn_kernel import BatchFold, DrawnKernel, GroupedKernel
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
 from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
     from tfbbb.layers.variational import VariationalLayer
+    from tfbbb.layers.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -47,6 +50,12 @@ class Weight(Estimator):
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
+    def draw_kernels(
+        self, layer: "VariationalLayer", rows: Any
+    ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        draws = drawn_weights(layer)
+        return grouped_kernels(layer, draws, layer.fold()), draws
+
 
 def drawn_weights(layer: "VariationalLayer") -> dict[str, Any]:
     """Returns this step's draws of every weight of a layer, by name, float32.
@@ -65,10 +74,43 @@ def with_weights(
 ) -> Any:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
-    inputs = layer.cast_inputs(inputs)
-    fold = layer.fold()
-    outputs = layer.linear(fold.split(inputs), ops.cast(draws["kernel"], dtype))
-    if layer.bias is not None:
-        bias = ops.cast(draws["bias"], dtype)
-        outputs += layer.broadcast_bias(bias, len(outputs.shape))
-    return fold.merge(outputs, ops.shape(inputs)[0])
+    bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
+    kernel = GroupedKernel(
+        ops.cast(draws["kernel"], dtype), layer.fold(), affine(layer, bias)
+    )
+    return kernel.product(layer.cast_inputs(inputs))
+
+
+def affine(layer: "LinearVariationalLayer", bias: Any) -> Callable[[Any, Any], Any]:
+    """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
+
+    def linear_and_bias(inputs: Any, kernel: Any) -> Any:
+        outputs = layer.linear(inputs, kernel)
+        if bias is None:
+            return outputs
+        return outputs + layer.broadcast_bias(bias, len(outputs.shape))
+
+    return linear_and_bias
+
+
+def grouped_kernels(
+    layer: "VariationalLayer", draws: dict[str, Any], fold: BatchFold
+) -> dict[str, DrawnKernel]:
+    """Returns the kernels of a layer with drawn weights, by name.
+
+    Args:
+        layer: The layer that the weights were drawn for.
+        draws: The draws by name, [draws, *shape], each of which serves a group.
+        fold: Where the rows of each group are.
+    """
+    return {
+        weight.name: GroupedKernel(
+            as_matrix(ops.cast(draws[weight.name], layer.compute_dtype), weight), fold
+        )
+        for weight in layer.variational_weights
+    }
+
+
+def as_matrix(values: Any, weight: "VariationalWeight") -> Any:
+    """Returns values of a weight, [..., out] as [..., 1, out] if it is of rank 1."""
+    return values if len(weight.shape) > 1 else ops.expand_dims(values, -2)

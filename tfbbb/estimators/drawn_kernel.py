@@ -1,0 +1,124 @@
+"""A kernel drawn from q as the rows of a batch see it, and what is linear in it."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from keras import ops
+
+
+class BatchFold(Protocol):
+    """Where the rows of each group are in a batch: see `tfbbb.fold.Fold`."""
+
+    def split(self, tensor: Any) -> Any:
+        """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
+
+        Without groups, the batch itself.
+        """
+
+    def merge(self, tensor: Any, rows: Any) -> Any:
+        """Returns what `split` returns as a batch of `rows` rows."""
+
+
+class DrawnKernel(Protocol):
+    """A kernel that may be another one for every row n of a batch."""
+
+    def product(self, inputs: Any) -> Any:
+        """Returns `inputs_n @ kernel_n` for every row n."""
+
+    def columns(self, first: int, last: int) -> "DrawnKernel":
+        """Returns the kernel of the output units `first` to `last` alone."""
+
+
+def matmul(inputs: Any, kernel: Any) -> Any:
+    """Returns `inputs @ kernel`, group by group where there are several kernels.
+
+    Args:
+        inputs: [n, ..., in], or [groups, n, ..., in].
+        kernel: [in, out], or [groups, in, out].
+    """
+    if len(kernel.shape) == 3:
+        between = [1] * (len(inputs.shape) - 3)
+        kernel = ops.reshape(kernel, (-1, *between, *kernel.shape[1:]))
+    return ops.matmul(inputs, kernel)
+
+
+class GroupedKernel:
+    """One kernel for each group of rows, or for all of them.
+
+    Args:
+        values: [groups, *shape], or [*shape] where there is one group.
+        fold: Where the rows of each group are.
+        linear: `linear(inputs, kernel)` for inputs as `fold` splits them.
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        fold: BatchFold,
+        linear: Callable[[Any, Any], Any] = matmul,
+    ):
+        self.values = values
+        self.fold = fold
+        self.linear = linear
+
+    def product(self, inputs: Any) -> Any:
+        outputs = self.linear(self.fold.split(inputs), self.values)
+        return self.fold.merge(outputs, ops.shape(inputs)[0])
+
+    def columns(self, first: int, last: int) -> "GroupedKernel":
+        return GroupedKernel(self.values[..., first:last], self.fold, self.linear)
+
+
+class FlippedKernel:
+    """A kernel of its own for each row: `mean + delta * outer(s_n, r_n)`.
+
+    Args:
+        mean: E[w].
+        delta: `w - E[w]` for one draw of w per group.
+        input_signs: s, [n, in].
+        output_signs: r, [n, out].
+    """
+
+    def __init__(
+        self,
+        mean: GroupedKernel,
+        delta: GroupedKernel,
+        input_signs: Any,
+        output_signs: Any,
+    ):
+        self.mean = mean
+        self.delta = delta
+        self.input_signs = input_signs
+        self.output_signs = output_signs
+
+    def product(self, inputs: Any) -> Any:
+        rank = len(inputs.shape)
+        return self.mean.product(inputs) + flipped_product(
+            self.delta,
+            inputs,
+            _for_all_positions(self.input_signs, rank),
+            _for_all_positions(self.output_signs, rank),
+        )
+
+    def columns(self, first: int, last: int) -> "FlippedKernel":
+        return FlippedKernel(
+            self.mean.columns(first, last),
+            self.delta.columns(first, last),
+            self.input_signs,
+            self.output_signs[:, first:last],
+        )
+
+
+def flipped_product(
+    delta: GroupedKernel, inputs: Any, input_signs: Any, output_signs: Any
+) -> Any:
+    """Returns `((inputs_n * s_n) @ delta) * r_n` for every row n.
+
+    Without input signs (`None`) the inputs are left as they are.
+    """
+    flipped = inputs if input_signs is None else inputs * input_signs
+    return delta.product(flipped) * output_signs
+
+
+def _for_all_positions(signs: Any, rank: int) -> Any:
+    return ops.reshape(signs, (-1, *[1] * (rank - 2), signs.shape[-1]))

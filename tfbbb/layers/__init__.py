@@ -11,7 +11,10 @@ from tfbbb.layers.dense_variational import DenseVariational
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 from tfbbb.layers.embedding_variational import EmbeddingVariational
+from tfbbb.layers.gru_variational import GRUVariational
+from tfbbb.layers.lstm_variational import LSTMVariational
 from tfbbb.layers.separable_conv2d_variational import SeparableConv2DVariational
+from tfbbb.layers.simple_rnn_variational import SimpleRNNVariational
 from tfbbb.layers.variational import VariationalLayer
 
 __all__ = [
@@ -25,6 +28,9 @@ __all__ = [
     "DepthwiseConv2DVariational",
     "EinsumDenseVariational",
     "EmbeddingVariational",
+    "GRUVariational",
+    "LSTMVariational",
     "SeparableConv2DVariational",
+    "SimpleRNNVariational",
     "VariationalLayer",
 ]

@@ -1,0 +1,492 @@
+"""Recurrent layers compute what Keras' do, with weights of one draw per sequence."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+import tfbbb
+from tests.layers.recurrent_layers import (
+    KINDS,
+    MASK,
+    SEQUENCES,
+    certain,
+    deterministic,
+    variational,
+    with_drawn_weights,
+)
+from tests.posterior_draws import (
+    assert_same_moments,
+    brute_force_draws,
+    engine_draws,
+)
+from tfbbb.estimators import Weight
+from tfbbb.fold import samples_in_batch
+from tfbbb.layers import GRUVariational, LSTMVariational, SimpleRNNVariational
+from tfbbb.posteriors import MeanFieldNormal
+
+ESTIMATORS = ("weight", "flipout")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for layer, kwargs, shape in (
+            (SimpleRNNVariational, {"dropout": 0.1}, (3, 5)),
+            (LSTMVariational, {"return_sequences": True}, (3, 4, 5)),
+            (GRUVariational, {"use_bias": False, "unroll": True}, (3, 5)),
+        ):
+            use_bias = kwargs.get("use_bias", True)
+            self.run_layer_test(
+                layer,
+                init_kwargs={"units": 5, "kl_weight": 0.1, **kwargs},
+                input_shape=(3, 4, 2),
+                expected_output_shape=shape,
+                expected_num_trainable_weights=6 if use_bias else 4,
+                expected_num_non_trainable_weights=1,
+                expected_num_seed_generators=1,
+                expected_num_losses=1,
+                supports_masking=True,
+            )
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"return_sequences": True, "return_state": True},
+        {"return_sequences": True, "go_backwards": True},
+        {"return_sequences": True, "zero_output_for_mask": True},
+        {"return_sequences": True, "unroll": True, "return_state": True},
+        {"activation": "relu", "use_bias": False},
+    ],
+    ids=str,
+)
+@every_estimator
+@every_kind
+def test_without_variance_it_is_the_layer_of_keras(kind, estimator, options, masked):
+    layer = certain(kind, estimator=estimator, **options)
+    mask = MASK if masked else None
+    outputs = layer(SEQUENCES, mask=mask)
+    expected = deterministic(kind, layer, **options)(SEQUENCES, mask=mask)
+    tf.nest.map_structure(
+        lambda x, y: np.testing.assert_allclose(x, y, atol=1e-6), outputs, expected
+    )
+
+
+@every_kind
+def test_states_may_be_given_and_are_returned(kind):
+    layer = certain(kind, return_state=True)
+    _, *states = layer(SEQUENCES)
+    output = layer(SEQUENCES, initial_state=states)[0]
+    twin = deterministic(kind, layer)
+    np.testing.assert_allclose(output, twin(SEQUENCES, states), atol=1e-6)
+
+
+@every_kind
+def test_stateful_layers_go_on_where_they_were(kind):
+    layer = certain(kind, stateful=True)
+    outputs = [layer(SEQUENCES), layer(SEQUENCES)]
+    long = deterministic(kind, layer, return_sequences=True)(
+        np.concatenate([SEQUENCES, SEQUENCES], axis=1)
+    )
+    np.testing.assert_allclose(outputs[0], long[:, 3], atol=1e-6)
+    np.testing.assert_allclose(outputs[1], long[:, 7], atol=1e-6)
+    layer.reset_state()
+    np.testing.assert_allclose(layer(SEQUENCES), outputs[0], atol=1e-6)
+
+
+def test_positional_arguments_are_those_of_keras():
+    def names(layer):
+        return [
+            name
+            for name in layer.__init__.__code__.co_varnames[
+                : layer.__init__.__code__.co_argcount
+            ]
+            if name != "use_cudnn"  # its kernels take one set of weights for all rows
+        ]
+
+    for ours, theirs, _ in KINDS.values():
+        assert names(ours) == names(theirs)
+        for name, value in ours(2).get_config().items():
+            given = theirs(2).get_config()
+            if (
+                name in given
+                and name not in ("name", "seed")
+                and "initializer" not in (name)
+            ):
+                assert value == given[name], name
+
+
+@every_kind
+def test_outputs_have_the_distribution_of_the_keras_layer_with_drawn_weights(kind):
+    keras.utils.set_random_seed(0)
+    num_draws = 1500
+    layers = [
+        variational(kind, return_sequences=True, estimator=estimator, seed=3)
+        for estimator in ESTIMATORS
+    ]
+    for layer in layers:
+        layer.build(SEQUENCES.shape)
+        layer.set_weights(layers[0].get_weights())
+    keras_layer = with_drawn_weights(kind, layers[0], return_sequences=True)
+    x = tf.constant(SEQUENCES[:2])
+    expected, *drawn = (
+        np.stack([call(x) for _ in range(num_draws)])
+        for call in map(tf.function, [keras_layer, *layers])
+    )
+    for draws in drawn:
+        assert_same_moments(draws, expected)
+        # Of products of two steps: their covariance is that of one draw for both.
+        assert_same_moments(_products(draws), _products(expected))
+
+
+def _products(draws):
+    """Returns the products of the outputs of every two steps of a sequence."""
+    return np.einsum("dnsu,dntu->dnstu", draws, draws)
+
+
+@every_estimator
+def test_all_time_steps_see_the_same_weights(estimator):
+    layer = SimpleRNNVariational(
+        3,
+        activation=None,
+        recurrent_initializer="zeros",
+        posterior=MeanFieldNormal(0.5),
+        return_sequences=True,
+        estimator=estimator,
+        kl_weight=0.1,
+    )
+    layer.build((None, 4, 2))
+    layer.recurrent_kernel.variables["log_scale"].assign(np.full((3, 3), -30.0))
+    constant = np.repeat(SEQUENCES[:, :1], 4, axis=1)
+    outputs = np.asarray(layer(constant))
+    np.testing.assert_allclose(outputs, outputs[:, :1].repeat(4, axis=1), rtol=1e-5)
+    assert not np.allclose(outputs, layer(constant))
+
+
+@pytest.mark.parametrize(("estimator", "expected"), [("weight", 1.0), ("flipout", 0.0)])
+@every_kind
+def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expected):
+    # Small variances: the output is linear in the weights to first order.
+    num_draws = 1000
+    layer = variational(kind, scale=0.05, estimator=estimator, seed=0)
+    x = tf.constant(np.repeat(SEQUENCES[:1], 2, axis=0))
+    call = tf.function(lambda: layer(x))
+    draws = np.stack([call() for _ in range(num_draws)])[:, :, 0]
+    correlation = np.corrcoef(draws.T)[0, 1]
+    # The standard error of a correlation of 0 is 1 / sqrt(n).
+    assert abs(correlation - expected) < 4.5 / np.sqrt(num_draws)
+
+
+@every_kind
+def test_every_draw_of_several_serves_its_rows(kind):
+    layer = variational(kind, estimator="score_function")
+    x = np.concatenate([SEQUENCES, SEQUENCES])
+    with samples_in_batch(2):
+        outputs = layer(x)
+    for draw, rows in ((0, slice(3)), (1, slice(3, 6))):
+        weights = [layer.step_draws[w.name][draw] for w in layer.variational_weights]
+        expected = deterministic(kind, layer, weights)(SEQUENCES)
+        np.testing.assert_allclose(outputs[rows], expected, atol=1e-6)
+
+
+@every_estimator
+@every_kind
+def test_members_are_layers_of_their_own(kind, estimator):
+    ensemble = certain(kind, members=2, estimator=estimator, return_sequences=True)
+    x = tf.constant(np.concatenate([SEQUENCES, SEQUENCES[::-1]]))
+
+    def gradient(layer, inputs):
+        with tf.GradientTape() as tape:
+            outputs = layer(inputs)
+            # A mean over rows, and so over members: each has its own objective.
+            loss = tf.reduce_mean(tf.square(outputs - 0.3)) + sum(layer.losses)
+        return outputs, tape.gradient(loss, [v.value for v in layer.trainable_weights])
+
+    outputs, gradients = gradient(ensemble, x)
+    for member in range(2):
+        rows = slice(3 * member, 3 * member + 3)
+        alone = certain(kind, estimator=estimator, return_sequences=True)
+        alone.build(x.shape)
+        for mine, all_of_them in zip(
+            alone.trainable_weights, ensemble.trainable_weights, strict=True
+        ):
+            mine.assign(all_of_them[member])
+        expected, expected_gradients = gradient(alone, x[rows])
+        np.testing.assert_allclose(outputs[rows], expected, atol=1e-6)
+        for mine, other in zip(gradients, expected_gradients, strict=True):
+            np.testing.assert_allclose(mine[member], other, rtol=1e-4, atol=1e-6)
+
+
+@every_estimator
+def test_members_draw_apart_and_start_apart(estimator):
+    layer = variational("lstm", members=2, estimator=estimator)
+    outputs = layer(np.concatenate([SEQUENCES, SEQUENCES]))
+    assert not np.allclose(outputs[:3], outputs[3:], atol=0.01)
+    assert not np.allclose(layer.bias.mean[0], layer.bias.mean[1])
+
+
+def test_gradients_are_those_of_the_expected_loss():
+    keras.utils.set_random_seed(0)
+    num_draws = 1500
+    target = tf.constant([[0.5, -0.5], [0.2, 0.1], [-0.3, 0.0]])
+    layers = [
+        variational("simple_rnn", units=2, estimator=estimator, seed=0)
+        for estimator in ESTIMATORS
+    ]
+    for layer in layers:
+        layer.build(SEQUENCES.shape)
+        layer.set_weights(layers[0].get_weights())
+
+    def gradients(call, layer):
+        variables = [variable.value for variable in layer.trainable_weights]
+
+        @tf.function
+        def draw():
+            with tf.GradientTape() as tape:
+                error = tf.square(call(tf.constant(SEQUENCES)) - target)
+                loss = tf.reduce_mean(tf.reduce_sum(error, axis=1))
+            gradient = tape.gradient(loss, variables)
+            return tf.concat([tf.reshape(g, [-1]) for g in gradient], axis=0)
+
+        return np.stack([draw() for _ in range(num_draws)])
+
+    expected = gradients(with_drawn_weights("simple_rnn", layers[0]), layers[0])
+    for layer in layers:
+        draws = gradients(layer, layer)
+        error = np.sqrt((draws.var(axis=0) + expected.var(axis=0)) / num_draws)
+        # 20 figures: 5 standard errors are exceeded in one of 90 000 such sets.
+        difference = np.abs(draws.mean(axis=0) - expected.mean(axis=0))
+        np.testing.assert_array_less(difference, 5.0 * error)
+
+
+@every_kind
+def test_divergence_counts_once_whatever_the_length(kind):
+    layer = variational(kind, kl_weight=0.25)
+    layer(SEQUENCES)
+    short = float(layer.step_kl)
+    np.testing.assert_allclose(layer.losses, [0.25 * short])
+    layer(np.concatenate([SEQUENCES, SEQUENCES], axis=1))
+    np.testing.assert_allclose(layer.losses, [0.25 * short])
+    expected = sum(
+        float(tf.reduce_sum(tfbbb.divergences.kl_divergence(w, w.distribution.sample)))
+        for w in layer.variational_weights
+    )
+    np.testing.assert_allclose(short, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
+@every_kind
+def test_calls_of_a_shared_layer_see_the_same_weights_and_count_once(kind, estimator):
+    layer = variational(kind, estimator=estimator)
+    left, right = keras.Input((4, 2)), keras.Input((4, 2))
+    model = keras.Model([left, right], layer(left) - layer(right))
+    np.testing.assert_allclose(model([SEQUENCES, SEQUENCES]), 0.0, atol=1e-6)
+    assert len(model.losses) == 1
+    np.testing.assert_allclose(model.losses[0], layer.step_kl * 0.1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@every_estimator
+@every_kind
+def test_mixed_precision_keeps_divergence_and_scale_in_float32(kind, estimator, policy):
+    layer = certain(kind, estimator=estimator, dtype=policy, return_state=True)
+    outputs, *states = layer(SEQUENCES)
+    for tensor in (outputs, *states):
+        assert tensor.dtype == layer.compute_dtype
+    assert layer.losses[0].dtype == tf.float32
+    assert layer.kernel.stddev.dtype == tf.float32
+    expected = deterministic(kind, layer)(SEQUENCES)
+    # bfloat16 keeps eight bits.
+    np.testing.assert_allclose(tf.cast(outputs, tf.float32), expected, atol=0.03)
+
+
+def test_dropout_drops_inputs_for_all_steps_and_states_for_their_product():
+    arguments = {
+        "units": 50,
+        "activation": None,
+        "kernel_initializer": "identity",
+        "recurrent_initializer": "identity",
+        "posterior": MeanFieldNormal(1e-9),
+        "bias_posterior": MeanFieldNormal(1e-9),
+        "return_sequences": True,
+        "kl_weight": 0.1,
+        "seed": 0,
+    }
+    x = np.ones((4, 3, 50), "float32")
+    layer = SimpleRNNVariational(dropout=0.5, **arguments)
+    # Kept inputs are doubled: 2, 4, 6; dropped ones give 0, 0, 0.
+    sums = np.asarray(layer(x, training=True)) / [[[1.0], [2.0], [3.0]]]
+    np.testing.assert_allclose(sums, sums[:, :1].repeat(3, axis=1), atol=1e-5)
+    assert set(np.round(np.unique(sums), 4)) == {0.0, 2.0}
+    np.testing.assert_allclose(layer(x), x.cumsum(axis=1), atol=1e-5)
+    layer = SimpleRNNVariational(recurrent_dropout=0.5, **arguments)
+    outputs = np.asarray(layer(x, training=True))
+    # A kept state is doubled: 1, 1 + 2 * 1, 1 + 2 * 3; a dropped one is not added.
+    histories = {tuple(steps) for steps in outputs.transpose(0, 2, 1).reshape(-1, 3)}
+    assert {tuple(np.round(h, 3)) for h in histories} == {(1, 1, 1), (1, 3, 7)}
+
+
+@every_kind
+def test_dropout_has_the_distribution_of_keras(kind):
+    options = {"dropout": 0.3, "recurrent_dropout": 0.4, "return_sequences": True}
+    keras.utils.set_random_seed(2)
+    layer = certain(kind, seed=0, **options)
+    layer(SEQUENCES)
+    twin = deterministic(kind, layer, seed=0, **options)
+    ours, theirs = (
+        np.stack([call() for _ in range(1000)])
+        for call in (
+            tf.function(lambda: layer(SEQUENCES, training=True)),
+            tf.function(lambda: twin(SEQUENCES, training=True)),
+        )
+    )
+    assert_same_moments(ours, theirs)
+
+
+@every_kind
+def test_saved_and_cloned_layers_are_the_same(kind, tmp_path):
+    layer = variational(
+        kind,
+        estimator="flipout",
+        prior=tfbbb.priors.Normal(0.7),
+        kernel_regularizer="l2",
+        recurrent_constraint="max_norm",
+        return_sequences=True,
+        zero_output_for_mask=True,
+        dropout=0.2,
+        seed=3,
+    )
+    model = keras.Sequential([keras.Input((4, 2)), layer])
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.layers[0].get_config() == layer.get_config()
+    np.testing.assert_array_equal(model(SEQUENCES), loaded(SEQUENCES))
+    clone = keras.models.clone_model(model)
+    assert clone.layers[0].get_config() == layer.get_config()
+    assert clone.layers[0].prior == layer.prior
+
+
+@every_kind
+def test_engines_draw_what_ordinary_calls_draw(kind):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((4, 2))
+    hidden = variational(kind, estimator="weight", return_sequences=True)(
+        keras.layers.Masking()(inputs)
+    )
+    model = keras.Model(inputs, variational(kind, 2, estimator="weight")(hidden))
+    x = SEQUENCES * MASK[..., None]
+    loop = brute_force_draws(model, x, 800)
+    for method in ("local", "weight"):
+        assert_same_moments(engine_draws(model, x, method, 1500), loop)
+
+
+def test_engines_draw_for_both_directions_and_for_states_of_another_layer():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((4, 2))
+    both = keras.layers.Bidirectional(
+        variational("gru", estimator="weight", return_sequences=True)
+    )(inputs)
+    _, *states = variational("lstm", estimator="weight", return_state=True)(both)
+    outputs = variational("lstm", estimator="weight")(inputs, initial_state=states)
+    model = keras.Model(inputs, outputs)
+    loop = brute_force_draws(model, SEQUENCES, 800)
+    for method in ("local", "weight"):
+        assert_same_moments(engine_draws(model, SEQUENCES, method, 1500), loop)
+
+
+def test_samples_of_an_ensemble_are_those_of_its_members_in_turns():
+    layer = certain("lstm", members=2)
+    model = keras.Sequential([keras.Input((4, 2)), layer])
+    draws = engine_draws(model, SEQUENCES, "weight", 4)
+    for member in range(2):
+        weights = [w.mean[member] for w in layer.variational_weights]
+        expected = deterministic("lstm", layer, weights)(SEQUENCES)
+        np.testing.assert_allclose(draws[member], expected, atol=1e-6)
+        np.testing.assert_allclose(draws[2 + member], expected, atol=1e-6)
+
+
+def test_prediction_adds_no_divergence():
+    layer = variational("gru")
+    model = keras.Sequential([keras.Input((4, 2)), layer])
+    engine_draws(model, SEQUENCES, "weight", 3)
+    assert model.losses == []
+
+
+def test_recurrent_model_trains_and_is_exported(tmp_path):
+    inputs = keras.Input((8,))
+    sequences = keras.layers.Reshape((4, 2))(inputs)
+    hidden = tfbbb.layers.LSTMVariational(3)(sequences)
+    outputs = tfbbb.layers.DenseVariational(1)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
+    model.compile("adam")
+    x = np.random.default_rng(0).normal(size=(40, 8)).astype("float32")
+    history = model.fit(x, x[:, :1], epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    model.export_predictive(tmp_path / "model")
+    served = tf.saved_model.load(tmp_path / "model").signatures["predict"](
+        inputs=tf.constant(x[:3]), num_samples=tf.constant(20), seed=tf.constant(5)
+    )
+    live = model.predictive(x[:3], num_samples=20, method="local", seed=5)
+    np.testing.assert_allclose(served["mean"], live.mean, rtol=1e-4)
+
+
+@every_kind
+def test_local_is_refused_with_the_list_of_what_works(kind):
+    works = "'auto', 'flipout', 'score_function', 'weight'"
+    with pytest.raises(ValueError, match=f"Use one of {works}.*Received: .*Local"):
+        variational(kind, estimator="local")
+
+
+class Correlated(MeanFieldNormal):
+    factorised = False
+
+
+def test_auto_takes_flipout_where_it_can():
+    layer = variational("lstm")
+    layer.build((None, 4, 2))
+    assert type(layer.estimator.choose_of_weights(layer)).__name__ == "Flipout"
+    layer = LSTMVariational(3, posterior=Correlated())
+    layer.build((None, 4, 2))
+    assert layer.estimator.choose_of_weights(layer) == Weight()
+    with pytest.raises(ValueError, match=r"Use one of 'auto', .*'weight'.*Received:"):
+        LSTMVariational(3, posterior=Correlated(), estimator="flipout")
+
+
+def test_stateful_layers_have_no_posterior_predictive():
+    layer = variational("gru", stateful=True)
+    model = keras.Sequential([keras.Input((4, 2), batch_size=3), layer])
+    with pytest.raises(ValueError, match=r"stateful=False.*Received: stateful=True"):
+        engine_draws(model, SEQUENCES, "weight", 2)
+
+
+@pytest.mark.parametrize("units", [0, -1, 2.5, True, "3"])
+@every_kind
+def test_refuses_units_that_are_no_positive_integer(kind, units):
+    with pytest.raises(ValueError, match="Received: units="):
+        KINDS[kind][0](units)
+
+
+@pytest.mark.parametrize("argument", ["dropout", "recurrent_dropout"])
+@pytest.mark.parametrize("rate", [-0.1, 1.0, float("nan")])
+def test_refuses_a_dropout_out_of_range(argument, rate):
+    with pytest.raises(ValueError, match=f"`{argument}`.*Received: {argument}={rate}"):
+        LSTMVariational(3, **{argument: rate})
+
+
+def test_refuses_inputs_of_unknown_size():
+    with pytest.raises(ValueError, match="Received: sequences_shape="):
+        LSTMVariational(3).build((None, 4, None))
+
+
+def test_forget_gate_starts_open_unless_told_otherwise():
+    layer = LSTMVariational(2, bias_initializer="zeros")
+    layer.build((None, 4, 2))
+    np.testing.assert_array_equal(layer.bias.mean, [0, 0, 1, 1, 0, 0, 0, 0])
+    layer = LSTMVariational(2, unit_forget_bias=False, members=2)
+    layer.build((None, 4, 2))
+    np.testing.assert_array_equal(layer.bias.mean, np.zeros((2, 8)))

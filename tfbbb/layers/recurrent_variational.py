@@ -1,0 +1,377 @@
+"""What the recurrent layers share."""
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, Self, TypedDict
+
+import keras
+import tensorflow as tf
+from keras import ops
+
+from tfbbb.estimators import Estimator, Local
+from tfbbb.estimators.drawn_kernel import DrawnKernel
+from tfbbb.estimators.weight import grouped_kernels
+from tfbbb.fold import merge_leading, split_leading
+from tfbbb.layers.variational import VariationalLayer, active_engine
+
+# Of the products of all inputs at a time, and of the states before it, what comes out.
+Step = Callable[[Any, Any], tuple[Any, list[Any]]]
+
+_step_of_this_call: ContextVar[Step] = ContextVar("step_of_this_call")
+
+
+class RecurrentVariationalOptions(TypedDict, total=False):
+    """The options that are not positional: see `RecurrentVariationalLayer`."""
+
+    posterior: Any
+    prior: Any
+    bias_posterior: Any
+    bias_prior: Any
+    estimator: Any
+    kl_weight: float | None
+    members: int
+    zero_output_for_mask: bool
+    name: str | None
+    dtype: Any
+    trainable: bool
+
+
+class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
+    """Base of the layers that run `step` over a sequence, with weights of one draw.
+
+    All time steps of a sequence see the same weights: they are drawn once per call,
+    before the loop (Fortunato et al. 2017). Under `flipout` every sequence has signs,
+    and so weights, of its own, which stay what they are over the steps. `local` would
+    draw anew at every step, which is another model: it cannot be used.
+
+    What all steps compute of their inputs alone, `inputs @ kernel + bias`, is one
+    product before the loop.
+
+    Args:
+        units: Number of outputs, a positive integer.
+        activation: Keras activation, by name or as a function.
+        use_bias: Whether a bias is added.
+        kernel_initializer: Keras initializer of the posterior mean of the inputs'
+            kernel.
+        recurrent_initializer: That of the recurrent kernel's.
+        bias_initializer: That of the bias'.
+        kernel_regularizer: Keras regularizer of the posterior mean of the inputs'
+            kernel.
+        recurrent_regularizer: That of the recurrent kernel's.
+        bias_regularizer: That of the bias'.
+        kernel_constraint: Keras constraint on the posterior mean of the inputs'
+            kernel.
+        recurrent_constraint: That on the recurrent kernel's.
+        bias_constraint: That on the bias'.
+        dropout: Fraction of the inputs to drop in training.
+        recurrent_dropout: Fraction of the state to drop in training, for its product
+            with the recurrent kernel.
+        return_sequences: Whether to return the outputs of all steps.
+        return_state: Whether to return the last state too.
+        go_backwards: Whether to begin at the end.
+        stateful: Whether a batch begins with the last state of the one before it.
+        unroll: Whether to unroll the loop.
+        **options: As for `VariationalLayer` and `keras.layers.RNN`.
+    """
+
+    num_gates = 1
+    num_states = 1
+
+    def __init__(
+        self,
+        units: int,
+        *,
+        activation: Any,
+        use_bias: bool,
+        kernel_initializer: Any,
+        recurrent_initializer: Any,
+        bias_initializer: Any,
+        kernel_regularizer: Any,
+        recurrent_regularizer: Any,
+        bias_regularizer: Any,
+        kernel_constraint: Any,
+        recurrent_constraint: Any,
+        bias_constraint: Any,
+        dropout: float,
+        recurrent_dropout: float,
+        **options: Any,
+    ):
+        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
+            raise ValueError(
+                f"`units` must be a positive integer. Received: units={units!r}"
+            )
+        self.use_bias = use_bias
+        cell = _Cell(units, self.num_states)
+        super().__init__(cell=cell, **options)
+        cell.compute_dtype = self.compute_dtype
+        self.units = units
+        self.activation = keras.activations.get(activation)
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
+        self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
+        self.bias_regularizer = keras.regularizers.get(bias_regularizer)
+        self.kernel_constraint = keras.constraints.get(kernel_constraint)
+        self.recurrent_constraint = keras.constraints.get(recurrent_constraint)
+        self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.dropout = _checked_rate("dropout", dropout)
+        self.recurrent_dropout = _checked_rate("recurrent_dropout", recurrent_dropout)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+
+    def can_use(self, estimator: Estimator) -> bool:
+        return not isinstance(estimator, Local)
+
+    def build(
+        self,
+        sequences_shape: tuple[int | None, ...],
+        initial_state_shape: Any = None,
+    ) -> None:
+        input_dim = sequences_shape[-1]
+        if input_dim is None:
+            raise ValueError(
+                f"The last dimension of the input of '{self.name}' must be known. "
+                f"Received: sequences_shape={sequences_shape}"
+            )
+        gates = self.num_gates * self.units
+        self.kernel = self.add_variational_weight(
+            "kernel",
+            (input_dim, gates),
+            fan_in=input_dim,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self.recurrent_kernel = self.add_variational_weight(
+            "recurrent_kernel",
+            (self.units, gates),
+            fan_in=self.units,
+            initializer=self.recurrent_initializer,
+            regularizer=self.recurrent_regularizer,
+            constraint=self.recurrent_constraint,
+        )
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_variational_weight(
+                "bias",
+                self.bias_shape,
+                fan_in=1,
+                initializer=self.initializer_of_bias(),
+                is_bias=True,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        self.add_kl_weight()
+        self.input_spec = keras.layers.InputSpec(ndim=3, axes={-1: input_dim})
+        super().build(sequences_shape, initial_state_shape)
+
+    @property
+    def bias_shape(self) -> tuple[int, ...]:
+        """Shape of the bias: that of the inputs' product, or of both products."""
+        return (self.num_gates * self.units,)
+
+    def initializer_of_bias(self) -> Any:
+        """Returns the initializer of the whole bias."""
+        return self.bias_initializer
+
+    @property
+    def recurrent_parts(self) -> Sequence[tuple[int, int]]:
+        """First and last gate of each product of the state that a step needs."""
+        return [(0, self.num_gates)]
+
+    def step(
+        self, inputs: Any, states: Any, *recurrent: Callable[[Any], Any]
+    ) -> tuple[Any, list[Any]]:
+        """Returns the output of a time step and the states after it.
+
+        Args:
+            inputs: `inputs @ kernel + bias`, [n, num_gates * units].
+            states: The states before, each [n, units].
+            *recurrent: `state @ recurrent_kernel` as a function of the state, for each
+                of the `recurrent_parts` of the kernel.
+        """
+        raise NotImplementedError
+
+    def call(
+        self,
+        sequences: Any,
+        initial_state: Any = None,
+        mask: Any = None,
+        training: bool = False,
+    ) -> Any:
+        if self.stateful and active_engine.get() is not None:
+            raise ValueError(
+                f"The layer '{self.name}' keeps one state for each row, and not one "
+                "for each draw from the posterior, so that it has no posterior "
+                "predictive. Make it with `stateful=False`. Received: stateful=True"
+            )
+        return super().call(sequences, initial_state, mask, training)
+
+    def inner_loop(
+        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+    ) -> Any:
+        rows = ops.shape(sequences)[0]
+        kernels, draws = self._drawn(rows)
+        biases = self._biases(kernels, rows)
+        dropped = self._dropout("dropout", (rows, 1, sequences.shape[-1]), training)
+        products = self._product(kernels["kernel"], dropped)(sequences)
+        if biases:
+            products += biases[0][:, tf.newaxis]
+        dropped = self._dropout("recurrent_dropout", (rows, self.units), training)
+        recurrent = [
+            self._recurrent_product(kernels["recurrent_kernel"], part, dropped, biases)
+            for part in self.recurrent_parts
+        ]
+        token = _step_of_this_call.set(
+            lambda inputs, states: self.step(inputs, states, *recurrent)
+        )
+        try:
+            outputs = super().inner_loop(products, initial_state, mask, training)
+        finally:
+            _step_of_this_call.reset(token)
+        if active_engine.get() is None:
+            self.count_kl(draws, training)
+        return outputs
+
+    def _drawn(self, rows: Any) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+        engine = active_engine.get()
+        if engine is None:
+            self.begin_call()
+            return self.estimator.draw_kernels(self, rows)
+        draws = engine.drawn_weights(self)
+        count = tf.shape(next(iter(draws.values())))[0]
+        return grouped_kernels(self, draws, _SampleFold(count)), draws
+
+    def _biases(self, kernels: dict[str, DrawnKernel], rows: Any) -> list[Any]:
+        """Returns every row's biases: of the inputs' product, and of the state's."""
+        if self.bias is None:
+            return []
+        # A bias is a row of a kernel, whose input is the constant 1.
+        number = 1 if len(self.bias_shape) == 1 else self.bias_shape[0]
+        constants = tf.eye(number, dtype=self.compute_dtype)
+        return [
+            kernels["bias"].product(tf.tile(constants[i : i + 1], [rows, 1]))
+            for i in range(number)
+        ]
+
+    def _dropout(self, kind: str, shape: tuple[Any, ...], training: bool) -> list[Any]:
+        """Returns what to multiply with for each gate, or for all, or nothing."""
+        rate = getattr(self, kind)
+        if not (training and rate):
+            return []
+        seed = self.noise_seed(kind, shared=False)
+        # As in Keras' cells, where gates drop their inputs each for itself if they do
+        # so with the state.
+        number = self.num_gates if self.recurrent_dropout else 1
+        ones = tf.ones((number, *shape), self.compute_dtype)
+        return tf.unstack(tf.nn.experimental.stateless_dropout(ones, rate, seed))
+
+    def _product(self, kernel: DrawnKernel, dropped: list[Any]) -> Callable[[Any], Any]:
+        """Returns `inputs @ kernel` as a function, after dropout."""
+        if not dropped:
+            return kernel.product
+        if len(dropped) == 1:
+            return lambda inputs: kernel.product(inputs * dropped[0])
+        gates = [
+            kernel.columns(gate * self.units, (gate + 1) * self.units)
+            for gate in range(len(dropped))
+        ]
+
+        def by_gate(inputs: Any) -> Any:
+            products = [
+                gate.product(inputs * mask)
+                for gate, mask in zip(gates, dropped, strict=True)
+            ]
+            return ops.concatenate(products, axis=-1)
+
+        return by_gate
+
+    def _recurrent_product(
+        self,
+        kernel: DrawnKernel,
+        gates: tuple[int, int],
+        dropped: list[Any],
+        biases: list[Any],
+    ) -> Callable[[Any], Any]:
+        """Returns the state's product with some of the gates' columns, plus bias."""
+        first, last = (gate * self.units for gate in gates)
+        if len(dropped) > 1:
+            dropped = dropped[slice(*gates)]
+        product = self._product(kernel.columns(first, last), dropped)
+        if len(biases) < 2:
+            return product
+        bias = biases[1][:, first:last]
+        return lambda state: product(state) + bias
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        del config["cell"]
+        return {
+            **config,
+            "units": self.units,
+            "activation": keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "recurrent_initializer": keras.initializers.serialize(
+                self.recurrent_initializer
+            ),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
+            "recurrent_regularizer": keras.regularizers.serialize(
+                self.recurrent_regularizer
+            ),
+            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
+            "activity_regularizer": keras.regularizers.serialize(
+                self.activity_regularizer
+            ),
+            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
+            "recurrent_constraint": keras.constraints.serialize(
+                self.recurrent_constraint
+            ),
+            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        return cls(**config)
+
+
+class _Cell:
+    """What `keras.layers.RNN` asks of a cell, whose step is that of the call."""
+
+    compute_dtype: str
+
+    def __init__(self, units: int, num_states: int):
+        self.state_size = [units] * num_states
+        self.output_size = units
+
+    def call(self, inputs: Any, states: Any) -> tuple[Any, list[Any]]:
+        return _step_of_this_call.get()(inputs, states)
+
+    __call__ = call
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+class _SampleFold:
+    """The order of a batch that an engine has folded: by sample, by row."""
+
+    def __init__(self, count: Any):
+        self._count = count
+
+    def split(self, tensor: Any) -> Any:
+        return split_leading(tensor, self._count)
+
+    def merge(self, tensor: Any, rows: Any) -> Any:
+        return merge_leading(tensor)
+
+
+def _checked_rate(name: str, rate: float) -> float:
+    if not 0 <= rate < 1:
+        raise ValueError(
+            f"`{name}` must be at least 0 and less than 1. Received: {name}={rate}"
+        )
+    return rate

@@ -5,7 +5,7 @@ from keras import layers
 
 import tfbbb
 from tfbbb.compression import compact, prune
-from tfbbb.layers import DenseVariational
+from tfbbb.layers import Conv2DVariational, DenseVariational
 from tfbbb.likelihoods import Normal
 
 GENERATOR = np.random.default_rng(0)
@@ -31,11 +31,16 @@ def at_means(model, x):
 def kill(layer, incoming=(), outgoing=()):
     """Removes all weights into some units, and all weights out of some inputs."""
     weight = layer.kernel
-    variable = weight.variables["mean"] if hasattr(weight, "variables") else weight
-    kernel = variable.numpy()
+    kernel = np.asarray(getattr(weight, "mean", weight)).copy()
     kernel[..., list(incoming)] = 0.0
     kernel[..., list(outgoing), :] = 0.0
-    variable.assign(kernel)
+    assign(weight, kernel)
+
+
+def assign(weight, values):
+    """Sets a weight of Keras, or the mean of a variational one."""
+    variable = weight.variables["mean"] if hasattr(weight, "variables") else weight
+    variable.assign(values)
 
 
 def units(network):
@@ -146,6 +151,7 @@ def test_separate_activations_dropout_and_nested_models_are_followed():
     )
 
 
+@pytest.mark.parametrize("convolution", [layers.Conv2D, Conv2DVariational])
 @pytest.mark.parametrize("padding", ["valid", "same"])
 @pytest.mark.parametrize("activation", ["relu", "sigmoid"])
 @pytest.mark.parametrize(
@@ -157,13 +163,13 @@ def test_separate_activations_dropout_and_nested_models_are_followed():
     ],
     ids=["max", "average", "global"],
 )
-def test_channels_of_convolutions_go(padding, activation, pooling):
+def test_channels_of_convolutions_go(convolution, padding, activation, pooling):
     model = scramble(
         keras.Sequential(
             [
                 keras.Input((9, 8, 2)),
-                layers.Conv2D(6, 3, padding=padding, activation=activation),
-                layers.Conv2D(5, 2, 2, padding=padding, activation=activation),
+                convolution(6, 3, padding=padding, activation=activation),
+                convolution(5, 2, 2, padding=padding, activation=activation),
                 *[type(layer).from_config(layer.get_config()) for layer in pooling],
                 DenseVariational(4, "tanh"),
                 DenseVariational(2),
@@ -172,7 +178,7 @@ def test_channels_of_convolutions_go(padding, activation, pooling):
     )
     kill(model.layers[0], incoming=[0, 3])
     kill(model.layers[1], incoming=[4], outgoing=[1])
-    model.layers[0].bias.assign([-1.0, 1.0, 1.0, 0.5, 1.0, 1.0])
+    assign(model.layers[0].bias, [-1.0, 1.0, 1.0, 0.5, 1.0, 1.0])
     network = compact(model)
     # A constant that is not 0 is another number beside the padding; relu(-1) is 0.
     stays = {"relu": 1, "sigmoid": 2}[activation] if padding == "same" else 0
@@ -180,6 +186,27 @@ def test_channels_of_convolutions_go(padding, activation, pooling):
     assert filters == [3 + stays, 4]
     np.testing.assert_allclose(
         network(IMAGES), at_means(model, IMAGES), rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.98])
+def test_pruned_convolutions_compute_the_same_when_smaller(share):
+    model = scramble(
+        keras.Sequential(
+            [
+                keras.Input((9, 8, 2)),
+                Conv2DVariational(8, 3, padding="same", activation="sigmoid"),
+                layers.MaxPooling2D(2),
+                Conv2DVariational(6, 2, dilation_rate=2, activation="relu"),
+                layers.Flatten(),
+                DenseVariational(3),
+            ]
+        )
+    )
+    pruned = prune(model, share, scope="layer")
+    network = compact(pruned)
+    np.testing.assert_allclose(
+        network(IMAGES), at_means(pruned, IMAGES), rtol=1e-5, atol=1e-5
     )
 
 

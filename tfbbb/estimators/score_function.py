@@ -10,6 +10,7 @@ from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.fold import current_samples
+from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -44,6 +45,9 @@ class ScoreFunction(Estimator):
 
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
+
+    def can_serve(self, posterior: Posterior) -> bool:
+        return posterior.has_density
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

@@ -1,0 +1,267 @@
+"""A linear model with known Gaussian noise has a Gaussian posterior: do we find it?
+
+For `y = X w + noise`, `noise ~ N(0, s^2)` and `w ~ N(0, t^2)`, the posterior is
+`N(mean, P^-1)` with the precision `P = X^T X / s^2 + 1 / t^2`. Of the approximations,
+those that contain it become it, at a negative ELBO equal to the negative log evidence;
+the best factorised one has the same mean and the variances `1 / diag(P)`.
+"""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import optimize, stats
+
+from tests.variational_weights import variational_weight
+from tfbbb import BayesianModel, estimators, likelihoods, optimizers, posteriors, priors
+from tfbbb.divergences import kl_divergence
+from tfbbb.layers import DenseVariational
+
+NOISE, PRIOR_SCALE, ROWS, SIZE = 0.5, 0.7, 40, 5
+
+
+def _problem():
+    generator = np.random.default_rng(0)
+    mixing = np.eye(SIZE) + 0.5 * generator.normal(size=(SIZE, SIZE))
+    x = generator.normal(size=(ROWS, SIZE)) @ mixing
+    y = x @ generator.normal(size=(SIZE, 1)) + NOISE * generator.normal(size=(ROWS, 1))
+    # In standard units, so that what a `BayesianModel` does to targets changes nothing.
+    return x, (y - y.mean()) / y.std()
+
+
+X, Y = _problem()
+PRECISION = X.T @ X / NOISE**2 + np.eye(SIZE) / PRIOR_SCALE**2
+COVARIANCE = np.linalg.inv(PRECISION)
+MEAN = COVARIANCE @ X.T @ Y / NOISE**2
+EVIDENCE = stats.multivariate_normal(
+    np.zeros(ROWS), NOISE**2 * np.eye(ROWS) + PRIOR_SCALE**2 * X @ X.T
+).logpdf(Y[:, 0])
+FACTORISED_SCALE = 1 / np.sqrt(np.diag(PRECISION))
+# KL of the best factorised posterior from the exact one: what correlations tell.
+FACTORISED_GAP = 0.5 * (
+    np.log(np.diag(PRECISION)).sum() - np.linalg.slogdet(PRECISION)[1]
+)
+
+
+def root_of(weight):
+    """Returns columns whose outer products sum to the covariance of q, [k, n, 1]."""
+    noise_shape = weight.posterior.noise_shape(weight.shape)
+    basis = np.eye(math.prod(noise_shape)).reshape((-1, *noise_shape))
+    return weight.perturb(tf.constant(basis))
+
+
+def covariance_of(weight):
+    root = np.asarray(root_of(weight))[..., 0]
+    return root.T @ root
+
+
+def negative_elbo(weight):
+    """Returns E_q[-log p(y | w)] + KL(q || p), both in closed form."""
+    residuals = Y - X @ weight.mean
+    squares = tf.reduce_sum(residuals**2) + tf.reduce_sum((X @ root_of(weight)) ** 2)
+    normalizer = 0.5 * ROWS * np.log(2 * np.pi * NOISE**2)
+    return 0.5 * squares / NOISE**2 + normalizer + kl_divergence(weight, None)
+
+
+def optimised(posterior):
+    """Returns a weight whose q minimises the closed form, in float64."""
+    weight = variational_weight(
+        posterior, priors.Normal(PRIOR_SCALE), (SIZE, 1), dtype="float64", spread=0.1
+    )
+    variables = list(weight.variables.values())
+    sizes = np.cumsum([v.numpy().size for v in variables])[:-1]
+
+    def assign(flat):
+        for variable, values in zip(variables, np.split(flat, sizes), strict=True):
+            variable.assign(values.reshape(variable.shape))
+
+    @tf.function
+    def value_and_gradients():
+        with tf.GradientTape() as tape:
+            value = negative_elbo(weight)
+        return value, tape.gradient(value, [v.value for v in variables])
+
+    def objective(flat):
+        assign(flat)
+        value, gradients = value_and_gradients()
+        return float(value), np.concatenate([np.ravel(g) for g in gradients])
+
+    start = np.concatenate([np.ravel(v.numpy()) for v in variables])
+    best = optimize.minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-14, "gtol": 1e-8},
+    )
+    assign(best.x)
+    return weight
+
+
+@pytest.mark.parametrize(
+    "posterior",
+    [
+        posteriors.FullCovarianceNormal(),
+        posteriors.MatrixNormal("full"),
+        posteriors.LowRankNormal(rank=SIZE - 1),
+    ],
+    ids=repr,
+)
+def test_families_that_contain_the_exact_posterior_become_it(posterior):
+    weight = optimised(posterior)
+    # The value is exact to the square of the errors of what it is minimised over.
+    np.testing.assert_allclose(negative_elbo(weight), -EVIDENCE, rtol=1e-8)
+    np.testing.assert_allclose(weight.mean, MEAN, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        covariance_of(weight), COVARIANCE, rtol=1e-3, atol=1e-4 * COVARIANCE.max()
+    )
+
+
+@pytest.mark.parametrize("posterior", ["mean_field_normal", "matrix_normal"])
+def test_factorised_families_take_the_inverse_of_the_precisions_diagonal(posterior):
+    weight = optimised(posterior)
+    np.testing.assert_allclose(weight.mean, MEAN, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        np.ravel(weight.stddev), FACTORISED_SCALE, rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        negative_elbo(weight), FACTORISED_GAP - EVIDENCE, rtol=1e-8
+    )
+
+
+def test_low_rank_normal_approaches_the_exact_posterior_with_its_rank():
+    families = [posteriors.LowRankNormal(rank) for rank in range(1, SIZE)]
+    weights = map(optimised, [posteriors.MeanFieldNormal(), *families])
+    gaps = [float(negative_elbo(weight)) + EVIDENCE for weight in weights]
+    assert all(np.diff(gaps[:3]) < -1e-3)
+    # Rank 3 will do for a generic matrix: its 5 + 15 - 3 parameters are enough for 15
+    # covariances, and the 5 + 10 - 1 of rank 2 are not.
+    assert gaps[2] > 1e-3
+    assert gaps[3:] == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def exact_model(posterior, estimator):
+    """Returns a model whose layer is at the optimum of its family."""
+    layer = DenseVariational(
+        1,
+        use_bias=False,
+        posterior=posterior,
+        prior=priors.Normal(PRIOR_SCALE),
+        estimator=estimator,
+        kl_weight=1.0 / ROWS,
+        seed=0,
+    )
+    inputs = keras.Input((SIZE,))
+    model = BayesianModel(
+        inputs, layer(inputs), likelihood=likelihoods.Normal(scale=NOISE)
+    )
+    model.likelihood.adapt(Y)
+    kernel = layer.kernel
+    kernel.variables["mean"].assign(MEAN)
+    if posterior == "mean_field_normal":
+        kernel.variables["log_scale"].assign(np.log(FACTORISED_SCALE)[:, None])
+    else:
+        root = np.linalg.cholesky(COVARIANCE)
+        unit = root / np.diag(root)[:, None]
+        inverse_fill = np.argsort(_filled_indices())
+        kernel.variables["log_scale"].assign(np.log(np.diag(root)))
+        kernel.variables["correlations"].assign(
+            unit[np.tril_indices(SIZE, -1)][inverse_fill]
+        )
+    return model
+
+
+def _filled_indices():
+    """Returns where TFP's triangle of n (n - 1) / 2 numbers puts each, row by row."""
+    import tensorflow_probability as tfp
+
+    count = SIZE * (SIZE - 1) // 2
+    triangle = tfp.math.fill_triangular(np.arange(count))
+    return np.asarray(triangle)[np.tril_indices(SIZE - 1)]
+
+
+def losses_and_gradients(model, count):
+    """Returns the losses of a training step, times N, and their gradients."""
+    x, y = X.astype("float32"), Y.astype("float32")
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            outputs = model(x, training=True)
+            loss = ROWS * model.compute_loss(x, y, outputs, training=True)
+        return loss, tape.gradient(loss, [v.value for v in model.trainable_variables])
+
+    steps = [step() for _ in range(count)]
+    losses = np.array([float(loss) for loss, _ in steps])
+    gradients = [
+        np.concatenate([np.ravel(gradient) for gradient in gradients])
+        for _, gradients in steps
+    ]
+    return losses, np.array(gradients)
+
+
+CASES = [
+    ("mean_field_normal", "local"),
+    ("mean_field_normal", "flipout"),
+    ("mean_field_normal", "weight"),
+    ("mean_field_normal", estimators.ScoreFunction(num_samples=4)),
+    ("full_covariance_normal", "weight"),
+    ("full_covariance_normal", estimators.ScoreFunction(num_samples=4)),
+]
+
+
+@pytest.mark.parametrize(("posterior", "estimator"), CASES, ids=str)
+def test_optimum_is_where_training_stands_still(posterior, estimator):
+    model = exact_model(posterior, estimator)
+    losses, gradients = losses_and_gradients(model, 1000)
+    error = gradients.std(axis=0) / np.sqrt(len(gradients))
+    assert (np.abs(gradients.mean(axis=0)) < 4.5 * error).all()
+    gap = FACTORISED_GAP if posterior == "mean_field_normal" else 0.0
+    error = losses.std() / np.sqrt(len(losses))
+    assert abs(losses.mean() - (gap - EVIDENCE)) < 4.5 * error
+    # Enough to tell the optima of the two families apart.
+    assert 4.5 * error < FACTORISED_GAP
+
+
+def test_every_draw_of_the_exact_posterior_tells_the_evidence():
+    model = exact_model("full_covariance_normal", "weight")
+    kernel = model.layers[-1].kernel
+    draws = kernel.draw(tf.constant([0, 1]), samples=20)
+    residuals = (Y - X @ np.asarray(draws, np.float64))[..., 0]
+    log_likelihood = stats.norm.logpdf(residuals, scale=NOISE).sum(axis=1)
+    elbo = log_likelihood + kernel.prior_log_prob(draws) - kernel.log_prob(draws)
+    # Rounding of float32 in the residuals' squares.
+    np.testing.assert_allclose(elbo, np.full(20, EVIDENCE), rtol=1e-4)
+
+
+@pytest.mark.parametrize("estimator", ["local", "flipout", "weight"])
+def test_training_finds_the_best_factorised_posterior(estimator):
+    rate = 1e-3
+    layer = DenseVariational(
+        1,
+        use_bias=False,
+        prior=priors.Normal(PRIOR_SCALE),
+        estimator=estimator,
+        seed=0,
+        kl_weight=1.0 / ROWS,
+    )
+    inputs = keras.Input((SIZE,))
+    model = BayesianModel(
+        inputs, layer(inputs), likelihood=likelihoods.Normal(scale=NOISE)
+    )
+    for learning_rate, steps in ((20 * rate, 300), (rate, 900)):
+        x, y = (np.tile(v, (steps, 1)).astype("float32") for v in (X, Y))
+        model.compile(optimizers.Adam(learning_rate))
+        model.fit(x, y, batch_size=ROWS, shuffle=False, epochs=1, verbose=0)
+    noise = np.sqrt(losses_and_gradients(model, 300)[1].var(axis=0)) / ROWS
+    # Adam's step is rate / noise: the iterates spread about the optimum by
+    # sqrt(rate * noise / (2 * curvature)) in the direction of least curvature.
+    in_mean, in_log_scale = np.split(noise, 2)
+    curvature = np.linalg.eigvalsh(PRECISION).min() / ROWS
+    spread = np.sqrt(rate * in_mean.max() / (2 * curvature))
+    assert np.abs(np.asarray(layer.kernel.mean) - MEAN).max() < 5 * spread
+    spread = np.sqrt(rate * in_log_scale / (2 * 2 / ROWS))
+    deviation = np.log(np.ravel(layer.kernel.stddev)) - np.log(FACTORISED_SCALE)
+    assert (np.abs(deviation) < 5 * spread).all()

@@ -113,7 +113,7 @@ def test_probabilistic_layers_regression(layers, policy, line):
     try:
         model = keras.Sequential(layers(rows=x.shape[0]))
         model.compile(optimizer=keras.optimizers.Adam(0.05), loss=negloglik)
-        history = model.fit(x, y, epochs=10, verbose=0).history["loss"]
+        history = model.fit(x, y, epochs=5, verbose=0).history["loss"]
         yhat = model(x[:5])
         assert isinstance(yhat, tfd.Distribution)
         assert yhat.mean().shape == yhat.stddev().shape == (5, 1)
@@ -182,7 +182,7 @@ def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
                 y, kl_weight=np.array(batch_size, x.dtype) / x.shape[0]
             ),
         )
-        history = model.fit(x, y, batch_size=batch_size, epochs=5, verbose=0).history[
+        history = model.fit(x, y, batch_size=batch_size, epochs=3, verbose=0).history[
             "loss"
         ]
         assert history[-1] < history[0]

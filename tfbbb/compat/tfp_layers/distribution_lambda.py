@@ -1,6 +1,5 @@
 """A layer whose output is a distribution."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -64,6 +63,8 @@ class DistributionLambda(keras.Layer):
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
         self.supports_jit = False
         self._adopt(getattr(self.activity_regularizer, "variables", ()))
+        # A layer among the attributes is trained with this one.
+        self._prior = getattr(self.activity_regularizer, "distribution_b", None)
 
     def call(self, inputs, *args, **kwargs):
         distribution = self._make_distribution_fn(
@@ -74,7 +75,7 @@ class DistributionLambda(keras.Layer):
                 "`make_distribution_fn` must return a "
                 f"`tfp.distributions.Distribution`. Received: {distribution!r}"
             )
-        if isinstance(distribution.dtype, Sequence | dict):
+        if not isinstance(distribution.dtype, tf.DType):
             raise TypeError(
                 "The output of a layer must be a distribution of one tensor, not a "
                 f"joint one of several. Received: {distribution!r}"

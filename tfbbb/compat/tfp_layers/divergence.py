@@ -13,6 +13,9 @@ from tfbbb.compat.tfp_layers.full_precision import full_precision
 
 tfd = tfp.distributions
 
+# A prior that is a model has an input, which it ignores.
+_NO_INPUT = (1, 1)
+
 
 def divergence(
     a: Any,
@@ -101,7 +104,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
     def _prior(self) -> Any:
         prior = self.distribution_b
         if isinstance(prior, keras.Model):
-            return prior(tf.zeros([1, 1]))
+            return prior(tf.zeros(_NO_INPUT))
         if callable(prior) and not isinstance(prior, tfd.Distribution):
             return prior()
         return prior
@@ -147,6 +150,13 @@ class KLDivergenceAddLoss(keras.Layer):
         for variable in self._regularizer.variables:
             self._track_variable(AdoptedVariable(variable))
         self.supports_jit = False
+
+    def build(self, input_shape: Any) -> None:
+        prior = self._regularizer.distribution_b
+        if isinstance(prior, keras.Layer) and not prior.built:
+            with tf.init_scope():
+                prior.build(_NO_INPUT)
+        self.built = True
 
     def call(self, distribution_a):
         self.add_loss(self._regularizer(distribution_a))

@@ -71,7 +71,7 @@ class IndependentBernoulli(Parametric):
         params = tf.convert_to_tensor(params, name="params")
         bernoulli = tfd.Bernoulli(
             logits=with_event_shape(params, event_shape),
-            dtype=dtype or params.dtype,
+            dtype=tf.as_dtype(dtype or params.dtype),
             validate_args=validate_args,
         )
         distribution = _independent(bernoulli, event_shape, validate_args)

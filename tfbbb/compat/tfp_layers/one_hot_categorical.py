@@ -49,7 +49,9 @@ class OneHotCategorical(Parametric):
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         return tfd.OneHotCategorical(
-            logits=params, dtype=dtype or params.dtype, validate_args=validate_args
+            logits=params,
+            dtype=tf.as_dtype(dtype or params.dtype),
+            validate_args=validate_args,
         )
 
     @staticmethod

@@ -25,6 +25,10 @@ class Parametric(DistributionLambda):
         super().__init__(self._make, convert_to_tensor_fn, **kwargs)
         self._options = options
 
+    def build(self, input_shape: Any) -> None:
+        # Keras would call the layer to build a layer of components, which needs none.
+        self.built = True
+
     def _make(self, params: Any) -> tfp.distributions.Distribution:
         return type(self).new(params, **self._options)
 

@@ -1,0 +1,170 @@
+"""Models of the layers survive `save` and `load_model`."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb.compat.tfp_layers as tfpl
+
+tfd = tfp.distributions
+
+
+def posterior(kernel_size, bias_size=0, dtype=None):
+    n = kernel_size + bias_size
+    return keras.Sequential(
+        [
+            tfpl.VariableLayer(tfpl.MultivariateNormalTriL.params_size(n), dtype=dtype),
+            tfpl.MultivariateNormalTriL(n),
+        ]
+    )
+
+
+@keras.saving.register_keras_serializable(package="tests.compat")
+def registered_posterior(kernel_size, bias_size=0, dtype=None):
+    return posterior(kernel_size, bias_size, dtype)
+
+
+@keras.saving.register_keras_serializable(package="tests.compat")
+def normal(t):
+    return tfd.Normal(t[..., :1], tf.nn.softplus(t[..., 1:2]))
+
+
+@keras.saving.register_keras_serializable(package="tests.compat")
+class Kernel(keras.layers.Layer):
+    kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(1.5, 0.7)
+
+
+SAFE = {
+    "flipout": lambda: tfpl.DenseFlipout(3, activation="relu", seed=3),
+    "local": lambda: tfpl.DenseLocalReparameterization(3),
+    "reparameterization": lambda: tfpl.DenseReparameterization(
+        3,
+        bias_prior_fn=tfpl.default_multivariate_normal_fn,
+        kernel_posterior_fn=tfpl.default_mean_field_normal_fn(
+            loc_initializer=keras.initializers.HeNormal(), loc_regularizer="l2"
+        ),
+    ),
+    "dense_variational": lambda: tfpl.DenseVariational(
+        3, registered_posterior, registered_posterior, 1 / 7, kl_use_exact=True
+    ),
+    "distribution_lambda": lambda: tfpl.DistributionLambda(normal, "mean"),
+    "bernoulli": lambda: tfpl.IndependentBernoulli((2, 2), sample_dtype=tf.int32),
+    "logistic": lambda: tfpl.IndependentLogistic([2]),
+    "normal": lambda: tfpl.IndependentNormal(2, convert_to_tensor_fn="mode"),
+    "poisson": lambda: tfpl.IndependentPoisson((4,)),
+    "one_hot": lambda: tfpl.OneHotCategorical(4, "mean"),
+    "mixture_of_one_hot": lambda: tfpl.CategoricalMixtureOfOneHotCategorical(1, 2),
+    "mixture_normal": lambda: tfpl.MixtureNormal(4, validate_args=True),
+    "mixture_logistic": lambda: tfpl.MixtureLogistic(4),
+    "mixture": lambda: tfpl.MixtureSameFamily(
+        1, tfpl.IndependentNormal((), convert_to_tensor_fn="mean")
+    ),
+    "gaussian_process": lambda: tfpl.VariationalGaussianProcess(
+        3, Kernel(), inducing_index_points_initializer="random_normal", jitter=1e-4
+    ),
+}
+SIZES = {"mixture_normal": 12, "mixture_logistic": 12, "mixture": 3}
+
+
+def saved_and_loaded(model, path, **options):
+    model.save(path / "model.keras")
+    return keras.saving.load_model(path / "model.keras", **options)
+
+
+def assert_same(model, loaded, x):
+    assert len(model.weights) == len(loaded.weights)
+    for w, v in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(w, v)
+    outputs = []
+    for m in (model, loaded):
+        tf.random.set_seed(3)
+        outputs.append((tf.convert_to_tensor(m(x)), m.losses))
+    # Compiled or not, the sums are the same to rounding.
+    np.testing.assert_allclose(outputs[0][0], outputs[1][0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(outputs[0][1], outputs[1][1], rtol=1e-5)
+
+
+def plain(config):
+    """Of nested layers, leaves out what Keras notes of their calls and identity."""
+    if not isinstance(config, dict):
+        return config
+    notes = {"build_config", "shared_object_id"}
+    return {k: plain(v) for k, v in config.items() if k not in notes}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_layers_of_registered_functions_load_in_safe_mode(name, tmp_path):
+    size = SIZES.get(name, 4)
+    model = keras.Sequential([keras.Input((size,)), SAFE[name]()])
+    loaded = saved_and_loaded(model, tmp_path)
+    assert type(loaded.layers[-1]) is type(model.layers[-1])
+    x = tf.random.normal([5, size], seed=1)
+    assert_same(model, loaded, x)
+    config, loaded_config = (plain(m.layers[-1].get_config()) for m in (model, loaded))
+    assert config == loaded_config
+
+
+def test_a_convolution_loads(tmp_path):
+    layer = tfpl.Convolution1DFlipout(2, 3, 2, "SAME", activation=tf.nn.relu)
+    model = keras.Sequential([keras.Input((6, 4)), layer])
+    x = tf.random.normal([5, 6, 4], seed=1)
+    assert_same(model, saved_and_loaded(model, tmp_path), x)
+
+
+def test_an_autoregressive_flow_loads_with_its_random_order(tmp_path):
+    model = keras.Sequential(
+        [
+            keras.Input((6,)),
+            tfpl.IndependentNormal(3, "mean"),
+            tfpl.AutoregressiveTransform(
+                tfpl.AutoregressiveNetwork(
+                    2, hidden_units=[8], input_order="random", hidden_degrees="random"
+                ),
+            ),
+        ]
+    )
+    loaded = saved_and_loaded(model, tmp_path)
+    assert_same(model, loaded, tf.random.normal([5, 6], seed=1))
+
+
+def test_python_functions_load_outside_safe_mode_only(tmp_path):
+    scale = 0.5
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale))
+    flipout = tfpl.DenseFlipout(
+        2, kernel_divergence_fn=lambda q, p, _: tfd.kl_divergence(q, p) / 10
+    )
+    model = keras.Sequential([keras.Input((3,)), flipout, layer])
+    model.save(tmp_path / "model.keras")
+    with pytest.raises(ValueError, match="safe_mode=False"):
+        keras.saving.load_model(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=False)
+    x = tf.random.normal([5, 3], seed=1)
+    assert_same(model, loaded, x)
+    np.testing.assert_array_equal(loaded(x).stddev(), np.full((5, 2), 0.5))
+
+
+def test_clones_keep_python_functions():
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, 2.0), tfd.Normal.mean)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1), layer])
+    clone = keras.models.clone_model(model)
+    assert np.all(clone(tf.ones([2, 3])).stddev() == 2.0)
+
+
+def test_weights_of_a_trainable_prior_are_saved(tmp_path):
+    def model():
+        prior = tfd.Independent(tfd.Normal(tf.Variable([0.0, 0.0]), 1.0), 1)
+        return keras.Sequential(
+            [
+                keras.Input((4,)),
+                tfpl.IndependentNormal(2),
+                tfpl.KLDivergenceAddLoss(prior, use_exact_kl=True),
+            ]
+        )
+
+    first, second = model(), model()
+    first.weights[0].assign([1.0, 2.0])
+    first.save_weights(tmp_path / "a.weights.h5")
+    second.load_weights(tmp_path / "a.weights.h5")
+    np.testing.assert_array_equal(second.weights[0], [1.0, 2.0])

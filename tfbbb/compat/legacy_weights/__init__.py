@@ -1,0 +1,1 @@
+"""Reading weights of legacy Keras and fitting them to layers of Keras 3."""

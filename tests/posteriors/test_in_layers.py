@@ -1,0 +1,106 @@
+"""The families in a model: training, ensembles, saving, predictions."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow_probability as tfp
+
+from tfbbb import BayesianModel, estimators, posteriors, priors
+from tfbbb.layers import DenseVariational
+
+FAMILIES = [
+    posteriors.MeanFieldNormal(),
+    posteriors.LowRankNormal(rank=2),
+    posteriors.FullCovarianceNormal(),
+    posteriors.MatrixNormal("diagonal"),
+    posteriors.MatrixNormal("full"),
+    posteriors.Rank1(),
+    posteriors.Point(),
+    posteriors.TFPDistribution(tfp.distributions.Laplace),
+]
+PRIORS = [
+    priors.Normal(trainable=True),
+    priors.EmpiricalNormal(hyperprior=(2.0, 1.0)),
+    priors.ScaleMixtureNormal(),
+    priors.Laplace(),
+    priors.StudentT(),
+    priors.Horseshoe(),
+    priors.GammaNormal(),
+    priors.TFPDistribution(tfp.distributions.Laplace(0.0, 1.0)),
+]
+X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
+Y = X[:, :1] ** 2
+
+
+def trained(layers, members=1):
+    """Returns a trained model of a layer for each of the options in `layers`."""
+    tensor = inputs = keras.Input((3,))
+    for seed, options in enumerate(layers):
+        units = 1 if seed == len(layers) - 1 else 4
+        tensor = DenseVariational(units, members=members, seed=seed, **options)(tensor)
+    model = BayesianModel(inputs, tensor)
+    model.compile()
+    model.fit(X, Y, batch_size=8, epochs=2, verbose=0)
+    return model
+
+
+def assert_trained_and_saved(model, path):
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
+            assert all(np.isfinite(v.numpy()).all() for v in weight.all_variables)
+    prediction = model.predictive(X, num_samples=4)
+    assert np.isfinite(prediction.mean).all()
+    model.save(path)
+    again = keras.models.load_model(path)
+    np.testing.assert_array_equal(
+        again.predictive(X, num_samples=4).mean, prediction.mean
+    )
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_all_posteriors_train_and_save_in_one_model(members, tmp_path):
+    layers = [{"posterior": q, "bias_posterior": q} for q in FAMILIES]
+    layers.append({"posterior": "point", "prior": None})
+    model = trained(layers, members)
+    assert_trained_and_saved(model, tmp_path / "model.keras")
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_all_priors_train_and_save_in_one_model(members, tmp_path):
+    model = trained([{"prior": p, "bias_prior": p} for p in PRIORS], members)
+    assert_trained_and_saved(model, tmp_path / "model.keras")
+
+
+def test_score_function_trains_a_posterior_without_gradients_of_draws():
+    family = posteriors.TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
+    options = {"posterior": family, "bias_posterior": family}
+    with pytest.raises(ValueError, match="'score_function'"):
+        DenseVariational(4, estimator="weight", **options)
+    estimator = estimators.ScoreFunction(num_samples=2)
+    coin = priors.TFPDistribution(_fair_coin)
+    options |= {"estimator": estimator, "prior": coin, "bias_prior": coin}
+    logits = trained([options]).layers[1].kernel.variables["logits"].numpy()
+    assert (np.abs(logits - 0.5) > 1e-4).all()
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def _fair_coin(shape, fan_in):
+    return tfp.distributions.Bernoulli(np.zeros(shape, "float32"), dtype="float32")
+
+
+def test_score_function_refuses_posteriors_without_a_density():
+    for family in ("rank_1", "point"):
+        with pytest.raises(ValueError, match=r"'weight'.*Received: estimator="):
+            DenseVariational(4, posterior=family, estimator="score_function")
+
+
+def test_local_and_flipout_refuse_posteriors_that_do_not_factorise():
+    for family in ("low_rank_normal", "full_covariance_normal", "rank_1"):
+        for estimator in ("local", "flipout"):
+            with pytest.raises(ValueError, match=r"Use one of 'auto'.*'weight'"):
+                DenseVariational(4, posterior=family, estimator=estimator)
+
+
+def test_only_a_point_is_made_without_a_prior():
+    with pytest.raises(ValueError, match="prior=None"):
+        DenseVariational(4, prior=None)

@@ -2,14 +2,17 @@
 
 import itertools
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from scipy import special, stats
 
 from tests.variational_weights import member_of, variational_weight
-from tfbbb import priors
+from tfbbb import BayesianModel, estimators, priors
 from tfbbb.divergences import closed_form_of, is_log_ratio, kl_divergence
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
 
 MIXTURES = [
     priors.ScaleMixtureNormal(0.5, 1.0, np.exp(-8.0)),
@@ -176,3 +179,47 @@ def test_estimate_of_correlated_weights_is_unbiased(family):
     difference = estimates - ratios
     error = difference.std() / np.sqrt(len(difference))
     assert abs(difference.mean()) < 4.5 * error
+
+
+def training_gradients(model, x, y, count):
+    """Returns the gradients of `count` training steps at the same parameters."""
+    values = [variable.value for variable in model.trainable_variables]
+
+    @tf.function
+    def gradient():
+        with tf.GradientTape() as tape:
+            outputs = model(x, training=True)
+            loss = model.compute_loss(x, y, outputs, training=True)
+        return [tf.reshape(g, [-1]) for g in tape.gradient(loss, values)]
+
+    return np.array([tf.concat(gradient(), axis=0) for _ in range(count)])
+
+
+@pytest.mark.parametrize("posterior", ["mean_field_normal", "low_rank_normal"])
+def test_training_by_score_function_has_the_gradient_of_training_by_weights(posterior):
+    x = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
+    y = x[:, :1]
+    means, errors = [], []
+    for estimator in (estimators.ScoreFunction(num_samples=4), "weight"):
+        layer = DenseVariational(
+            1,
+            use_bias=False,
+            posterior=posterior,
+            prior=priors.ScaleMixtureNormal(0.5, 1.0, 0.1),
+            kernel_initializer="ones",
+            estimator=estimator,
+            kl_weight=1.0,
+            seed=0,
+        )
+        inputs = keras.Input((2,))
+        model = BayesianModel(inputs, layer(inputs), likelihood=Normal(scale=1.0))
+        variables = layer.kernel.variables
+        for variable, value in zip(
+            variables.values(), ([[0.2], [-0.4]], [[-1.0], [-2.0]], 0.3), strict=False
+        ):
+            variable.assign(np.broadcast_to(value, variable.shape))
+
+        gradients = training_gradients(model, x, y, 1500)
+        means.append(gradients.mean(axis=0))
+        errors.append(gradients.std(axis=0) / np.sqrt(len(gradients)))
+    assert (np.abs(means[0] - means[1]) < 4.5 * np.hypot(*errors)).all()

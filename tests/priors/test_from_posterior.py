@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb import posteriors, priors
+from tfbbb import BayesianModel, posteriors, priors
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.layers import DenseVariational
 
@@ -35,7 +35,8 @@ def network(posterior="mean_field_normal", prior="normal", units=2, members=1):
 
 
 def weights_of(model):
-    return [w for layer in model.layers for w in layer.variational_weights]
+    layers = [layer for layer in model.layers if isinstance(layer, DenseVariational)]
+    return [weight for layer in layers for weight in layer.variational_weights]
 
 
 def divergence(weight):
@@ -83,6 +84,17 @@ def test_saved_models_hold_the_prior(tmp_path):
     again = keras.models.load_model(tmp_path / "today.keras")
     for weight, loaded in zip(weights_of(today), weights_of(again), strict=True):
         np.testing.assert_allclose(divergence(loaded), divergence(weight), rtol=1e-6)
+
+
+def test_members_of_an_ensemble_keep_their_priors():
+    prior = priors.FromPosterior(network(members=2))
+    network_today = network(prior=prior, members=2)
+    today = BayesianModel(network_today.inputs, network_today.outputs[0])
+    for k, member in enumerate(today.members):
+        for weight, alone in zip(weights_of(today), weights_of(member), strict=True):
+            np.testing.assert_allclose(
+                divergence(alone), divergence(weight)[k], rtol=1e-5
+            )
 
 
 def test_prior_whose_values_are_not_loaded_yet_gives_no_number():

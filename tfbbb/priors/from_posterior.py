@@ -62,7 +62,6 @@ class FromPosterior(Prior):
         self._families: dict[str, Posterior] = {
             path: weight.posterior for path, weight in sources.items()
         }
-        self._members = {path: weight.members for path, weight in sources.items()}
         self._values: dict[str, dict[str, np.ndarray]] = {
             path: {
                 name: variable.numpy().reshape(
@@ -74,21 +73,15 @@ class FromPosterior(Prior):
         }
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "posteriors": {
-                k: posteriors.serialize(v) for k, v in self._families.items()
-            },
-            "members": dict(self._members),
-        }
+        families = {k: posteriors.serialize(v) for k, v in self._families.items()}
+        return {"posteriors": families}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "FromPosterior":
         """Makes the prior without its values, which come with the model's weights."""
         prior = cls.__new__(cls)
-        prior._families = {
-            k: posteriors.get(v) for k, v in config["posteriors"].items()
-        }
-        prior._members = dict(config["members"])
+        families = config["posteriors"].items()
+        prior._families = {path: posteriors.get(family) for path, family in families}
         prior._values = {}
         return prior
 
@@ -131,11 +124,12 @@ class FromPosterior(Prior):
         """Returns the values of the trained model, named by path and parameter."""
         parameters = weight.prior_parameters
         path, _ = _split(parameters)
-        if self._members[path] not in (1, weight.members):
-            raise ValueError(
-                f"The weight {path!r} had {self._members[path]} members in the model "
-                f"that is the prior. Received: members={weight.members}"
-            )
+        for values in self._values.get(path, {}).values():
+            if len(values) not in (1, weight.members):
+                raise ValueError(
+                    f"The weight {path!r} had {len(values)} members in the model that "
+                    f"is the prior. Received: members={weight.members}"
+                )
         return parameters
 
     def posterior(self, parameters: Parameters) -> tuple[Posterior, Parameters]:

@@ -44,7 +44,7 @@ def block_sizes(
         and not (method == "local" and is_local_when_built(model, layer))
         for weight in layer.variational_weights
     )
-    per_row_and_sample = _LIVE_TENSORS * _widest_output(model)
+    per_row_and_sample = _LIVE_TENSORS * widest_output(model)
     # The outputs of all samples meet in their summary, which is in float64.
     rows = max_floats // (2 * _LIVE_TENSORS * num_outputs) // num_samples
     if per_sample:
@@ -96,7 +96,7 @@ def map_blocks(
     return tree.pack_sequence_as(specs, [array.concat() for array in arrays])
 
 
-def _widest_output(model: keras.Model) -> int:
+def widest_output(model: keras.Model) -> int:
     """Returns the size of the largest tensor in the model, per row."""
     weights = [
         weight
@@ -106,6 +106,10 @@ def _widest_output(model: keras.Model) -> int:
     ]
     sizes = [1, *(sum(weight.shape) for weight in weights)]
     for layer in sublayers(model):
+        if isinstance(layer, LinearVariationalLayer):
+            # Within another layer it is no node of a graph.
+            shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
+            sizes.append(math.prod(size or 1 for size in shape[1:]))
         graph = graph_of(layer)
         if graph is not None:
             nodes = tree.flatten(list(graph._nodes_by_depth.values()))

@@ -1,0 +1,233 @@
+"""Layers that are linear in a kernel draw what q implies, together for each row.
+
+Their outputs are `A @ weights`, with a matrix A that Keras' own layer tells. With
+independent normal weights a row is therefore normal, of mean `A @ mean` and covariance
+`A @ diag(sigma^2) @ A.T`: positions that share weights are correlated.
+"""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.keras_twins import (
+    design_matrix,
+    flat_posterior,
+    keras_twin,
+    set_known_posterior,
+    with_weights,
+)
+from tests.posterior_draws import assert_same_moments
+from tfbbb import estimators
+from tfbbb.layers import (
+    Conv1DTransposeVariational,
+    Conv1DVariational,
+    Conv2DTransposeVariational,
+    Conv2DVariational,
+    Conv3DTransposeVariational,
+    Conv3DVariational,
+    DepthwiseConv2DVariational,
+    EinsumDenseVariational,
+    EmbeddingVariational,
+    SeparableConv2DVariational,
+)
+
+DRAWS = 2000
+INDICES = np.array([[1, 1, 0], [2, 0, 1]])
+CASES = {
+    "conv1d": (
+        lambda **o: Conv1DVariational(2, 2, padding="causal", dilation_rate=2, **o),
+        (2, 4, 2),
+    ),
+    "conv2d": (lambda **o: Conv2DVariational(2, 2, groups=2, **o), (2, 3, 3, 2)),
+    "conv2d_channels_first": (
+        lambda **o: Conv2DVariational(2, 2, data_format="channels_first", **o),
+        (2, 2, 2, 4),
+    ),
+    "conv3d": (lambda **o: Conv3DVariational(2, (1, 2, 2), **o), (2, 2, 2, 3, 1)),
+    "conv1d_transpose": (
+        lambda **o: Conv1DTransposeVariational(2, 3, strides=2, **o),
+        (2, 2, 2),
+    ),
+    "conv2d_transpose": (
+        lambda **o: Conv2DTransposeVariational(1, 2, **o),
+        (2, 2, 2, 2),
+    ),
+    "conv3d_transpose": (
+        lambda **o: Conv3DTransposeVariational(1, (1, 2, 2), **o),
+        (2, 2, 1, 2, 2),
+    ),
+    "depthwise_conv2d": (
+        lambda **o: DepthwiseConv2DVariational(2, depth_multiplier=2, **o),
+        (2, 3, 3, 2),
+    ),
+    "einsum_of_positions": (
+        lambda **o: EinsumDenseVariational("abc,cd->abd", (3, 2), None, "d", **o),
+        (2, 3, 2),
+    ),
+    "einsum_of_blocks": (
+        lambda **o: EinsumDenseVariational("abc,bcd->abd", (3, 2), None, "bd", **o),
+        (2, 3, 2),
+    ),
+    "einsum_that_sums_positions": (
+        lambda **o: EinsumDenseVariational("abc,cd->ad", 2, None, "d", **o),
+        (2, 3, 2),
+    ),
+    "embedding": (lambda **o: EmbeddingVariational(3, 2, **o), (2, 3)),
+}
+
+
+def rows_of(name):
+    if name == "embedding":
+        return INDICES
+    return np.random.default_rng(2).normal(size=CASES[name][1]).astype("float32")
+
+
+def made(name, estimator, x):
+    layer = CASES[name][0](estimator=estimator, kl_weight=0.1, seed=0)
+    layer.build(x.shape)
+    set_known_posterior(layer)
+    return layer
+
+
+def draws_of(layer, x):
+    """Returns DRAWS independent draws of the outputs, [draws, rows, outputs].
+
+    In one call: the estimator has so many samples, to each of which it deals its rows.
+    """
+    repeated = np.concatenate([x] * DRAWS)
+    outputs = tf.function(lambda: layer(repeated))()
+    return np.asarray(outputs).reshape(DRAWS, len(x), -1)
+
+
+@pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_of_a_row_have_the_joint_distribution_that_q_implies(name, estimator):
+    x = rows_of(name)
+    layer = made(name, estimator(num_samples=DRAWS), x)
+    draws = draws_of(layer, x)
+    matrix, (mean, stddev) = design_matrix(layer, x), flat_posterior(layer)
+    covariance = np.einsum("noi,npi,i->nop", matrix, matrix, stddev**2)
+    variance = np.einsum("noo->no", covariance)
+    # Some 4000 figures in all: beyond 5 standard errors is one in one of 400 suites.
+    # Of normal draws, Var[s_op] = (c_oo c_pp + c_op^2) / n.
+    error = np.sqrt(variance / DRAWS)
+    assert np.all(np.abs(draws.mean(axis=0) - matrix @ mean) < 5 * error + 1e-5)
+    centred = draws - draws.mean(axis=0)
+    found = np.einsum("sno,snp->nop", centred, centred) / DRAWS
+    error = np.sqrt((variance[:, :, None] * variance[:, None] + covariance**2) / DRAWS)
+    assert np.all(np.abs(found - covariance) < 5 * error + 1e-5)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if "sums" not in n])
+def test_local_has_the_variance_that_q_implies_and_independent_positions(name):
+    x = rows_of(name)
+    layer = made(name, "local", x)
+    draws = draws_of(layer, x)
+    matrix, (mean, stddev) = design_matrix(layer, x), flat_posterior(layer)
+    variance = matrix**2 @ stddev**2
+    error = np.sqrt(variance / DRAWS)
+    assert np.all(np.abs(draws.mean(axis=0) - matrix @ mean) < 5 * error + 1e-5)
+    centred = draws - draws.mean(axis=0)
+    found = np.einsum("sno,snp->nop", centred, centred) / DRAWS
+    expected = variance[:, :, None] * np.eye(variance.shape[1])
+    error = np.sqrt((variance[:, :, None] * variance[:, None] + expected**2) / DRAWS)
+    assert np.all(np.abs(found - expected) < 5 * error + 1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_are_uncorrelated_under_flipout_and_share_weights_under_weight(name):
+    x = rows_of(name)
+    x = np.stack([x[0], x[0]])
+    for estimator in (estimators.Weight, estimators.Flipout):
+        layer = made(name, estimator(num_samples=DRAWS), x)
+        draws = draws_of(layer, x)
+        if estimator is estimators.Weight:
+            np.testing.assert_allclose(draws[:, 0], draws[:, 1], rtol=1e-4, atol=1e-4)
+            continue
+        centred = (draws - draws.mean(axis=0)) / np.maximum(draws.std(axis=0), 1e-6)
+        correlation = (centred[:, 0] * centred[:, 1]).mean(axis=0)
+        # Products of two draws with one |delta| have at most the fourth moment 3.
+        assert np.all(np.abs(correlation) < 5 * np.sqrt(3 / DRAWS))
+
+
+def pooled_loss(name, estimator, num_draws=400):
+    """Returns draws of loss and gradient, and their expectation.
+
+    The loss compares sums over all outputs of a row with targets: positions that were
+    drawn apart from each other would not give the right one.
+    """
+    x = np.concatenate([rows_of(name)] * 4)
+    targets = np.random.default_rng(3).normal(size=len(x)).astype("float32")
+    layer = made(name, estimator, x)
+    variables = [variable.value for variable in layer.trainable_weights]
+
+    @tf.function
+    def draw():
+        with tf.GradientTape() as tape:
+            sums = tf.reduce_sum(tf.reshape(layer(x), [len(x), -1]), axis=1)
+            loss = tf.reduce_mean(tf.square(sums - targets))
+        gradients = map(tf.convert_to_tensor, tape.gradient(loss, variables))
+        return tf.concat([[loss], *(tf.reshape(g, [-1]) for g in gradients)], 0)
+
+    matrix = design_matrix(layer, x).sum(axis=1)
+    mean, stddev = flat_posterior(layer)
+    residual = matrix @ mean - targets
+    # E[(f - y)^2] = (E[f] - y)^2 + sum_i a_i^2 sigma_i^2
+    variances = matrix**2 * stddev**2
+    of_mean = 2 * residual @ matrix / len(x)
+    of_log_scale = 2 * variances.mean(axis=0)
+    exact = [np.mean(residual**2 + variances.sum(axis=1))]
+    start = 0
+    for weight in layer.variational_weights:
+        part = slice(start, start + weight.size)
+        exact += [*of_mean[part], *of_log_scale[part]]
+        start += weight.size
+    return np.stack([draw() for _ in range(num_draws)]), np.array(exact)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conv2d",
+        "conv1d_transpose",
+        "depthwise_conv2d",
+        "einsum_of_positions",
+        "einsum_of_blocks",
+        "embedding",
+    ],
+)
+def test_loss_and_gradient_are_unbiased_and_flipout_has_less_variance(name):
+    spread = {}
+    kinds = ["weight", "flipout", *(["local"] if name == "einsum_of_blocks" else [])]
+    for estimator in kinds:
+        draws, exact = pooled_loss(name, estimator)
+        error = draws.std(axis=0) / np.sqrt(len(draws))
+        # 350 figures in all, of skew draws: 6 standard errors.
+        assert np.all(np.abs(draws.mean(axis=0) - exact) < 6 * error + 1e-5)
+        spread[estimator] = draws.var(axis=0).sum()
+    assert list(spread) == sorted(spread, key=spread.get, reverse=True)
+
+
+@pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])
+def test_separable_convolution_draws_as_keras_does_with_weights_from_q(estimator):
+    generator = np.random.default_rng(4)
+    x = generator.normal(size=(2, 3, 3, 2)).astype("float32")
+    layer = SeparableConv2DVariational(
+        2,
+        2,
+        depth_multiplier=2,
+        estimator=estimator(num_samples=DRAWS),
+        kl_weight=0.1,
+        seed=0,
+    )
+    layer.build(x.shape)
+    set_known_posterior(layer)
+    twin, (mean, stddev) = keras_twin(layer, x), flat_posterior(layer)
+    weights = mean + stddev * generator.normal(size=(600, len(mean)))
+    brute_force = np.stack([with_weights(twin, x, w).reshape(2, -1) for w in weights])
+    # With the sums over a row, whose variance tells of covariances.
+    both = [
+        np.concatenate([draws, draws.sum(axis=2, keepdims=True)], axis=2)
+        for draws in (draws_of(layer, x), brute_force)
+    ]
+    assert_same_moments(*both)

@@ -1,0 +1,164 @@
+"""Models of every layer have the posterior predictive that their layers imply."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb.export import load_exported
+from tfbbb.layers import (
+    Conv1DTransposeVariational,
+    Conv1DVariational,
+    Conv2DTransposeVariational,
+    Conv2DVariational,
+    Conv3DTransposeVariational,
+    Conv3DVariational,
+    DenseVariational,
+    DepthwiseConv2DVariational,
+    EinsumDenseVariational,
+    EmbeddingVariational,
+    SeparableConv2DVariational,
+)
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.prediction.blocks import widest_output
+
+WIDE = {
+    "posterior": MeanFieldNormal(initial_scale=1.0),
+    "bias_posterior": MeanFieldNormal(initial_scale=0.3),
+    "estimator": "weight",
+}
+REAL = np.random.default_rng(0).normal(size=(3, 18)).astype("float32")
+INDICES = np.random.default_rng(0).integers(5, size=(3, 6)).astype("float32")
+
+
+def images(hidden):
+    hidden = keras.layers.Reshape((3, 3, 2))(hidden)
+    hidden = Conv2DVariational(4, 2, groups=2, activation="relu", **WIDE)(hidden)
+    hidden = DepthwiseConv2DVariational(2, padding="same", **WIDE)(hidden)
+    return Conv2DTransposeVariational(2, 2, strides=2, **WIDE)(hidden)
+
+
+def separable_images(hidden):
+    hidden = keras.layers.Reshape((3, 3, 2))(hidden)
+    hidden = DepthwiseConv2DVariational(2, activation="tanh", **WIDE)(hidden)
+    hidden = SeparableConv2DVariational(3, 2, padding="same", **WIDE)(hidden)
+    return Conv2DVariational(2, 2, dilation_rate=2, padding="same", **WIDE)(hidden)
+
+
+def sequences(hidden):
+    hidden = keras.layers.Reshape((6, 3))(hidden)
+    hidden = Conv1DTransposeVariational(2, 2, activation="tanh", **WIDE)(hidden)
+    hidden = Conv1DVariational(3, 3, padding="causal", **WIDE)(hidden)
+    return EinsumDenseVariational("abc,cd->abd", (None, 2), bias_axes="d", **WIDE)(
+        hidden
+    )
+
+
+def volumes(hidden):
+    hidden = keras.layers.Reshape((2, 3, 3, 1))(hidden)
+    hidden = Conv3DVariational(2, (1, 2, 2), activation="relu", **WIDE)(hidden)
+    return Conv3DTransposeVariational(1, 2, **WIDE)(hidden)
+
+
+def texts(hidden):
+    hidden = EmbeddingVariational(5, 3, **WIDE)(hidden)
+    hidden = EinsumDenseVariational(
+        "abc,bcd->abd", (None, 2), "tanh", bias_axes="bd", **WIDE
+    )(hidden)
+    return Conv1DVariational(2, 3, **WIDE)(hidden)
+
+
+def network(body, x):
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input(x.shape[1:])
+    hidden = keras.layers.Flatten()(body(inputs))
+    outputs = DenseVariational(2, **WIDE)(hidden)
+    return tfbbb.BayesianModel(
+        inputs, outputs, likelihood=tfbbb.likelihoods.Normal(heteroscedastic=True)
+    )
+
+
+BODIES = [
+    (images, REAL),
+    (separable_images, REAL),
+    (sequences, REAL),
+    (volumes, REAL),
+    (texts, INDICES),
+]
+
+
+@pytest.fixture(scope="module", params=BODIES, ids=lambda body: body[0].__name__)
+def model_and_rows(request):
+    return network(*request.param), request.param[1]
+
+
+def test_both_methods_draw_as_a_loop_of_model_calls_does(model_and_rows):
+    model, x = model_and_rows
+    loop = brute_force_draws(model, x, 600)
+    for method in ("local", "weight"):
+        draws = engine_draws(model, x, method, 600)
+        assert_same_moments(draws, loop)
+    # The difference of two rows tells of the weights that they share.
+    assert_same_moments(draws[:, :1] - draws[:, 1:], loop[:, :1] - loop[:, 1:])
+
+
+def test_draws_depend_neither_on_blocks_nor_on_the_rows_beside(model_and_rows):
+    model, x = model_and_rows
+    draws = engine_draws(model, x, "local", 10)
+    blocks = engine_draws(model, x[1:2], "local", 10, max_floats=2000)
+    np.testing.assert_allclose(draws[:, 1:2], blocks, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("body", "x"), [(separable_images, REAL), (texts, INDICES)], ids=["images", "texts"]
+)
+def test_exported_models_answer_as_the_live_ones_do(body, x, tmp_path):
+    model = network(body, x)
+    model.likelihood.adapt(np.array([[1.0], [3.0]]))
+    model.export_predictive(tmp_path / "1")
+    found = load_exported(tmp_path / "1").predict(x, num_samples=20, seed=3)
+    expected = model.predictive(x, num_samples=20, seed=3, method="local")
+    np.testing.assert_allclose(found["mean"], expected.mean, rtol=1e-3)
+    np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-3)
+
+
+def test_fit_sets_the_weight_of_every_divergence_of_layers_within_layers():
+    model = network(separable_images, REAL)
+    model.compile("adam")
+    x, y = np.concatenate([REAL] * 4), np.arange(12.0)
+    history = model.fit(x, y, epochs=2, verbose=0).history
+    layers = model.variational_layers
+    assert len(layers) == 5
+    assert {float(layer.kl_weight.numpy()) for layer in layers} == {np.float32(1 / 12)}
+    assert history["kl"][0] > 0
+    total = np.add(history["nll"], np.array(history["kl"]) / 12)
+    np.testing.assert_allclose(history["loss"], total, rtol=1e-4)
+
+
+def test_blocks_count_what_is_largest_within_a_layer():
+    inputs = keras.Input((10, 10, 2))
+    outputs = keras.layers.GlobalAveragePooling2D()(
+        SeparableConv2DVariational(1, 1, depth_multiplier=16)(inputs)
+    )
+    assert widest_output(keras.Model(inputs, outputs)) == 10 * 10 * 2 * 16
+
+
+def test_members_take_their_turns_in_prediction():
+    x = REAL
+    inputs = keras.Input((18,))
+    hidden = keras.layers.Reshape((3, 3, 2))(inputs)
+    narrow = {
+        "posterior": MeanFieldNormal(initial_scale=1e-8),
+        "bias_posterior": MeanFieldNormal(initial_scale=1e-8),
+        "members": 2,
+    }
+    hidden = Conv2DVariational(3, 2, padding="same", **narrow)(hidden)
+    hidden = SeparableConv2DVariational(3, 2, **narrow)(hidden)
+    outputs = keras.layers.Flatten()(Conv2DTransposeVariational(1, 2, **narrow)(hidden))
+    model = keras.Model(inputs, outputs)
+    both = np.split(np.asarray(model(np.concatenate([x, x]))), 2)
+    for method in ("local", "weight"):
+        draws = engine_draws(model, x, method, 6)
+        for i, draw in enumerate(draws):
+            np.testing.assert_allclose(draw, both[i % 2], rtol=1e-4, atol=1e-5)

@@ -417,24 +417,6 @@ def test_prediction_adds_no_divergence():
     assert model.losses == []
 
 
-def test_recurrent_model_trains_and_is_exported(tmp_path):
-    inputs = keras.Input((8,))
-    sequences = keras.layers.Reshape((4, 2))(inputs)
-    hidden = tfbbb.layers.LSTMVariational(3)(sequences)
-    outputs = tfbbb.layers.DenseVariational(1)(hidden)
-    model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
-    model.compile("adam")
-    x = np.random.default_rng(0).normal(size=(40, 8)).astype("float32")
-    history = model.fit(x, x[:, :1], epochs=2, verbose=0).history
-    assert np.isfinite(history["loss"]).all()
-    model.export_predictive(tmp_path / "model")
-    served = tf.saved_model.load(tmp_path / "model").signatures["predict"](
-        inputs=tf.constant(x[:3]), num_samples=tf.constant(20), seed=tf.constant(5)
-    )
-    live = model.predictive(x[:3], num_samples=20, method="local", seed=5)
-    np.testing.assert_allclose(served["mean"], live.mean, rtol=1e-4)
-
-
 @every_kind
 def test_local_is_refused_with_the_list_of_what_works(kind):
     works = "'auto', 'flipout', 'score_function', 'weight'"

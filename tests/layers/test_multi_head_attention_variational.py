@@ -1,0 +1,352 @@
+"""Attention is Keras', with projections whose weights have a posterior."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import testing
+
+import tfbbb
+from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb.fold import samples_in_batch
+from tfbbb.layers import MultiHeadAttentionVariational, VariationalLayer
+from tfbbb.layers.sharing import sublayers
+from tfbbb.posteriors import MeanFieldNormal
+
+ESTIMATORS = ("weight", "flipout")
+GENERATOR = np.random.default_rng(0)
+QUERY = GENERATOR.normal(size=(3, 4, 2)).astype("float32")
+VALUE = GENERATOR.normal(size=(3, 5, 3)).astype("float32")
+KEY = GENERATOR.normal(size=(3, 5, 4)).astype("float32")
+MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], bool)
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+
+
+class KerasContractTest(testing.TestCase):
+    def test_meets_the_contract_of_a_keras_layer(self):
+        for kwargs, number in (({}, 4), ({"use_bias": False, "dropout": 0.5}, 4)):
+            self.run_layer_test(
+                MultiHeadAttentionVariational,
+                init_kwargs={"num_heads": 2, "key_dim": 2, "kl_weight": 0.1, **kwargs},
+                input_shape={"query_shape": (2, 8, 3), "value_shape": (2, 4, 3)},
+                expected_output_shape=(2, 8, 3),
+                expected_num_trainable_weights=8 if kwargs else 16,
+                expected_num_non_trainable_weights=number,
+                expected_num_seed_generators=number + len(kwargs) // 2,
+                expected_num_losses=number,
+                supports_masking=True,
+                run_training_check=False,
+            )
+
+
+def attention(scale=0.5, **kwargs):
+    """Returns a layer whose posterior has standard deviations of `scale` or so."""
+    return MultiHeadAttentionVariational(
+        **{"num_heads": 2, "key_dim": 3, "kl_weight": 0.1, **kwargs},
+        posterior=MeanFieldNormal(scale),
+        bias_posterior=MeanFieldNormal(scale),
+        bias_initializer=keras.initializers.RandomNormal(stddev=0.5),
+    )
+
+
+def certain(**kwargs):
+    """Returns a layer whose weights are their means, but for rounding."""
+    return attention(scale=1e-9, **kwargs)
+
+
+def projections(layer):
+    gate = getattr(layer, "_gate_dense", None)
+    all_of_them = (layer.query_dense, layer.key_dense, layer.value_dense, gate)
+    return [x for x in (*all_of_them, layer.output_dense) if x is not None]
+
+
+def deterministic(layer, weights_of, *inputs):
+    """Returns Keras' layer, each projection with the weights of its twin."""
+    known = inspect.signature(keras.layers.MultiHeadAttention).parameters
+    arguments = {k: v for k, v in layer.get_config().items() if k in known}
+    twin = keras.layers.MultiHeadAttention(**arguments)
+    twin.build(*[x.shape for x in inputs])
+    for ours, theirs in zip(projections(layer), projections(twin), strict=True):
+        theirs.set_weights(
+            [np.asarray(weights_of(w)) for w in ours.variational_weights]
+        )
+    return twin
+
+
+def mean(weight):
+    return weight.mean
+
+
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        ({}, {}),
+        ({"use_gate": True, "sliding_window": 2}, {"use_causal_mask": True}),
+        ({"value_dim": 2, "use_bias": False}, {"key": KEY}),
+        (
+            {"output_shape": (2, 3)},
+            {"attention_mask": GENERATOR.random((3, 4, 5)) < 0.7},
+        ),
+        ({"dropout": 0.5}, {"return_attention_scores": True, "use_causal_mask": True}),
+    ],
+    ids=str,
+)
+@every_estimator
+def test_without_variance_it_is_the_layer_of_keras(estimator, options, call):
+    layer = certain(estimator=estimator, **options)
+    outputs = layer(QUERY, VALUE, **call)
+    others = [call["key"]] if "key" in call else []
+    twin = deterministic(layer, mean, QUERY, VALUE, *others)
+    expected = twin(QUERY, VALUE, **call)
+    tf.nest.map_structure(
+        lambda x, y: np.testing.assert_allclose(x, y, atol=1e-6), outputs, expected
+    )
+
+
+def test_attention_runs_over_the_axes_that_are_named():
+    x = GENERATOR.normal(size=(2, 3, 4, 2)).astype("float32")
+    layer = certain(attention_axes=2)
+    outputs = layer(x, x)
+    twin = deterministic(layer, mean, x, x)
+    np.testing.assert_allclose(outputs, twin(x, x), atol=1e-6)
+
+
+def test_masks_of_the_inputs_are_those_of_keras():
+    x = QUERY * MASK[..., None]
+    masked = keras.layers.Masking()
+    layer = certain()
+    outputs = layer(masked(x), masked(x))
+    twin = deterministic(layer, mean, x, x)
+    np.testing.assert_allclose(outputs, twin(masked(x), masked(x)), atol=1e-6)
+    np.testing.assert_array_equal(outputs._keras_mask, MASK)
+    # What is masked matters to no other position.
+    others = layer(keras.layers.Masking()(x), x)
+    assert not np.allclose(outputs[0, 0], others[0, 0], atol=1e-4)
+
+
+def test_positional_arguments_are_those_of_keras():
+    ours, theirs = (
+        inspect.signature(layer).parameters
+        for layer in (MultiHeadAttentionVariational, keras.layers.MultiHeadAttention)
+    )
+    for name, other in zip(ours, theirs, strict=False):
+        if ours[name].kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            break
+        assert (name, ours[name].default) == (other, theirs[other].default)
+    assert set(theirs) - set(ours) == {"kwargs"}
+
+
+def test_outputs_have_the_distribution_of_the_keras_layer_with_drawn_weights():
+    keras.utils.set_random_seed(0)
+    layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
+    for layer in layers:
+        layer.build(QUERY.shape, VALUE.shape)
+        layer.set_weights(layers[0].get_weights())
+    twin = deterministic(layers[0], mean, QUERY, VALUE)
+    x = tf.constant(QUERY), tf.constant(VALUE)
+
+    def with_drawn_weights(*inputs):
+        weights = [
+            w.mean + w.stddev * tf.random.normal(w.shape)
+            for projection in projections(layers[0])
+            for w in projection.variational_weights
+        ]
+        return twin.stateless_call(weights, twin.non_trainable_variables, *inputs)[0]
+
+    expected, *drawn = (
+        np.stack([call(*x) for _ in range(1500)])
+        for call in map(tf.function, [with_drawn_weights, *layers])
+    )
+    for draws in drawn:
+        assert_same_moments(draws, expected)
+        # Of products of two positions: they share the weights of one draw.
+        products = [np.einsum("dnsu,dntu->dnstu", y, y) for y in (draws, expected)]
+        assert_same_moments(*products)
+
+
+@every_estimator
+def test_all_positions_of_a_row_see_the_same_weights(estimator):
+    layer = attention(estimator=estimator)
+    constant = np.repeat(QUERY[:, :1], 4, axis=1)
+    outputs = np.asarray(layer(constant, constant))
+    np.testing.assert_allclose(outputs, outputs[:, :1].repeat(4, axis=1), rtol=1e-4)
+    assert not np.allclose(outputs, layer(constant, constant))
+
+
+@pytest.mark.parametrize(("estimator", "expected"), [("weight", 1.0), ("flipout", 0.0)])
+def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
+    # Small variances: the output is linear in the weights to first order.
+    layer = attention(scale=0.05, estimator=estimator, seed=0)
+    x = tf.constant(np.repeat(QUERY[:1], 2, axis=0))
+    call = tf.function(lambda: layer(x, x))
+    draws = np.stack([call() for _ in range(1000)])[:, :, 0, 0]
+    correlation = np.corrcoef(draws.T)[0, 1]
+    # The standard error of a correlation of 0 is 1 / sqrt(n).
+    assert abs(correlation - expected) < 4.5 / np.sqrt(1000)
+
+
+def test_projections_draw_apart_whatever_the_seed():
+    layer = attention(estimator="score_function", seed=5)
+    x = np.concatenate([QUERY, QUERY])
+    with samples_in_batch(2):
+        layer(x, x)
+    noises = [
+        np.ravel((p.step_draws["kernel"] - p.kernel.mean) / p.kernel.stddev)
+        for p in projections(layer)[:3]
+    ]
+    for i, noise in enumerate(noises):
+        for other in noises[i + 1 :]:
+            assert not np.allclose(noise, other, atol=0.1)
+
+
+def test_every_draw_of_several_serves_its_rows():
+    layer = attention(estimator="score_function")
+    x = np.concatenate([QUERY, QUERY])
+    with samples_in_batch(2):
+        outputs = layer(x, x)
+    for draw, rows in ((0, slice(3)), (1, slice(3, 6))):
+        drawn = {
+            id(w): p.step_draws[w.name][draw]
+            for p in projections(layer)
+            for w in p.variational_weights
+        }
+        twin = deterministic(layer, lambda w, drawn=drawn: drawn[id(w)], QUERY, QUERY)
+        np.testing.assert_allclose(outputs[rows], twin(QUERY, QUERY), atol=1e-6)
+
+
+@every_estimator
+def test_members_are_layers_of_their_own(estimator):
+    ensemble = certain(estimator=estimator, members=2)
+    x = np.concatenate([QUERY, QUERY[::-1]])
+    outputs = ensemble(x, x)
+    for member in range(2):
+        rows = slice(3 * member, 3 * member + 3)
+        twin = deterministic(ensemble, lambda w, k=member: w.mean[k], QUERY, QUERY)
+        np.testing.assert_allclose(outputs[rows], twin(x[rows], x[rows]), atol=1e-6)
+    assert not np.allclose(outputs[:3], outputs[3:][::-1], atol=0.01)
+
+
+def test_divergence_counts_once_for_each_projection_of_a_shared_layer():
+    layer = attention(kl_weight=0.25)
+    left, right = keras.Input((4, 2)), keras.Input((4, 2))
+    model = keras.Model([left, right], layer(left, left) - layer(right, right))
+    np.testing.assert_allclose(model([QUERY, QUERY]), 0.0, atol=1e-6)
+    assert len(model.losses) == 4
+    expected = sum(
+        float(tf.reduce_sum(tfbbb.divergences.kl_divergence(w, w.distribution.sample)))
+        for projection in projections(layer)
+        for w in projection.variational_weights
+    )
+    np.testing.assert_allclose(sum(model.losses), 0.25 * expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@every_estimator
+def test_mixed_precision_keeps_divergence_and_scale_in_float32(estimator, policy):
+    layer = certain(estimator=estimator, dtype=policy)
+    outputs = layer(QUERY, VALUE)
+    assert outputs.dtype == layer.compute_dtype
+    for projection, loss in zip(projections(layer), layer.losses, strict=True):
+        assert loss.dtype == tf.float32
+        assert projection.kernel.stddev.dtype == tf.float32
+        assert projection.compute_dtype == layer.compute_dtype
+    exact = certain(estimator=estimator)
+    exact.build(QUERY.shape, VALUE.shape)
+    exact.set_weights(layer.get_weights())
+    # bfloat16 keeps eight bits.
+    outputs = tf.cast(outputs, tf.float32)
+    np.testing.assert_allclose(outputs, exact(QUERY, VALUE), atol=0.1)
+
+
+def test_saved_and_cloned_layers_are_the_same(tmp_path):
+    layer = attention(
+        estimator="flipout",
+        prior=tfbbb.priors.Normal(0.7),
+        kernel_regularizer="l2",
+        bias_constraint="non_neg",
+        output_shape=3,
+        use_gate=True,
+        dropout=0.2,
+        seed=3,
+    )
+    query, value = keras.Input((4, 2)), keras.Input((5, 3))
+    model = keras.Model([query, value], layer(query, value))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    twin = next(x for x in loaded.layers if type(x) is type(layer))
+    assert twin.get_config() == layer.get_config()
+    np.testing.assert_array_equal(model([QUERY, VALUE]), loaded([QUERY, VALUE]))
+    clone = keras.models.clone_model(model)
+    twin = next(x for x in clone.layers if type(x) is type(layer))
+    assert twin.get_config() == layer.get_config()
+    assert {x.prior for x in sublayers(clone) if isinstance(x, VariationalLayer)} == {
+        tfbbb.priors.Normal(0.7)
+    }
+
+
+def self_attention(inputs):
+    return attention(estimator="weight")(inputs, inputs, use_causal_mask=True)
+
+
+def cross_attention_by_names(inputs):
+    values = attention(estimator="weight", output_shape=2)(inputs, inputs)
+    return attention(estimator="weight")(
+        query=inputs, key=keras.layers.Dense(2)(inputs), value=values
+    )
+
+
+def attention_to_what_is_not_masked(inputs):
+    masked = keras.layers.Masking()(inputs)
+    hidden = attention(estimator="weight")(masked, masked)
+    return keras.layers.GlobalAveragePooling1D()(
+        attention(estimator="weight")(hidden, hidden)
+    )
+
+
+def attention_by_a_mask_of_its_own(inputs):
+    first = inputs[:, :, :1]
+    not_smaller = first <= keras.ops.transpose(first, (0, 2, 1))
+    hidden, scores = attention(estimator="weight")(
+        inputs, inputs, attention_mask=not_smaller, return_attention_scores=True
+    )
+    return keras.ops.concatenate([hidden, scores[:, 0]], axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("body", "x"),
+    [
+        (self_attention, QUERY),
+        (cross_attention_by_names, QUERY),
+        (attention_to_what_is_not_masked, QUERY * MASK[..., None]),
+        (attention_by_a_mask_of_its_own, QUERY),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_engines_draw_what_ordinary_calls_draw(body, x):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((4, 2))
+    model = keras.Model(inputs, body(inputs))
+    loop = brute_force_draws(model, x, 800)
+    for method in ("local", "weight"):
+        assert_same_moments(engine_draws(model, x, method, 1500), loop)
+
+
+def test_impossible_options_are_refused_at_construction():
+    class Correlated(MeanFieldNormal):
+        factorised = False
+
+    with pytest.raises(ValueError, match=r"Use one of 'auto', .*'weight'.*Received:"):
+        MultiHeadAttentionVariational(
+            2, 3, bias_posterior=Correlated(), estimator="flipout"
+        )
+    with pytest.raises(ValueError, match=r"Received: kl_weight=-1"):
+        MultiHeadAttentionVariational(2, 3, kl_weight=-1.0)
+    with pytest.raises(ValueError, match=r"Received: num_heads=0"):
+        MultiHeadAttentionVariational(0, 3)
+
+
+def test_values_and_keys_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="must be equal"):
+        attention()(QUERY, VALUE, KEY[:, :3])

@@ -1,0 +1,239 @@
+"""The attention layer of several heads."""
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+
+# Projections of one seed would draw the same noise.
+_SEED_STEP = 0x9E3779B9
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.layers")
+class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
+    """Attention of several heads whose projections have a posterior distribution.
+
+    `head_h = softmax(Q_h K_h' / sqrt(key_dim)) V_h`
+    `output = [head_1, ..., head_H] @ W_o + b_o`
+
+    with `Q_h = query @ W_q,h + b_q,h` and so `K_h` and `V_h` (Vaswani et al. 2017), and
+    all weights and biases from q. The layer is Keras' in all but its projections
+    `query_dense`, `key_dense`, `value_dense` and `output_dense`, each an
+    `EinsumDenseVariational` that adds its own divergence; the options hold for all. All
+    positions of a row share its weights.
+
+    Example:
+
+    >>> import numpy as np, tfbbb
+    >>> layer = tfbbb.layers.MultiHeadAttentionVariational(2, 4, kl_weight=1 / 80)
+    >>> x = np.ones((3, 5, 8), "float32")
+    >>> layer(x, x, use_causal_mask=True).shape
+    TensorShape([3, 5, 8])
+    >>> len(layer.losses)
+    4
+
+    Args:
+        num_heads: Number of heads H, a positive integer.
+        key_dim: Size of each head's query and key.
+        value_dim: Size of each head's value; by default `key_dim`.
+        dropout: Fraction of the attention scores to drop in training.
+        use_bias: Whether the projections have biases.
+        output_shape: Shape of the output of one position; by default that of the query.
+        attention_axes: Axes over which attention runs; by default all but those of
+            rows, heads and features.
+        sliding_window: Number of positions, to either side and with its own, that a
+            position attends to; by default all.
+        flash_attention: Whether to use flash attention, as for Keras' layer.
+        kernel_initializer: Keras initializer of the kernels' posterior means.
+        bias_initializer: Keras initializer of the biases' posterior means.
+        kernel_regularizer: Keras regularizer of the kernels' posterior means.
+        bias_regularizer: Keras regularizer of the biases' posterior means.
+        activity_regularizer: Keras regularizer of the projections' outputs.
+        kernel_constraint: Keras constraint on the kernels' posterior means.
+        bias_constraint: Keras constraint on the biases' posterior means.
+        use_gate: Whether a projection of the query, `gate_dense`, gates the heads'
+            outputs by its sigmoid.
+        seed: Integer that fixes the noise of training.
+        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The default is a
+            normal of mean zero and standard deviation `1/sqrt(fan_in)`.
+        bias_posterior: q of the biases.
+        bias_prior: p of the biases. The default is a standard normal.
+        estimator: How noise reaches the outputs of the projections: `"weight"`,
+            `"flipout"` or `"score_function"`; `"auto"` takes `"flipout"` where the
+            posterior is symmetric and factorises. `"local"` draws anew at every
+            position, which is an approximation.
+        kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
+            With `None`, `tfbbb.BayesianModel` sets it in `fit`.
+        members: Number of posteriors that each projection holds.
+        **options: `name`, `dtype`, `trainable`.
+
+    Call arguments:
+        query: [batch, T, dim].
+        value: [batch, S, dim].
+        key: [batch, S, dim]; by default the value.
+        query_mask: Boolean, [batch, T].
+        value_mask: Boolean, [batch, S].
+        key_mask: Boolean, [batch, S].
+        attention_mask: Boolean, [batch, T, S]: which positions of the value each
+            position of the query may attend to.
+        return_attention_scores: Whether to return the scores, [batch, H, T, S], too.
+        training: Whether the call is for training.
+        use_causal_mask: Whether positions attend to none after their own.
+
+    Output shape:
+        [batch, T, dim of the query], or [batch, T, *output_shape].
+
+    Raises:
+        ValueError: For arguments that Keras' layer refuses, an unknown name, an
+            estimator that cannot serve the posterior, or a `kl_weight` that is negative
+            or not finite.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: int | Sequence[int] | None = None,
+        attention_axes: int | Sequence[int] | None = None,
+        sliding_window: int | None = None,
+        flash_attention: bool | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        use_gate: bool = False,
+        seed: int | None = None,
+        *,
+        posterior: Any = "mean_field_normal",
+        prior: Any = "normal",
+        bias_posterior: Any = "mean_field_normal",
+        bias_prior: Any = "normal",
+        estimator: Any = "auto",
+        kl_weight: float | None = None,
+        members: int = 1,
+        **options: Any,
+    ):
+        super().__init__(
+            num_heads,
+            key_dim,
+            value_dim,
+            dropout=dropout,
+            use_bias=use_bias,
+            output_shape=output_shape,
+            attention_axes=attention_axes,
+            sliding_window=sliding_window,
+            flash_attention=flash_attention,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            use_gate=use_gate,
+            seed=seed,
+            **options,
+        )
+        self._options = {
+            "posterior": posterior,
+            "prior": prior,
+            "bias_posterior": bias_posterior,
+            "bias_prior": bias_prior,
+            "estimator": estimator,
+            "kl_weight": kl_weight,
+            "members": members,
+        }
+        # The projections wait for the rank of the inputs; what they would refuse is
+        # refused now.
+        config = self._projection("query", "ab,bcd->acd", (1, 1)).get_config()
+        self._options = {name: config[name] for name in self._options}
+
+    @property
+    def gate_dense(self) -> EinsumDenseVariational | None:
+        """The projection whose sigmoid gates the heads' outputs, if there is one."""
+        return self._gate_dense if self._use_gate else None
+
+    def build(
+        self,
+        query_shape: tuple[int | None, ...],
+        value_shape: tuple[int | None, ...],
+        key_shape: tuple[int | None, ...] | None = None,
+    ) -> None:
+        key_shape = value_shape if key_shape is None else key_shape
+        # Refuses shapes that do not go together.
+        self.compute_output_shape(query_shape, value_shape, key_shape)
+        self._query_dense = self._of_heads("query", query_shape, self._key_dim)
+        self._key_dense = self._of_heads("key", key_shape, self._key_dim)
+        self._value_dense = self._of_heads("value", value_shape, self._value_dim)
+        if self._use_gate:
+            self._gate_dense = self._of_heads(
+                "gate", query_shape, self._value_dim, activation="sigmoid"
+            )
+        self._build_attention(len(value_shape) + 1)
+        batch = string.ascii_lowercase[: len(query_shape) - 1]
+        output_shape = self._output_shape or (query_shape[-1],)
+        axes = string.ascii_uppercase[: len(output_shape)]
+        self._output_dense = self._projection(
+            "attention_output",
+            f"{batch}yz,yz{axes}->{batch}{axes}",
+            (*query_shape[1:-1], *output_shape),
+        )
+        self._output_dense.build(
+            (*query_shape[:-1], self._num_heads, self._value_dim),
+        )
+
+    def _of_heads(
+        self, name: str, shape: tuple[int | None, ...], size: int, **options: Any
+    ) -> EinsumDenseVariational:
+        """Returns the projection of an input of a shape to `size` units per head."""
+        batch = string.ascii_lowercase[: len(shape) - 1]
+        projection = self._projection(
+            name,
+            f"{batch}x,xyz->{batch}yz",
+            (*shape[1:-1], self._num_heads, size),
+            **options,
+        )
+        projection.build(tuple(shape))
+        return projection
+
+    def _projection(
+        self,
+        name: str,
+        equation: str,
+        output_shape: Sequence[int | None],
+        **options: Any,
+    ) -> EinsumDenseVariational:
+        number = ("query", "key", "value", "gate", "attention_output").index(name)
+        kernel, outputs = equation.split(",")[1].split("->")
+        return EinsumDenseVariational(
+            equation,
+            output_shape=output_shape,
+            bias_axes="".join(c for c in outputs if c in kernel)
+            if self._use_bias
+            else None,
+            name=name,
+            seed=None
+            if self.seed is None
+            else (self.seed + number * _SEED_STEP) % 2**32,
+            **self._get_common_kwargs_for_sublayer(),
+            **self._options,
+            **options,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        config = {**super().get_config(), **self._options}
+        config["flash_attention"] = self._flash_attention
+        if self.built:
+            # A model may have given the projections more of them.
+            config["members"] = self._query_dense.members
+        return config

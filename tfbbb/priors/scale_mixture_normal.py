@@ -69,19 +69,22 @@ class ScaleMixtureNormal(Prior):
     ) -> Any:
         """Returns an unbiased estimate of E[log p(w)] for normal weights.
 
-        With k the component that fits q better, j the other, and r their log ratio,
+        With k one of the components, j the other, and r their log ratio,
 
             E[log p] = E[log pi_k N_k] + E[softplus(r)],   r = log(pi_j N_j / pi_k N_k)
 
         The first part is in closed form, so only the second, which is small where q
-        lies in one component, is left to draws. Where q is wider than the peak of the
-        narrow component, few draws meet the slopes of the peak, which are steep: there
-        the gradient of the second part is not taken along the draw but by the
-        log-derivative of q, which knows only the peak's height. No fixed quadrature is
-        used, so that it is right however narrow the peak is.
+        lies in the region of k, is left to draws. k is the narrow component where q is
+        well within the region in which that is the larger, and else the wide one.
 
-        With its gradient it takes about a fifth more time than `log q(w) - log p(w)`,
-        the draw included (32 against 27 ns per weight on two cores).
+        Where q is wider than this region, few draws meet the slopes of its peak, which
+        are steep: there the gradient of the second part is not taken along the draw but
+        by the log-derivative of q, which knows only the peak's height. No fixed
+        quadrature is used, so that it is right however narrow the peak is.
+
+        Its gradient varies nowhere more than that of `log q(w) - log p(w)`, for most q
+        less by orders of magnitude, and takes about a fifth more time, the draw
+        included (32 against 27 ns per weight on two cores).
 
         Args:
             mean: E[w], [..., *shape].
@@ -94,21 +97,21 @@ class ScaleMixtureNormal(Prior):
         """
         stddev = tf.sqrt(variance)
         weights = mean + stddev * noise
-        expected_wide, expected_narrow = self._log_components(
-            tf.square(mean) + variance
-        )
-        wide_fits = expected_wide > expected_narrow
-        is_broad = tf.logical_and(wide_fits, variance > self._squared_reach)
+        second_moment = tf.square(mean) + variance
+        reach = self._squared_reach
+        is_narrow = second_moment < 0.25 * reach
+        is_broad = (variance > reach) & (reach > 0.0)
         wide, narrow = self._log_components(
             tf.square(tf.where(is_broad, tf.stop_gradient(weights), weights))
         )
-        remainder = tf.math.softplus(tf.where(wide_fits, narrow - wide, wide - narrow))
+        remainder = tf.math.softplus(tf.where(is_narrow, wide - narrow, narrow - wide))
         # log q at a fixed weight but for a constant, less its own value: only a slope.
         standardized = (tf.stop_gradient(weights) - mean) / stddev
         log_q = -0.5 * tf.square(standardized) - tf.math.log(stddev)
         score = log_q - tf.stop_gradient(log_q)
         remainder += tf.where(is_broad, tf.stop_gradient(remainder) * score, 0.0)
-        expected = tf.maximum(expected_wide, expected_narrow) + remainder
+        wide, narrow = self._log_components(second_moment)
+        expected = tf.where(is_narrow, narrow, wide) + remainder
         return sum_over_weights(expected, shape)
 
     def _log_components(self, squares: Any) -> tuple[Any, Any]:
@@ -127,8 +130,8 @@ class ScaleMixtureNormal(Prior):
 
     @property
     def _squared_reach(self) -> float:
-        """The w^2 at which the components are equal; infinite where none is."""
+        """The w^2 up to which the narrow component is the larger; 0 if nowhere."""
         (wide_share, wide), (narrow_share, narrow) = self._wide_then_narrow
         log_ratio = math.log(narrow_share * wide / (wide_share * narrow))
         difference = 0.5 * (narrow**-2 - wide**-2)
-        return log_ratio / difference if log_ratio > 0 and difference > 0 else math.inf
+        return log_ratio / difference if log_ratio > 0 and difference > 0 else 0.0

@@ -132,9 +132,12 @@ CASES = {
 
 
 @pytest.mark.filterwarnings("ignore:Model doesn't support `jit_compile=True`")
-@pytest.mark.parametrize("jit_compile", [True, False, "auto"])
-@pytest.mark.parametrize(("make", "y"), CASES.values(), ids=CASES)
-def test_losses_of_keras_see_the_distribution(make, y, jit_compile):
+@pytest.mark.parametrize(
+    ("case", "jit_compile"),
+    [*((case, "auto") for case in CASES), ("integers", True), ("integers", False)],
+)
+def test_losses_of_keras_see_the_distribution(case, jit_compile):
+    make, y = CASES[case]
     model = make()
     model.compile("sgd", loss=negloglik, jit_compile=jit_compile)
     # At a learning rate of zero every way to the loss gives the same number.
@@ -184,6 +187,41 @@ def test_a_distribution_passes_from_layer_to_layer():
     assert isinstance(d, tfd.Distribution)
     (loss,) = model.losses
     np.testing.assert_allclose(loss, 0.5 * np.sum(d.mean() ** 2), rtol=1e-5)
+
+
+def test_targets_and_distributions_of_another_rank_do_not_broadcast():
+    model = model_of(lambda t: tfd.Normal(t[..., 0], 1.0))
+    model.compile("sgd", loss=negloglik)
+    expected = -np.mean(model(X).log_prob(X[:, 0]))
+    assert model.evaluate(X, X[:, :1], verbose=0) == pytest.approx(expected, rel=1e-5)
+    sequences = model_of(lambda t: tfd.Normal(t[..., :1], 1.0))
+    sequences.compile("sgd", loss=negloglik)
+    x = X.reshape(3, 4, 2)
+    expected = -np.mean(sequences(x).log_prob(x[..., :1]))
+    assert sequences.evaluate(x, x[..., 0], verbose=0) == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_a_layer_may_take_a_distribution_from_the_layer_before():
+    model = keras.Sequential(
+        [
+            keras.Input((2,)),
+            tfpl.IndependentNormal(1),
+            tfpl.KLDivergenceAddLoss(tfd.Independent(tfd.Normal([0.0], 1.0), 1)),
+            tfpl.DistributionLambda(
+                lambda d: tfd.TransformedDistribution(d, tfp.bijectors.Exp())
+            ),
+            tfpl.DistributionLambda(lambda d: tfd.Independent(d, 1), "sample"),
+        ]
+    )
+    assert model.output_shape == (None, 1)
+    normal = tfd.Normal(X[:, 0], tf.nn.softplus(X[:, 1]))
+    expected = tfd.LogNormal(normal.loc, normal.scale).log_prob(2.0)
+    np.testing.assert_allclose(
+        model(X).log_prob(tf.fill([12, 1], 2.0)), tf.reduce_sum(expected), rtol=1e-5
+    )
+    assert len(model.losses) == 1
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])

@@ -60,24 +60,24 @@ class AutoregressiveNetwork(keras.Layer):
 
     def __init__(
         self,
-        params,
-        event_shape=None,
-        conditional=False,
-        conditional_event_shape=None,
-        conditional_input_layers="all_layers",
-        hidden_units=None,
-        input_order="left-to-right",
-        hidden_degrees="equal",
-        activation=None,
-        use_bias=True,
-        kernel_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        bias_constraint=None,
-        validate_args=False,
-        **kwargs,
+        params: Any,
+        event_shape: Any = None,
+        conditional: bool = False,
+        conditional_event_shape: Any = None,
+        conditional_input_layers: Any = "all_layers",
+        hidden_units: Any = None,
+        input_order: Any = "left-to-right",
+        hidden_degrees: Any = "equal",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         _check("conditional_input_layers", conditional_input_layers, _CONDITIONED)
@@ -158,7 +158,7 @@ class AutoregressiveNetwork(keras.Layer):
                 )
         self.built = True
 
-    def call(self, x, conditional_input=None):
+    def call(self, x: Any, conditional_input: Any = None) -> Any:
         if self._conditional and conditional_input is None:
             raise ValueError(
                 "A conditional network is called with an argument "

@@ -31,7 +31,7 @@ class AutoregressiveTransform(DistributionLambda):
         ValueError: If `made.params` is not 2.
     """
 
-    def __init__(self, made, **kwargs):
+    def __init__(self, made: Any, **kwargs: Any):
         kwargs.pop("make_distribution_fn", None)
         super().__init__(self._transform, **kwargs)
         if made.params != 2:
@@ -49,7 +49,7 @@ class AutoregressiveTransform(DistributionLambda):
         self.built = True
 
     def compute_output_spec(self, distribution: Any) -> keras.KerasTensor:
-        # Before any data flow there is a shape, but no distribution.
+        # Before data flow there is a shape, but no distribution.
         return keras.KerasTensor(distribution.shape, distribution.dtype)
 
     def get_config(self) -> dict[str, Any]:

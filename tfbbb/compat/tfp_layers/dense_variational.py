@@ -58,15 +58,15 @@ class DenseVariational(keras.Layer):
 
     def __init__(
         self,
-        units,
-        make_posterior_fn,
-        make_prior_fn,
-        kl_weight=None,
-        kl_use_exact=False,
-        activation=None,
-        use_bias=True,
-        activity_regularizer=None,
-        **kwargs,
+        units: int,
+        make_posterior_fn: Any,
+        make_prior_fn: Any,
+        kl_weight: Any = None,
+        kl_use_exact: bool = False,
+        activation: Any = None,
+        use_bias: bool = True,
+        activity_regularizer: Any = None,
+        **kwargs: Any,
     ):
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
@@ -106,7 +106,7 @@ class DenseVariational(keras.Layer):
             self._track_variable(AdoptedVariable(variable))
         self.built = True
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)
         posterior, prior = self._posterior(inputs), self._prior(inputs)
         if not isinstance(posterior, DistributionTensor):

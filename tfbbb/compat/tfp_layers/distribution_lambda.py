@@ -51,22 +51,25 @@ class DistributionLambda(keras.Layer):
 
     def __init__(
         self,
-        make_distribution_fn,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        **kwargs,
+        make_distribution_fn: Any,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        **kwargs: Any,
     ):
         self._arguments = kwargs.pop("arguments", None) or {}
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
         self._make_distribution_fn = make_distribution_fn
         self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
         self._adopted: dict[int, tf.Variable] = {}
+        self._makes_input: Any = None
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
         self.supports_jit = False
         self._adopt(getattr(self.activity_regularizer, "variables", ()))
         # A layer among the attributes is trained with this one.
         self._prior = getattr(self.activity_regularizer, "distribution_b", None)
 
-    def call(self, inputs, *args, **kwargs):
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._makes_input is not None:
+            inputs = self._makes_input(inputs)
         distribution = self._make_distribution_fn(
             inputs, *args, **{**self._arguments, **kwargs}
         )
@@ -89,6 +92,22 @@ class DistributionLambda(keras.Layer):
         value = self._convert_to_tensor_fn(distribution)
         value = tf.convert_to_tensor(value, dtype_hint=distribution.dtype)
         return DistributionTensor(distribution, value)
+
+    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        # Before data flow, Keras passes shapes from layer to layer. A layer whose input
+        # is a distribution makes it itself then, of the input of the layers before.
+        start, make = getattr(inputs, "made_of", (inputs, None))
+        self._makes_input = make
+        try:
+            spec = super().compute_output_spec(start, *args, **kwargs)
+        finally:
+            self._makes_input = None
+
+        def make_output(tensor: Any) -> Any:
+            return self.call(make(tensor) if make else tensor, *args, **kwargs)
+
+        spec.made_of = start, make_output
+        return spec
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -145,22 +145,43 @@ def _taking_value_in_dtype(method: Any, distribution: Any) -> Any:
     return call
 
 
-# Keras casts predictions to its `floatx` and drops a last axis of length one to bring
-# them to the rank of the targets before it calls a loss.
+# Before it calls a loss, Keras casts predictions to its `floatx`, and drops or adds a
+# last axis of length one to bring them to the rank of the targets.
 
 
 @tf.experimental.dispatch_for_api(tf.cast, {"x": DistributionTensor})
 def _cast(x: Any, dtype: Any, name: Any = None) -> DistributionTensor:
-    return DistributionTensor(
-        x.tensor_distribution, tf.cast(tf.convert_to_tensor(x), dtype, name)
-    )
+    value = tf.cast(tf.convert_to_tensor(x), dtype, name)
+    return DistributionTensor(x.tensor_distribution, value)
 
 
 @tf.experimental.dispatch_for_api(tf.squeeze, {"input": DistributionTensor})
 def _squeeze(input: Any, axis: Any = None, name: Any = None) -> DistributionTensor:
-    return DistributionTensor(
-        input.tensor_distribution,
-        tf.squeeze(tf.convert_to_tensor(input), axis, name),
+    value = tf.squeeze(tf.convert_to_tensor(input), axis, name)
+    distribution = input.tensor_distribution
+    if _is_of_batch(input) and axis in (-1, [-1], input.ndim - 1, [input.ndim - 1]):
+        distribution = distribution[..., 0]
+    return DistributionTensor(distribution, value)
+
+
+@tf.experimental.dispatch_for_api(tf.expand_dims, {"input": DistributionTensor})
+def _expand_dims(input: Any, axis: Any, name: Any = None) -> DistributionTensor:
+    value = tf.expand_dims(tf.convert_to_tensor(input), axis, name)
+    distribution = input.tensor_distribution
+    if _is_of_batch(input) and axis in (-1, input.ndim):
+        distribution = distribution[..., tf.newaxis]
+    return DistributionTensor(distribution, value)
+
+
+def _is_of_batch(x: DistributionTensor) -> bool:
+    """Tells whether there is one number for each distribution of the batch.
+
+    Then the batch is to have the shape of the number's targets: n targets [n, 1] and
+    distributions [n] would be broadcast to n^2 densities.
+    """
+    distribution = x.tensor_distribution
+    return (
+        distribution.event_shape.rank == 0 and distribution.batch_shape.rank == x.ndim
     )
 
 

@@ -68,11 +68,11 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
 
     def __init__(
         self,
-        distribution_b,
-        use_exact_kl=False,
-        test_points_reduce_axis=(),
-        test_points_fn=tf.convert_to_tensor,
-        weight=None,
+        distribution_b: Any,
+        use_exact_kl: bool = False,
+        test_points_reduce_axis: Any = (),
+        test_points_fn: Any = tf.convert_to_tensor,
+        weight: Any = None,
     ):
         self.distribution_b = distribution_b
         self.use_exact_kl = use_exact_kl
@@ -130,12 +130,12 @@ class KLDivergenceAddLoss(keras.Layer):
 
     def __init__(
         self,
-        distribution_b,
-        use_exact_kl=False,
-        test_points_reduce_axis=None,
-        test_points_fn=tf.convert_to_tensor,
-        weight=None,
-        **kwargs,
+        distribution_b: Any,
+        use_exact_kl: bool = False,
+        test_points_reduce_axis: Any = None,
+        test_points_fn: Any = tf.convert_to_tensor,
+        weight: Any = None,
+        **kwargs: Any,
     ):
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
         self._regularizer = KLDivergenceRegularizer(
@@ -158,10 +158,13 @@ class KLDivergenceAddLoss(keras.Layer):
                 prior.build(_NO_INPUT)
         self.built = True
 
-    def call(self, distribution_a):
+    def call(self, distribution_a: Any) -> Any:
         self.add_loss(self._regularizer(distribution_a))
         return distribution_a
 
     def compute_output_spec(self, distribution_a: Any) -> keras.KerasTensor:
-        # Before any data flow there is a shape, but no distribution.
-        return keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
+        # Before data flow there is a shape, but no distribution.
+        spec = keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
+        if hasattr(distribution_a, "made_of"):
+            spec.made_of = distribution_a.made_of
+        return spec

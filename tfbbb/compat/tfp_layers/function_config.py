@@ -9,6 +9,8 @@ import cloudpickle  # type: ignore[import-untyped]
 import keras
 
 _PICKLED = "pickled_function"
+_CODE = base64.b64encode(marshal.dumps((lambda: None).__code__)).decode("ascii")
+_LAMBDA = {"class_name": "__lambda__", "config": {"value": [_CODE, None, None]}}
 
 
 def to_config(function: Any) -> Any:
@@ -60,7 +62,3 @@ def _in_safe_mode() -> bool:
     except ValueError:
         return True
     return False
-
-
-_CODE = base64.b64encode(marshal.dumps((lambda: None).__code__)).decode("ascii")
-_LAMBDA = {"class_name": "__lambda__", "config": {"value": [_CODE, None, None]}}

@@ -23,10 +23,10 @@ class _Independent(Parametric):
 
     def __init__(
         self,
-        event_shape=(),
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        validate_args=False,
-        **kwargs,
+        event_shape: Any = (),
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -51,11 +51,11 @@ class IndependentBernoulli(Parametric):
 
     def __init__(
         self,
-        event_shape=(),
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        sample_dtype=None,
-        validate_args=False,
-        **kwargs,
+        event_shape: Any = (),
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        sample_dtype: Any = None,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -66,7 +66,13 @@ class IndependentBernoulli(Parametric):
         )
 
     @staticmethod
-    def new(params, event_shape=(), dtype=None, validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_shape: Any = (),
+        dtype: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         bernoulli = tfd.Bernoulli(
@@ -82,7 +88,7 @@ class IndependentBernoulli(Parametric):
         return distribution
 
     @staticmethod
-    def params_size(event_shape=(), name=None):
+    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return event_size(event_shape)
 
@@ -102,12 +108,17 @@ class IndependentLogistic(_Independent):
     """
 
     @staticmethod
-    def new(params, event_shape=(), validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_shape: Any = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         return _loc_scale(tfd.Logistic, params, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape=(), name=None):
+    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return 2 * event_size(event_shape)
 
@@ -135,12 +146,17 @@ class IndependentNormal(_Independent):
     """
 
     @staticmethod
-    def new(params, event_shape=(), validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_shape: Any = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         return _loc_scale(tfd.Normal, params, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape=(), name=None):
+    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return 2 * event_size(event_shape)
 
@@ -158,7 +174,12 @@ class IndependentPoisson(_Independent):
     """
 
     @staticmethod
-    def new(params, event_shape=(), validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_shape: Any = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         poisson = tfd.Poisson(
@@ -167,7 +188,7 @@ class IndependentPoisson(_Independent):
         return _independent(poisson, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape=(), name=None):
+    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return event_size(event_shape)
 

@@ -35,11 +35,11 @@ class MixtureSameFamily(Parametric):
 
     def __init__(
         self,
-        num_components,
-        component_layer,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        validate_args=False,
-        **kwargs,
+        num_components: int,
+        component_layer: Any,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -51,7 +51,13 @@ class MixtureSameFamily(Parametric):
         self._component_layer = component_layer
 
     @staticmethod
-    def new(params, num_components, component_layer, validate_args=False, name=None):
+    def new(
+        params: Any,
+        num_components: int,
+        component_layer: Any,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         shape = tf.concat([tf.shape(params)[:-1], [num_components, -1]], axis=0)
@@ -62,7 +68,9 @@ class MixtureSameFamily(Parametric):
         )
 
     @staticmethod
-    def params_size(num_components, component_params_size, name=None):
+    def params_size(
+        num_components: int, component_params_size: Any, name: str | None = None
+    ) -> Any:
         """Returns the number of parameters of one distribution."""
         return num_components * (1 + component_params_size)
 
@@ -76,11 +84,11 @@ class _Mixture(Parametric):
 
     def __init__(
         self,
-        num_components,
-        event_shape=(),
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        validate_args=False,
-        **kwargs,
+        num_components: int,
+        event_shape: Any = (),
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -105,14 +113,22 @@ class MixtureNormal(_Mixture):
     """
 
     @staticmethod
-    def new(params, num_components, event_shape=(), validate_args=False, name=None):
+    def new(
+        params: Any,
+        num_components: int,
+        event_shape: Any = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         return _mixture_of(
             IndependentNormal, params, num_components, event_shape, validate_args
         )
 
     @staticmethod
-    def params_size(num_components, event_shape=(), name=None):
+    def params_size(
+        num_components: int, event_shape: Any = (), name: str | None = None
+    ) -> Any:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, IndependentNormal.params_size(event_shape)
@@ -133,14 +149,22 @@ class MixtureLogistic(_Mixture):
     """
 
     @staticmethod
-    def new(params, num_components, event_shape=(), validate_args=False, name=None):
+    def new(
+        params: Any,
+        num_components: int,
+        event_shape: Any = (),
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         return _mixture_of(
             IndependentLogistic, params, num_components, event_shape, validate_args
         )
 
     @staticmethod
-    def params_size(num_components, event_shape=(), name=None):
+    def params_size(
+        num_components: int, event_shape: Any = (), name: str | None = None
+    ) -> Any:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, IndependentLogistic.params_size(event_shape)

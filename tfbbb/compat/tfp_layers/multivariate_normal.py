@@ -1,5 +1,7 @@
 """The multivariate normal of a vector of parameters."""
 
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -36,10 +38,10 @@ class MultivariateNormalTriL(Parametric):
 
     def __init__(
         self,
-        event_size,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        validate_args=False,
-        **kwargs,
+        event_size: int,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -49,7 +51,12 @@ class MultivariateNormalTriL(Parametric):
         )
 
     @staticmethod
-    def new(params, event_size, validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_size: int,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         lower_triangle = tfb.FillScaleTriL(
@@ -63,6 +70,6 @@ class MultivariateNormalTriL(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size, name=None):
+    def params_size(event_size: int, name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return event_size + event_size * (event_size + 1) // 2

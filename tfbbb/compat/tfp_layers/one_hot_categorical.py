@@ -30,11 +30,11 @@ class OneHotCategorical(Parametric):
 
     def __init__(
         self,
-        event_size,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        sample_dtype=None,
-        validate_args=False,
-        **kwargs,
+        event_size: int,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        sample_dtype: Any = None,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -45,7 +45,13 @@ class OneHotCategorical(Parametric):
         )
 
     @staticmethod
-    def new(params, event_size, dtype=None, validate_args=False, name=None):
+    def new(
+        params: Any,
+        event_size: int,
+        dtype: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         return tfd.OneHotCategorical(
@@ -55,7 +61,7 @@ class OneHotCategorical(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size, name=None):
+    def params_size(event_size: int, name: str | None = None) -> Any:
         """Returns the number of parameters of one distribution."""
         return event_size
 
@@ -80,12 +86,12 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
 
     def __init__(
         self,
-        event_size,
-        num_components,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        sample_dtype=None,
-        validate_args=False,
-        **kwargs,
+        event_size: int,
+        num_components: int,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        sample_dtype: Any = None,
+        validate_args: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(
             convert_to_tensor_fn,
@@ -98,13 +104,13 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
 
     @staticmethod
     def new(
-        params,
-        event_size,
-        num_components,
-        dtype=None,
-        validate_args=False,
-        name=None,
-    ):
+        params: Any,
+        event_size: int,
+        num_components: int,
+        dtype: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of a tensor of parameters."""
         distribution = MixtureSameFamily.new(
             params,
@@ -123,7 +129,9 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
         return distribution
 
     @staticmethod
-    def params_size(event_size, num_components, name=None):
+    def params_size(
+        event_size: int, num_components: int, name: str | None = None
+    ) -> Any:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, OneHotCategorical.params_size(event_size)

@@ -21,7 +21,7 @@ class Parametric(DistributionLambda):
         **options: Arguments of `new`, which the layer's configuration holds.
     """
 
-    def __init__(self, convert_to_tensor_fn, kwargs, **options):
+    def __init__(self, convert_to_tensor_fn: Any, kwargs: Any, **options: Any):
         super().__init__(self._make, convert_to_tensor_fn, **kwargs)
         self._options = options
 

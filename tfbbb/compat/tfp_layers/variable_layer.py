@@ -38,13 +38,13 @@ class VariableLayer(keras.Layer):
 
     def __init__(
         self,
-        shape,
-        dtype=None,
-        activation=None,
-        initializer="zeros",
-        regularizer=None,
-        constraint=None,
-        **kwargs,
+        shape: Any,
+        dtype: Any = None,
+        activation: Any = None,
+        initializer: Any = "zeros",
+        regularizer: Any = None,
+        constraint: Any = None,
+        **kwargs: Any,
     ):
         super().__init__(dtype=full_precision(dtype), **kwargs)
         self.activation = keras.activations.get(activation)
@@ -69,7 +69,7 @@ class VariableLayer(keras.Layer):
         )
         self.built = True
 
-    def call(self, _):
+    def call(self, _: Any) -> Any:
         return self.activation(tf.convert_to_tensor(self._var))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> keras.KerasTensor:

@@ -52,18 +52,18 @@ class VariationalGaussianProcess(DistributionLambda):
 
     def __init__(
         self,
-        num_inducing_points,
-        kernel_provider,
-        event_shape=(1,),
-        inducing_index_points_initializer=None,
-        unconstrained_observation_noise_variance_initializer=(
+        num_inducing_points: int,
+        kernel_provider: Any,
+        event_shape: Any = (1,),
+        inducing_index_points_initializer: Any = None,
+        unconstrained_observation_noise_variance_initializer: Any = (
             keras.initializers.Constant(-10.0)  # noqa: B008
         ),
-        variational_inducing_observations_scale_initializer=None,
-        mean_fn=None,
-        jitter=1e-6,
-        convert_to_tensor_fn=tfd.Distribution.sample,
-        name=None,
+        variational_inducing_observations_scale_initializer: Any = None,
+        mean_fn: Any = None,
+        jitter: float = 1e-6,
+        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        name: str | None = None,
     ):
         super().__init__(
             self._make,
@@ -115,17 +115,17 @@ class VariationalGaussianProcess(DistributionLambda):
 
     @staticmethod
     def new(
-        x,
-        kernel_provider,
-        event_shape,
-        inducing_index_points,
-        mean_fn,
-        variational_inducing_observations_loc,
-        variational_inducing_observations_scale,
-        observation_noise_variance,
-        jitter=1e-6,
-        name=None,
-    ):
+        x: Any,
+        kernel_provider: Any,
+        event_shape: Any,
+        inducing_index_points: Any,
+        mean_fn: Any,
+        variational_inducing_observations_loc: Any,
+        variational_inducing_observations_scale: Any,
+        observation_noise_variance: Any,
+        jitter: float = 1e-6,
+        name: str | None = None,
+    ) -> Any:
         """Returns the distribution of the process at the points x."""
         process = tfd.VariationalGaussianProcess(
             kernel=kernel_provider.kernel,

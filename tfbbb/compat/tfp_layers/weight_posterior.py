@@ -30,13 +30,13 @@ FUNCTIONS = (
 
 
 @_register
-def sample(distribution):
+def sample(distribution: Any) -> Any:
     """Returns a draw: the default `kernel_posterior_tensor_fn`."""
     return distribution.sample()
 
 
 @_register
-def exact_divergence(q, p, ignore):
+def exact_divergence(q: Any, p: Any, ignore: Any) -> Any:
     """Returns `KL(q || p)` in closed form: the default `kernel_divergence_fn`."""
     return tfd.kl_divergence(q, p)
 
@@ -64,7 +64,7 @@ class WeightPosterior(keras.Layer):
 
     takes_seed = False
 
-    def __init__(self, activation, functions, seed, kwargs):
+    def __init__(self, activation: Any, functions: Any, seed: int | None, kwargs: Any):
         super().__init__(**kwargs)
         if seed is not None and not self.takes_seed:
             raise TypeError(
@@ -120,7 +120,7 @@ class WeightPosterior(keras.Layer):
                     )
                 setattr(self, name, distribution)
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)
         outputs, kernel = self._draw(inputs)
         bias = None

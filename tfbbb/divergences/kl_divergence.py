@@ -90,7 +90,9 @@ def kl_divergence(weight: "VariationalWeight", draw: Any) -> Any:
 
     which is exactly 0 where q = p (Blundell et al. 2015, equation 2). For normal
     posteriors and `scale_mixture_normal` most of it is in closed form and less is left
-    to the draw. A point without a prior has none: 0.
+    to the draw; for normal posteriors and the hierarchies `gamma_normal` and
+    `horseshoe` it is the closed-form bound that their classes describe. A point without
+    a prior has none: 0.
 
     Args:
         weight: The weight, with its posterior, its prior and its variables.

@@ -51,8 +51,8 @@ class TFPDistribution(Posterior):
         make: A class of `tfp.distributions`, or a function of named tensors that
             returns a distribution.
         initial: Initial values by parameter: numbers, or Keras initializers, after the
-            constraint. Without one, `loc` starts at the layer's mean initializer, and
-            `scale` and `log_scale` at a standard of `0.1/sqrt(fan_in)`.
+            constraint. Without one, `loc` starts at the layer's mean initializer,
+            `scale` at `0.1/sqrt(fan_in)` and `log_scale` at its logarithm.
 
     Raises:
         ValueError: For a parameter without an initial value.

@@ -24,6 +24,11 @@ MASK = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], bool)
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    keras.utils.set_random_seed(0)
+
+
 class KerasContractTest(testing.TestCase):
     def test_meets_the_contract_of_a_keras_layer(self):
         for kwargs, number in (({}, 4), ({"use_bias": False, "dropout": 0.5}, 4)):
@@ -139,7 +144,6 @@ def test_positional_arguments_are_those_of_keras():
 
 
 def test_outputs_have_the_distribution_of_the_keras_layer_with_drawn_weights():
-    keras.utils.set_random_seed(0)
     layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
     for layer in layers:
         layer.build(QUERY.shape, VALUE.shape)
@@ -325,7 +329,6 @@ def attention_by_a_mask_of_its_own(inputs):
     ids=lambda value: value.__name__ if callable(value) else "",
 )
 def test_engines_draw_what_ordinary_calls_draw(body, x):
-    keras.utils.set_random_seed(0)
     inputs = keras.Input((4, 2))
     model = keras.Model(inputs, body(inputs))
     loop = brute_force_draws(model, x, 800)

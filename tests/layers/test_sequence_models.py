@@ -14,6 +14,7 @@ from tfbbb.layers import (
 
 
 def test_ensemble_of_sequence_models_trains_and_is_saved_and_exported(tmp_path):
+    keras.utils.set_random_seed(0)
     inputs = keras.Input((8,))
     sequence = keras.layers.Reshape((4, 2))(inputs)
     attended = MultiHeadAttentionVariational(1, 2)(sequence, sequence)

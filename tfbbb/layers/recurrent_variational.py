@@ -45,7 +45,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     draw anew at every step, which is another model: it cannot be used.
 
     What all steps compute of their inputs alone, `inputs @ kernel + bias`, is one
-    product before the loop.
+    product before the loop. Keras' `use_cudnn` has no counterpart: the kernels of cuDNN
+    take one set of weights for all rows.
 
     Args:
         units: Number of outputs, a positive integer.

@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras.src import testing
 
 from tests.keras_twins import keras_twin, set_known_posterior, weights_of, with_weights
-from tfbbb import posteriors
+from tfbbb import estimators, posteriors, priors
 from tfbbb.layers import (
     Conv1DTransposeVariational,
     Conv1DVariational,
@@ -261,6 +261,51 @@ def test_fan_in_is_the_number_of_inputs_that_an_output_sums_over(layer, fan_in):
     assert layer.kernel.fan_in == fan_in
 
 
+def test_separable_convolution_keeps_the_arguments_of_both_of_its_layers():
+    options = {
+        "filters": 4,
+        "kernel_size": (3, 2),
+        "strides": (2, 2),
+        "padding": "same",
+        "data_format": "channels_first",
+        "dilation_rate": (1, 1),
+        "depth_multiplier": 3,
+        "activation": "tanh",
+        "use_bias": False,
+        "depthwise_initializer": keras.initializers.Constant(1.0),
+        "pointwise_initializer": keras.initializers.Constant(2.0),
+        "bias_initializer": keras.initializers.Constant(3.0),
+        "depthwise_regularizer": keras.regularizers.L2(0.1),
+        "pointwise_regularizer": keras.regularizers.L2(0.2),
+        "bias_regularizer": keras.regularizers.L2(0.3),
+        "activity_regularizer": keras.regularizers.L2(0.4),
+        "depthwise_constraint": keras.constraints.MaxNorm(1),
+        "pointwise_constraint": keras.constraints.MaxNorm(2),
+        "bias_constraint": keras.constraints.MaxNorm(3),
+        "posterior": posteriors.MeanFieldNormal(0.2),
+        "prior": priors.Normal(0.3),
+        "bias_posterior": posteriors.MeanFieldNormal(0.4),
+        "bias_prior": priors.Normal(0.5),
+        "estimator": estimators.Weight(2),
+        "kl_weight": 0.25,
+        "members": 2,
+        "seed": 5,
+        "name": "separable",
+    }
+    config = SeparableConv2DVariational(**options).get_config()
+    again = SeparableConv2DVariational.from_config(config)
+    assert again.get_config() == config
+    for name, value in options.items():
+        found = config[name]
+        if isinstance(found, dict):
+            found = keras.saving.deserialize_keras_object(found).get_config()
+            value = value.get_config()
+        assert found == value, name
+    for layer in (again.depthwise, again.pointwise):
+        assert layer.posterior == options["posterior"]
+        assert layer.prior == options["prior"]
+
+
 def test_regularizer_and_constraint_act_on_the_posterior_mean():
     layer = DepthwiseConv2DVariational(
         3,
@@ -278,13 +323,12 @@ def test_regularizer_and_constraint_act_on_the_posterior_mean():
 
 def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
     layer = SeparableConv2DVariational(4, 1, estimator="weight", seed=0, kl_weight=0.1)
-    layer.build((None, 3, 3, 4))
-    draws = []
-    for inner, shape in ((layer.depthwise, (4,)), (layer.pointwise, (4, 4))):
-        inner.begin_call()
-        draws.append(inner.kernel.noise(inner.noise_seed("kernel", shared=True)))
-        assert draws[-1].shape == (1, 1, *shape, *[1] * (2 - len(shape)))
-    assert not np.isin(np.ravel(draws[0]), np.ravel(draws[1])).any()
+    layer(np.ones((1, 3, 3, 4), "float32"))
+    drawn = [
+        inner.kernel.noise(inner.noise_seed("kernel", shared=True))
+        for inner in (layer.depthwise, layer.pointwise)
+    ]
+    assert not np.isin(*map(np.ravel, drawn)).any()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.layers.convolution import Convolution, Size, checked_count, positions
+from tfbbb.layers.convolution import Convolution, Size
+from tfbbb.layers.positive_integer import positive_integer
 
 
 class ConvTransposeVariational(Convolution):
@@ -69,7 +70,7 @@ class ConvTransposeVariational(Convolution):
             bias_constraint=bias_constraint,
             **options,
         )
-        self.filters = checked_count("filters", filters)
+        self.filters = positive_integer("filters", filters)
         self.check_strides_or_dilation()
         self.output_padding = self._checked_output_padding(output_padding)
 
@@ -87,7 +88,7 @@ class ConvTransposeVariational(Convolution):
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         channels = self.channels_of(input_shape)
         # An output meets the kernel at every `strides`-th position only.
-        met = positions(self.kernel_size) / math.prod(self.strides)
+        met = math.prod(self.kernel_size) / math.prod(self.strides)
         self.build_convolution(
             input_shape,
             kernel_shape=(*self.kernel_size, self.filters, channels),

@@ -1,5 +1,6 @@
 """What the convolutions of one, two and three dimensions share."""
 
+import math
 from typing import Any
 
 import keras
@@ -11,9 +12,8 @@ from tfbbb.layers.convolution import (
     Convolution,
     Size,
     channels_apart,
-    checked_count,
-    positions,
 )
+from tfbbb.layers.positive_integer import positive_integer
 
 
 class ConvVariational(Convolution):
@@ -76,8 +76,8 @@ class ConvVariational(Convolution):
             bias_constraint=bias_constraint,
             **options,
         )
-        self.filters = checked_count("filters", filters)
-        self.groups = checked_count("groups", groups)
+        self.filters = positive_integer("filters", filters)
+        self.groups = positive_integer("groups", groups)
         if filters % groups:
             raise ValueError(
                 "`filters` must be divisible by `groups`. "
@@ -98,7 +98,7 @@ class ConvVariational(Convolution):
             input_shape,
             kernel_shape=(*self.kernel_size, per_group, self.filters),
             bias_size=self.filters,
-            fan_in=positions(self.kernel_size) * per_group,
+            fan_in=math.prod(self.kernel_size) * per_group,
         )
 
     def convolve(self, inputs: Any, kernel: Any) -> Any:

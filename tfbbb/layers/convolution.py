@@ -1,6 +1,5 @@
 """What the layers share whose kernel serves all positions of a row."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -223,20 +222,6 @@ def channels_apart(
         [axis + 1, *range(axis + 1), *range(axis + 2, rank + 2)],
     )
     return tf.reshape(in_front, [groups, *before, channels, *after])
-
-
-def checked_count(name: str, value: int) -> int:
-    """Returns `value`, or raises ValueError where it is no positive integer."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer. Received: {name}={value!r}"
-        )
-    return value
-
-
-def positions(kernel_size: tuple[int, ...]) -> int:
-    """Returns the number of positions of a kernel."""
-    return math.prod(kernel_size)
 
 
 def _checked_data_format(data_format: str | None) -> str:

@@ -1,5 +1,6 @@
 """The convolution that keeps channels apart."""
 
+import math
 from typing import Any
 
 import keras
@@ -11,9 +12,8 @@ from tfbbb.layers.convolution import (
     Convolution,
     Size,
     channels_apart,
-    checked_count,
-    positions,
 )
+from tfbbb.layers.positive_integer import positive_integer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -105,7 +105,7 @@ class DepthwiseConv2DVariational(Convolution):
             bias_constraint=bias_constraint,
             **options,
         )
-        self.depth_multiplier = checked_count("depth_multiplier", depth_multiplier)
+        self.depth_multiplier = positive_integer("depth_multiplier", depth_multiplier)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         channels = self.channels_of(input_shape)
@@ -113,7 +113,7 @@ class DepthwiseConv2DVariational(Convolution):
             input_shape,
             kernel_shape=(*self.kernel_size, channels, self.depth_multiplier),
             bias_size=channels * self.depth_multiplier,
-            fan_in=positions(self.kernel_size),
+            fan_in=math.prod(self.kernel_size),
         )
 
     def convolve(self, inputs: Any, kernel: Any) -> Any:

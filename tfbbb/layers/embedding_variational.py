@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.layers.convolution import checked_count
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.positive_integer import positive_integer
 from tfbbb.layers.variational_weight import VariationalWeight
 
 
@@ -81,8 +81,8 @@ class EmbeddingVariational(LinearVariationalLayer):
             prior=prior,
             **options,
         )
-        self.input_dim = checked_count("input_dim", input_dim)
-        self.output_dim = checked_count("output_dim", output_dim)
+        self.input_dim = positive_integer("input_dim", input_dim)
+        self.output_dim = positive_integer("output_dim", output_dim)
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
         # Half precision holds no large index.
@@ -129,8 +129,10 @@ class EmbeddingVariational(LinearVariationalLayer):
 
     def linear(self, inputs: Any, kernel: Any) -> Any:
         if len(kernel.shape) == 2:
-            return tf.gather(kernel, inputs)
-        if inputs.shape[0] == 1:
+            # As a group of one, since the gradient of a plain `tf.gather` is no tensor
+            # but slices of one; that of the divergence is of the whole table anyway.
+            return self.linear(inputs[tf.newaxis], kernel[tf.newaxis])[0]
+        if inputs.shape[0] == 1 and kernel.shape[0] != 1:
             return tf.gather(kernel, inputs[0], axis=1)
         return tf.gather(kernel, inputs, batch_dims=1)
 

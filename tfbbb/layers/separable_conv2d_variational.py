@@ -168,14 +168,14 @@ class SeparableConv2DVariational(keras.Layer):
         return self.pointwise.compute_output_shape(between)
 
     def get_config(self) -> dict[str, Any]:
-        depthwise, pointwise = (
-            self.depthwise.get_config(),
-            self.pointwise.get_config(),
-        )
+        pointwise = self.pointwise.get_config()
         for part in ("initializer", "regularizer", "constraint"):
             pointwise[f"pointwise_{part}"] = pointwise.pop(f"kernel_{part}")
-        for not_an_argument in ("groups", "kernel_size"):
-            del pointwise[not_an_argument]
-        for bias in ("use_bias", "activation"):
-            del depthwise[bias]
-        return {**pointwise, **depthwise, **super().get_config(), "seed": self.seed}
+        for fixed in ("kernel_size", "strides", "padding", "dilation_rate", "groups"):
+            del pointwise[fixed]
+        return {
+            **self.depthwise.get_config(),
+            **pointwise,
+            **super().get_config(),
+            "seed": self.seed,
+        }

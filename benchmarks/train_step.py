@@ -1,4 +1,4 @@
-"""Milliseconds per training step: `keras.layers.Dense`, tfbbb and `tfp.layers`.
+"""Milliseconds per training step: Keras' layers, tfbbb and `tfp.layers`.
 
     python benchmarks/train_step.py
 
@@ -18,27 +18,26 @@ from typing import Any
 
 from timing import interleaved, machine, print_table, ratio, spread, write_json
 
-NETS = {"784-400-400-10": (400, 400), "784-1200-1200-10": (1200, 1200)}
-NUM_INPUTS, NUM_CLASSES, BATCH_SIZE = 784, 10, 128
+# Units of the hidden layers, or None for two convolutions of 32 and 64 filters of 5x5.
+NETS: dict[str, tuple[int, ...] | None] = {
+    "784-400-400-10": (400, 400),
+    "784-1200-1200-10": (1200, 1200),
+    "28x28x1, 5x5 convolutions of 32 and 64, 10": None,
+}
+NUM_CLASSES, BATCH_SIZE = 10, 128
 # As for MNIST; time does not depend on it.
 KL_WEIGHT = 1 / 60_000
 
-DENSE = "keras.layers.Dense"
-BAYESIAN_MODEL = "tfbbb local, BayesianModel"
-# With what each is compared.
-TFBBB = {
-    "tfbbb local": "tfp.layers.DenseLocalReparameterization",
-    "tfbbb weight": "tfp.layers.DenseReparameterization",
-    "tfbbb flipout": "tfp.layers.DenseFlipout",
-    BAYESIAN_MODEL: "tfp.layers.DenseLocalReparameterization",
+KERAS = "keras.layers"
+# Each trains through `BayesianModel.compile("adam")`, and through Keras' own `compile`.
+ESTIMATORS = ("local", "weight", "flipout")
+PLAIN = ", plain compile"
+LEGACY = "tf_keras.layers"
+TFP = {
+    "local": "LocalReparameterization",
+    "weight": "Reparameterization",
+    "flipout": "Flipout",
 }
-LEGACY = (
-    "tf_keras.layers.Dense",
-    "tfp.layers.DenseLocalReparameterization",
-    "tfp.layers.DenseReparameterization",
-    "tfp.layers.DenseFlipout",
-    "tfp.layers.DenseVariational",
-)
 
 
 def main() -> None:
@@ -79,7 +78,7 @@ def choose_keras(legacy: bool) -> None:
 
 
 def timers_of(
-    hidden: tuple[int, ...],
+    hidden: tuple[int, ...] | None,
     steps: int,
     modern: ProcessPoolExecutor,
     legacy: ProcessPoolExecutor,
@@ -90,9 +89,14 @@ def timers_of(
         task = (milliseconds, model_of, name, hidden, steps)
         return lambda: pool.submit(*task).result()
 
+    estimators = [name for name in ESTIMATORS if hidden or name != "local"]
+    ours = [f"tfbbb {name}{how}" for name in estimators for how in ("", PLAIN)]
+    theirs = [f"tfp.layers {TFP[name]}" for name in estimators]
+    if hidden:
+        theirs.append("tfp.layers Variational")
     return {
-        **{name: timer(modern, keras_model, name) for name in (DENSE, *TFBBB)},
-        **{name: timer(legacy, legacy_model, name) for name in LEGACY},
+        **{name: timer(modern, keras_model, name) for name in (KERAS, *ours)},
+        **{name: timer(legacy, legacy_model, name) for name in (LEGACY, *theirs)},
     }
 
 
@@ -105,42 +109,45 @@ def compare(net: str, timers: Mapping[str, Callable[[], float]], rounds: int) ->
     for name, values in measured.items():
         summary[name] = {
             "milliseconds": spread(values),
-            "times_dense": ratio(measured, name, DENSE),
+            "times_keras": ratio(measured, name, KERAS),
         }
-        if name in TFBBB:
-            summary[name]["times_tfp"] = ratio(measured, name, TFBBB[name])
+        if name.startswith("tfbbb"):
+            twin = f"tfp.layers {TFP[name.split()[1].rstrip(',')]}"
+            summary[name]["faster_than_tfp"] = ratio(measured, twin, name)
     rows = [
         [
             name,
             f"{row['milliseconds']['median']:.1f}",
-            f"{row['times_dense']:.2f}",
-            f"{row['times_tfp']:.2f}" if "times_tfp" in row else "",
+            f"{row['times_keras']:.2f}",
+            f"{row['faster_than_tfp']:.2f}" if "faster_than_tfp" in row else "",
         ]
         for name, row in summary.items()
     ]
-    columns = ["layers", "ms per step", "× Dense", "× tfp.layers"]
+    columns = ["layers", "ms per step", "× Keras", "times faster than tfp.layers"]
     print_table(f"{net}, batch {BATCH_SIZE}", columns, rows)
     return summary
 
 
 def milliseconds(
-    model_of: Any, name: str, hidden: tuple[int, ...], steps: int
+    model_of: Any, name: str, hidden: tuple[int, ...] | None, steps: int
 ) -> float:
     """Returns the duration of a step, averaged over an epoch of `fit`."""
     model = model_of(name, hidden)
-    x, y = images(steps * BATCH_SIZE)
+    x, y = images(steps * BATCH_SIZE, flat=hidden is not None)
     clock = epoch_clock()
     model.fit(x, y, batch_size=BATCH_SIZE, verbose=0, callbacks=[clock])
     return 1e3 * clock.seconds / steps
 
 
 @functools.cache
-def images(number: int) -> tuple[Any, Any]:
+def images(number: int, flat: bool) -> tuple[Any, Any]:
     """Returns that many random images and labels."""
     import numpy as np
 
     generator = np.random.default_rng(0)
-    x = generator.random((number, NUM_INPUTS), dtype=np.float32)
+    x = generator.random((number, 28, 28, 1), dtype=np.float32)
+    if flat:
+        x = x.reshape(number, -1)
     return x, generator.integers(NUM_CLASSES, size=number, dtype=np.int32)
 
 
@@ -159,67 +166,79 @@ def epoch_clock() -> Any:
 
 
 @functools.cache
-def keras_model(name: str, hidden: tuple[int, ...]) -> Any:
+def keras_model(name: str, hidden: tuple[int, ...] | None) -> Any:
     """Returns a compiled model of Keras 3."""
     import keras
 
-    from tfbbb import BayesianModel
-    from tfbbb.layers import DenseVariational
+    import tfbbb
 
-    if name == BAYESIAN_MODEL:
-        inputs = outputs = keras.Input((NUM_INPUTS,))
-        for layer in stack(DenseVariational, hidden, estimator="local"):
-            outputs = layer(outputs)
-        model = BayesianModel(inputs, outputs, likelihood="categorical")
-        model.compile("adam")
-        return model
-    if name == DENSE:
-        layers = stack(keras.layers.Dense, hidden)
+    if name == KERAS:
+        parts = {"Dense": keras.layers.Dense, "Conv2D": keras.layers.Conv2D}
     else:
-        estimator = name.removeprefix("tfbbb ")
-        layers = stack(
-            DenseVariational, hidden, estimator=estimator, kl_weight=KL_WEIGHT
-        )
-    model = keras.Sequential([keras.Input((NUM_INPUTS,)), *layers])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("adam", loss=loss)
+        estimator = name.removeprefix("tfbbb ").removesuffix(PLAIN)
+        options = {"estimator": estimator, "kl_weight": KL_WEIGHT}
+        parts = {
+            "Dense": functools.partial(tfbbb.layers.DenseVariational, **options),
+            "Conv2D": functools.partial(tfbbb.layers.Conv2DVariational, **options),
+        }
+    network = stack(keras, parts, hidden)
+    if name == KERAS or name.endswith(PLAIN):
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        network.compile("adam", loss=loss)
+        return network
+    model = tfbbb.BayesianModel(
+        network.inputs, network.outputs, likelihood="categorical"
+    )
+    model.compile("adam")
     return model
 
 
 @functools.cache
-def legacy_model(name: str, hidden: tuple[int, ...]) -> Any:
+def legacy_model(name: str, hidden: tuple[int, ...] | None) -> Any:
     """Returns a compiled model of legacy Keras."""
     import tensorflow_probability as tfp
     import tf_keras
 
-    package, _, class_name = name.rpartition(".")
-    if package == "tf_keras.layers":
-        layers = stack(getattr(tf_keras.layers, class_name), hidden)
-    elif class_name == "DenseVariational":
-        layers = stack(
-            tfp.layers.DenseVariational,
-            hidden,
-            make_posterior_fn=mean_field_posterior,
-            make_prior_fn=standard_normal_prior,
-            kl_weight=KL_WEIGHT,
-            kl_use_exact=True,
-        )
+    kind = name.removeprefix("tfp.layers ")
+    if name == LEGACY:
+        parts = {"Dense": tf_keras.layers.Dense, "Conv2D": tf_keras.layers.Conv2D}
+    elif kind == "Variational":
+        options = {
+            "make_posterior_fn": mean_field_posterior,
+            "make_prior_fn": standard_normal_prior,
+            "kl_weight": KL_WEIGHT,
+            "kl_use_exact": True,
+        }
+        parts = {"Dense": functools.partial(tfp.layers.DenseVariational, **options)}
     else:
-        layers = stack(
-            getattr(tfp.layers, class_name),
-            hidden,
-            kernel_divergence_fn=lambda q, p, _: KL_WEIGHT * q.kl_divergence(p),
-        )
-    model = tf_keras.Sequential([tf_keras.Input((NUM_INPUTS,)), *layers])
+        weigh = {"kernel_divergence_fn": lambda q, p, _: KL_WEIGHT * q.kl_divergence(p)}
+        dense = getattr(tfp.layers, f"Dense{kind}")
+        parts = {"Dense": functools.partial(dense, **weigh)}
+        convolution = getattr(tfp.layers, f"Convolution2D{kind}", None)
+        if convolution is not None:
+            parts["Conv2D"] = functools.partial(convolution, **weigh)
+    model = stack(tf_keras, parts, hidden)
     loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss=loss)
     return model
 
 
-def stack(layer: Any, hidden: tuple[int, ...], **kwargs: Any) -> list[Any]:
-    """Returns the layers of a net that ends in logits."""
-    layers = [layer(units, activation="relu", **kwargs) for units in hidden]
-    return [*layers, layer(NUM_CLASSES, **kwargs)]
+def stack(keras: Any, parts: Mapping[str, Any], hidden: tuple[int, ...] | None) -> Any:
+    """Returns a net that ends in logits, of either Keras and of any layers."""
+    dense = parts["Dense"]
+    if hidden:
+        layers = [dense(units, activation="relu") for units in hidden]
+        layers = [keras.Input((784,)), *layers]
+    else:
+        convolution = parts["Conv2D"]
+        layers = [keras.Input((28, 28, 1))]
+        for filters in (32, 64):
+            layers += [
+                convolution(filters, 5, padding="same", activation="relu"),
+                keras.layers.MaxPooling2D(),
+            ]
+        layers.append(keras.layers.Flatten())
+    return keras.Sequential([*layers, dense(NUM_CLASSES)])
 
 
 def mean_field_posterior(

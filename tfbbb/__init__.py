@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.conversion import convert, to_deterministic
     from tfbbb.model import BayesianModel
     from tfbbb.prediction import Predictive, predictive
 
@@ -36,11 +37,19 @@ _SUBPACKAGES = frozenset(
 )
 _HOMES = {
     "BayesianModel": "tfbbb.model",
+    "convert": "tfbbb.conversion",
+    "to_deterministic": "tfbbb.conversion",
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
 }
 
-__all__ = ["BayesianModel", "Predictive", "predictive"]
+__all__ = [
+    "BayesianModel",
+    "Predictive",
+    "convert",
+    "predictive",
+    "to_deterministic",
+]
 
 
 def __getattr__(name: str) -> Any:

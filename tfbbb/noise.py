@@ -6,6 +6,7 @@ A seed is an int32 tensor of shape [2], as TensorFlow's stateless generators tak
 import math
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 _PHILOX = 1
@@ -13,6 +14,8 @@ _NORMALS_PER_COUNT = 4
 # Radii and angles of one entry then fill whole vectors of a processor (16 numbers at
 # the most): the odd ones at an end would be rounded differently.
 _COUNTS_AT_A_TIME = 8
+# The signs that the eight bits of a byte stand for.
+_SIGNS_OF_BYTE = 2.0 * (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1) - 1.0
 
 
 def fold(seed: Any, *places: Any) -> tf.Tensor:
@@ -23,17 +26,42 @@ def fold(seed: Any, *places: Any) -> tf.Tensor:
 
 
 def normal(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
-    """Returns standard normal noise of `shape`."""
+    """Returns standard normal noise of `shape`.
+
+    One word of 32 random bits makes two numbers (Box and Muller 1958): 20 bits their
+    radius, 12 bits their angle. All moments of the angle up to the order of 4095 are
+    those of a continuous one, the variance is 1 to 4e-7, and the largest number is 5.4.
+    Random bits are most of what noise costs.
+    """
     size = math.prod(shape, start=tf.constant(1))
-    pairs = tf.random.stateless_uniform([2, (size + 1) // 2], seed)
-    normals = _box_muller(pairs[0], pairs[1])
+    words = _words((size + 1) // 2, seed)
+    # The shift keeps the sign: -2^19 to 2^19, of which the middles of steps are taken.
+    uniform = tf.cast(tf.bitwise.right_shift(words, 12), tf.float32) * 2.0**-20
+    radius = tf.sqrt(-2.0 * tf.math.log(uniform + (0.5 + 2.0**-21)))
+    angle = tf.cast(tf.bitwise.bitwise_and(words, 4095), tf.float32)
+    angle *= 2.0 * math.pi / 4096
+    normals = tf.concat([radius * tf.cos(angle), radius * tf.sin(angle)], axis=0)
     return tf.cast(tf.reshape(normals[:size], shape), dtype)
 
 
 def signs(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
-    """Returns independent signs of `shape`, exactly -1 or +1 with equal chance."""
-    uniform = tf.random.stateless_uniform(shape, seed)
-    return tf.cast(2.0 * tf.floor(2.0 * uniform) - 1.0, dtype)
+    """Returns independent signs of `shape`, exactly -1 or +1 with equal chance.
+
+    Each is one random bit.
+    """
+    size = math.prod(shape, start=tf.constant(1))
+    bytes_ = tf.bitcast(_words((size + 31) // 32, seed), tf.uint8)
+    of_bytes = tf.gather(
+        tf.constant(_SIGNS_OF_BYTE, dtype), tf.cast(tf.reshape(bytes_, [-1]), tf.int32)
+    )
+    return tf.reshape(tf.reshape(of_bytes, [-1])[:size], shape)
+
+
+def _words(number: Any, seed: Any) -> tf.Tensor:
+    """Returns so many words of 32 random bits."""
+    return tf.random.stateless_uniform(
+        [number], seed, minval=None, maxval=None, dtype=tf.int32
+    )
 
 
 def normal_block(seed: Any, first: Any, count: Any, shape: Any) -> tf.Tensor:

@@ -91,9 +91,10 @@ def test_validation_has_the_target_temperature_and_hands_back_that_of_the_step()
             np.add(history["val_nll"], np.multiply(history["val_kl"], target / 60)),
             rtol=1e-5,
         )
-        last = schedule.temperature(1, 2, 3, 60) / 60
+        first = schedule.temperature(1, 0, 3, 60) / 60
+        np.testing.assert_allclose(recorder.steps[3], first, rtol=1e-6)
         weight = model.variational_layers[0].kl_weight.numpy()
-        np.testing.assert_allclose(weight, last, rtol=1e-6)
+        np.testing.assert_allclose(weight, target / 60, rtol=1e-6)
 
 
 def test_the_loss_of_an_epoch_counts_the_divergence_at_its_temperature():

@@ -69,6 +69,23 @@ def test_every_call_draws_anew_in_training_and_out_of_it():
             assert not np.allclose(first, second)
 
 
+def test_layers_of_the_same_seed_draw_noise_of_their_own():
+    def build():
+        layers = [
+            DenseVariational(3, seed=7, kernel_initializer="zeros", kl_weight=0.1)
+            for _ in range(2)
+        ]
+        inputs = keras.Input((2,))
+        return keras.Model(inputs, [layer(inputs) for layer in layers])
+
+    model = build()
+    x = np.ones((4, 2), "float32")
+    first, second = model(x)
+    assert np.abs(np.asarray(first) - np.asarray(second)).min() > 0
+    # The same program draws the same again, whatever the layers are called.
+    np.testing.assert_array_equal(build()(x)[1], second)
+
+
 def test_same_seed_gives_the_same_sequence_of_draws():
     x = np.ones((2, 4), "float32")
     first, second = (built(kernel_initializer="ones") for _ in range(2))

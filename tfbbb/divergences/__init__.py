@@ -3,6 +3,7 @@
 from tfbbb.divergences import (  # noqa: F401  (they register what they define)
     from_marginals,
     from_posterior,
+    mean_field_from_normal,
     of_points,
     through_tfp,
 )

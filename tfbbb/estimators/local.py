@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
@@ -86,8 +87,9 @@ def pre_activation_moments(
     return mean, variance
 
 
+@tf.custom_gradient
 def _safe_sqrt(variance: Any) -> Any:
     # The square root of 0 (a row of zeros without a bias) has an infinite slope, which
-    # turns into NaN in the gradient; both branches have to be finite.
-    positive = variance > 0
-    return ops.where(positive, ops.sqrt(ops.where(positive, variance, 1.0)), 0.0)
+    # would turn into NaN in the gradient: the slope taken there is 0.
+    root = tf.sqrt(variance)
+    return root, lambda gradient: tf.math.divide_no_nan(0.5 * gradient, root)

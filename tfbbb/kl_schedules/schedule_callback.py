@@ -17,7 +17,7 @@ class ScheduleCallback(keras.callbacks.Callback):
     Validation inside `fit` uses the schedule's target temperature (1 for a warm-up or
     Blundell's schedule), so that the `val_loss` of one epoch can be compared with that
     of another, as early stopping does. `val_nll` has no divergence in it at all. After
-    training, layers keep the weight of the last step.
+    training, layers have that weight too, so that `evaluate` gives what `fit` gave.
 
     Args:
         schedule: The schedule.
@@ -69,6 +69,9 @@ class ScheduleCallback(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
             logs["temperature"] = statistics.fmean(self._temperatures)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._assign(self.schedule.target_temperature(self._num_rows))
 
     def _begin_step(self, batch: int) -> None:
         self._of_step = self.schedule.temperature(

@@ -1,5 +1,6 @@
 """What the layers that are linear in one kernel share."""
 
+import contextlib
 from typing import Any
 
 import keras
@@ -164,8 +165,11 @@ class LinearVariationalLayer(VariationalLayer):
         if engine is not None:
             return self.activation(engine.outputs(self, inputs))
         self.begin_call()
-        outputs, draws = self.estimator(self, inputs)
-        self.count_kl(draws, training)
+        with contextlib.ExitStack() as stack:
+            for weight in self.variational_weights:
+                stack.enter_context(weight.read_once())
+            outputs, draws = self.estimator(self, inputs)
+            self.count_kl(draws, training)
         return self.activation(outputs)
 
     def get_config(self) -> dict[str, Any]:

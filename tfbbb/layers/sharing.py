@@ -17,6 +17,11 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
     return list(layer._flatten_layers())
 
 
+def index_of(model: keras.Layer, layer: keras.Layer) -> int:
+    """Returns the place of a layer among the sublayers of a model."""
+    return next(i for i, other in enumerate(sublayers(model)) if other is layer)
+
+
 def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     """Returns how often `layer` is called in one call of `model`.
 

@@ -14,7 +14,7 @@ from tfbbb import estimators, noise, posteriors, priors
 from tfbbb.divergences import kl_divergence
 from tfbbb.fold import Fold, current_samples
 from tfbbb.layers.member_initializer import MemberInitializer
-from tfbbb.layers.sharing import calls_per_pass
+from tfbbb.layers.sharing import calls_per_pass, index_of
 from tfbbb.layers.variational_weight import VariationalWeight
 
 
@@ -329,6 +329,10 @@ class VariationalLayer(keras.Layer):
 
     def _next_seed(self) -> Any:
         seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
+        if self.seed is not None:
+            # Layers that were given the same seed must not draw the same noise.
+            model = self._get_call_context().entry_layer
+            seed = noise.fold(seed, index_of(model, self))
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             seed = noise.fold(seed, context.replica_id_in_sync_group)

@@ -1,7 +1,8 @@
 """One weight tensor of a layer: its posterior, its prior and their variables."""
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -11,6 +12,7 @@ from keras import ops
 from tfbbb import noise
 from tfbbb.fold import with_gradient_times
 from tfbbb.posteriors import Posterior
+from tfbbb.posteriors.normal_posterior import NormalPosterior
 from tfbbb.priors import Prior
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class VariationalWeight:
         self._mean_initializer = mean_initializer
         self._add_weight = add_weight
         self._path = path or name
+        self._memo: dict[str, Any] | None = None
         self.set_members(members)
 
     def set_members(self, members: int) -> None:
@@ -78,10 +81,30 @@ class VariationalWeight:
         """The variables of the posterior, then those of the prior."""
         return [*self.variables.values(), *self.prior_variables.values()]
 
+    @contextlib.contextmanager
+    def read_once(self) -> Iterator[None]:
+        """Within it, parameters, mean and variance are computed once and shared.
+
+        TensorFlow computes anew what depends on another reading of a variable. Nothing
+        may be assigned within it, nor a graph entered.
+        """
+        self._memo = {}
+        try:
+            yield
+        finally:
+            self._memo = None
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        if self._memo is None:
+            return compute()
+        if name not in self._memo:
+            self._memo[name] = compute()
+        return self._memo[name]
+
     @property
     def parameters(self) -> dict[str, Any]:
         """Values of the variational parameters by name."""
-        return self._values(self.variables)
+        return self._once("parameters", lambda: self._values(self.variables))
 
     @property
     def prior_parameters(self) -> dict[str, Any]:
@@ -91,12 +114,16 @@ class VariationalWeight:
     @property
     def mean(self) -> Any:
         """E[w] under q, of the weight's shape."""
-        return self.posterior.mean(self.parameters, self.shape)
+        return self._once(
+            "mean", lambda: self.posterior.mean(self.parameters, self.shape)
+        )
 
     @property
     def variance(self) -> Any:
         """Var[w] under q, of the weight's shape."""
-        return self.posterior.variance(self.parameters, self.shape)
+        return self._once(
+            "variance", lambda: self.posterior.variance(self.parameters, self.shape)
+        )
 
     @property
     def stddev(self) -> Any:
@@ -105,9 +132,18 @@ class VariationalWeight:
 
     @property
     def distribution(self) -> "tfp.distributions.Distribution":
-        """q(w), weight by weight, as normals of TensorFlow Probability."""
+        """The marginals of q(w), weight by weight, as a distribution of TFP.
+
+        Raises:
+            ValueError: Where they are no normals.
+        """
         import tensorflow_probability as tfp
 
+        if not isinstance(self.posterior, NormalPosterior):
+            raise ValueError(
+                "Only a normal posterior has normals as its marginals; ask for `mean`, "
+                f"`variance` and `draw`. Received: posterior={self.posterior!r}"
+            )
         normal = tfp.distributions.Normal(self.mean, self.stddev)
         return tfp.distributions.Independent(normal, len(self.shape))
 

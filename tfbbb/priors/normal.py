@@ -65,7 +65,7 @@ class Normal(ScaledPrior):
         fan_in: int,
     ) -> Any:
         squares = sum_over_weights(tf.square(weights), shape)
-        return self._log_prob_of_squares(parameters, squares, shape, fan_in)
+        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
     def expected_log_prob(
         self,
@@ -78,11 +78,12 @@ class Normal(ScaledPrior):
         squares = sum_over_weights(variance, shape) + sum_over_weights(
             tf.square(mean), shape
         )
-        return self._log_prob_of_squares(parameters, squares, shape, fan_in)
+        return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
-    def _log_prob_of_squares(
+    def log_prob_of_squares(
         self, parameters: Parameters, squares: Any, shape: tuple[int, ...], fan_in: int
     ) -> Any:
+        """Returns log p of weights whose squares add up to `squares`, [...]."""
         log_scale = self.log_scale(parameters, fan_in)
         precision = (
             tf.exp(-2.0 * log_scale) if self.trainable else math.exp(-2.0 * log_scale)

@@ -1,0 +1,342 @@
+"""From a deterministic Keras model to a Bayesian one, and back."""
+
+import inspect
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+
+from tfbbb import layers as variational
+from tfbbb import likelihoods
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.model import BayesianModel
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.priors import FromPosterior
+
+# Keras' layer by the name of its variational counterpart.
+_COUNTERPARTS: dict[str, type[keras.Layer]] = {
+    f"{name}Variational": getattr(keras.layers, name)
+    for name in (
+        *("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D"),
+        *("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"),
+        *("DepthwiseConv2D", "SeparableConv2D", "Embedding"),
+        *("SimpleRNN", "LSTM", "GRU", "MultiHeadAttention"),
+    )
+}
+_TO_VARIATIONAL = {
+    deterministic: getattr(variational, name)
+    for name, deterministic in _COUNTERPARTS.items()
+}
+_TO_DETERMINISTIC = {new: old for old, new in _TO_VARIATIONAL.items()}
+# Attributes of layers that wrap another, and the key of that in their configs.
+_WRAPPED = {
+    "layer": "layer",
+    "forward_layer": "layer",
+    "backward_layer": "backward_layer",
+}
+# A prior takes the place of regularizers; the others are of kernels that are numbers.
+_LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
+
+
+def convert(
+    model: keras.Model,
+    *,
+    layers: Sequence[str] | None = None,
+    likelihood: Any = None,
+    moped: bool = False,
+    delta: float = 0.1,
+    prior_scale: float = 1.0,
+    **options: Any,
+) -> keras.Model:
+    """Returns a Bayesian twin of a deterministic Keras model, trained or not.
+
+    Layers that have a variational counterpart in `tfbbb.layers` are replaced by it, and
+    the means of its posterior start at the weights `w` that the layer has; everything
+    else is copied with its weights. Regularizers of replaced layers are dropped: the
+    prior takes their place.
+
+    With `moped=True` the prior is there too (MOPED, Krishnan et al. 2020):
+
+        q = N(w, (delta |w|)^2) at the start,   p = N(w, prior_scale^2)
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> network = keras.Sequential([
+    ...     keras.Input((3,)),
+    ...     keras.layers.Dense(8, "relu"),
+    ...     keras.layers.Dense(1, name="last"),
+    ... ])
+    >>> model = tfbbb.convert(network, likelihood="normal")
+    >>> model.compile("adam")
+    >>> half = tfbbb.convert(network, layers=["last"], kl_weight=1 / 80)
+
+    Args:
+        model: A functional or sequential model with weights; nested ones and the layers
+            of `TimeDistributed` and `Bidirectional` are converted too.
+        layers: Names of the layers to convert; all that have a counterpart by default.
+        likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
+            result is then a `tfbbb.BayesianModel`. Without, it is a plain Keras model
+            of the same class, which needs `kl_weight=1/N` to train.
+        moped: Whether the prior is centred at the weights, as above.
+        delta: Standard deviation of the posterior at the start in units of `|w|`, with
+            `moped` only. Positive.
+        prior_scale: Standard deviation of the prior, with `moped` only. Positive.
+        **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
+            `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
+            members, the first starts at the weights, the others as new layers do.
+
+    Returns:
+        A new model; nothing of the old one is changed or shared.
+
+    Raises:
+        ValueError: For a subclassed or unbuilt model, names that are no layers, a layer
+            that has no counterpart, a posterior without a mean to start, or options
+            that `moped` has a say in.
+    """
+    _check_model(model)
+    if moped:
+        return _moped(model, layers, likelihood, delta, prior_scale, options)
+    wanted = None if layers is None else _checked_names(model, layers)
+    members = options.pop("members", None)
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        new = _TO_VARIATIONAL.get(type(layer))
+        if new is None or (wanted is not None and layer.name not in wanted):
+            return None
+        return new.from_config({**_shared_config(layer), **options})
+
+    twin = _cloned(model, counterpart)
+    if not any(isinstance(layer, VariationalLayer) for layer in sublayers(twin)):
+        raise ValueError(
+            "The model has no layer with a variational counterpart. "
+            f"Received: model={model.name!r} with layers "
+            f"{[type(layer).__name__ for layer in model.layers]}"
+        )
+    _copy_weights(model, twin)
+    if likelihood is not None:
+        graph = graph_of(twin)
+        assert graph is not None
+        return BayesianModel(
+            graph.input,
+            graph.output,
+            name=model.name,
+            likelihood=likelihoods.get(likelihood),
+            members=members,
+        )
+    for layer in _variational_layers(twin):
+        layer.set_members(members or 1)
+    return twin
+
+
+def to_deterministic(model: keras.Model) -> keras.Model:
+    """Returns the deterministic Keras model whose weights are the posterior means.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    >>> same = tfbbb.to_deterministic(tfbbb.convert(network, kl_weight=1 / 80))
+    >>> type(same.layers[0]).__name__
+    'Dense'
+
+    Args:
+        model: A functional or sequential model, or a `tfbbb.BayesianModel`, of which
+            the network is taken.
+
+    Raises:
+        ValueError: For a subclassed or unbuilt model, and for an ensemble.
+    """
+    _check_model(model)
+    for layer in _variational_layers(model):
+        if layer.members > 1:
+            raise ValueError(
+                "An ensemble has no single posterior mean; take one member, "
+                f"`model.members[0]`. Received: {layer.members} members"
+            )
+    if isinstance(model, BayesianModel):
+        model = keras.Model(model.input, model.output, name=model.name)
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        new = _TO_DETERMINISTIC.get(type(layer))
+        return None if new is None else new.from_config(_shared_config(layer))
+
+    twin = _cloned(model, counterpart)
+    _copy_weights(model, twin)
+    return twin
+
+
+def _moped(
+    model: keras.Model,
+    layers: Sequence[str] | None,
+    likelihood: Any,
+    delta: float,
+    prior_scale: float,
+    options: dict[str, Any],
+) -> keras.Model:
+    for name, value in (("delta", delta), ("prior_scale", prior_scale)):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(
+                f"`{name}` must be positive and finite. Received: {name}={value}"
+            )
+    taken = {"posterior", "bias_posterior", "prior", "bias_prior"} & set(options)
+    if taken:
+        raise ValueError(
+            "With `moped=True` posteriors are mean-field normals and priors are "
+            f"centred at the weights; leave these options out. Received: {taken}"
+        )
+    centred = convert(model, layers=layers)
+    for weight in _variational_weights(centred):
+        log_scale = weight.variables["log_scale"]
+        log_scale.assign(np.full(log_scale.shape, math.log(prior_scale)))
+    prior = FromPosterior(centred)
+    twin = convert(
+        model,
+        layers=layers,
+        likelihood=likelihood,
+        posterior=MeanFieldNormal(),
+        bias_posterior=MeanFieldNormal(),
+        prior=prior,
+        bias_prior=prior,
+        **options,
+    )
+    for weight in _variational_weights(twin):
+        scale = delta * np.abs(weight.variables["mean"].numpy())
+        # A weight of 0 would have no posterior; it is given that of an untrained one.
+        smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)
+        scale = np.where(scale > 0, scale, delta * smallest)
+        weight.variables["log_scale"].assign(np.log(scale))
+    return twin
+
+
+def _check_model(model: keras.Model) -> None:
+    if not isinstance(model, keras.Model) or graph_of(model) is None:
+        raise ValueError(
+            "Only functional and sequential models that are built can be converted: "
+            "the layers of others are called from code. "
+            f"Received: model of type {type(model).__name__}"
+        )
+
+
+def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
+    known = {layer.name: layer for layer in sublayers(model)}
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"The model has no layer of this name, but {sorted(known)}. "
+                f"Received: layers={list(names)} with {name!r}"
+            )
+        if type(known[name]) not in _TO_VARIATIONAL:
+            possible = sorted(cls.__name__ for cls in _TO_VARIATIONAL)
+            raise ValueError(
+                f"The layer '{name}' has no variational counterpart; {possible} have. "
+                f"Received: a layer of type {type(known[name]).__name__}"
+            )
+    return set(names)
+
+
+def _cloned(
+    model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
+) -> keras.Model:
+    """Returns a copy of the model, with counterparts of its layers where there are."""
+
+    def clone(layer: keras.Layer) -> keras.Layer:
+        found = counterpart(layer)
+        if found is not None:
+            return found
+        config = layer.get_config()
+        for attribute, key in _WRAPPED.items():
+            if _is_layer(layer, attribute) and key in config:
+                inner = keras.saving.serialize_keras_object(
+                    clone(getattr(layer, attribute))
+                )
+                config[key] = inner
+        return type(layer).from_config(config)
+
+    return keras.models.clone_model(model, clone_function=clone, recursive=True)
+
+
+def _shared_config(layer: keras.Layer) -> dict[str, Any]:
+    """Returns what the configs of a layer and of its counterpart have in common."""
+    deterministic = _TO_DETERMINISTIC.get(type(layer), type(layer))
+    shared = {
+        "name",
+        "trainable",
+        "dtype",
+        *inspect.signature(deterministic).parameters,
+    }
+    return {
+        key: value
+        for key, value in layer.get_config().items()
+        if key in shared and not key.endswith(_LEFT_ASIDE)
+    }
+
+
+def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
+    """Gives the twin of a model, layer by layer, the weights or means of the model."""
+    for layer, new in zip(model.layers, twin.layers, strict=True):
+        _copy_weights_of_layer(layer, new)
+
+
+def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
+    if type(layer) is not type(new):
+        for source, target in zip(_kernels(layer), _kernels(new), strict=True):
+            if tuple(source.shape) != tuple(target.shape):
+                raise ValueError(
+                    f"The weights of '{layer.name}' do not fit its counterpart. "
+                    f"Received: shapes {source.shape} and {target.shape}"
+                )
+            target.assign(source)
+    elif isinstance(layer, keras.Model):
+        _copy_weights(layer, new)
+    elif wrapped := [key for key in _WRAPPED if _is_layer(layer, key)]:
+        for key in wrapped:
+            _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
+    else:
+        _copy_state(layer, new)
+
+
+def _kernels(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns the weights of a layer, or the posterior means of a variational one."""
+    if not _variational_layers(layer):
+        return list(layer.weights)
+    weights = _variational_weights(layer)
+    for weight in weights:
+        if "mean" not in weight.variables:
+            raise ValueError(
+                "A posterior that has no mean of its own cannot start at weights. "
+                f"Received: posterior={weight.posterior!r}"
+            )
+    return [weight.variables["mean"] for weight in weights]
+
+
+def _copy_state(layer: keras.Layer, new: keras.Layer) -> None:
+    """Copies what Keras saves of a layer: its variables, and its assets if any."""
+    store: dict[str, Any] = {}
+    layer.save_own_variables(store)
+    if store:
+        new.load_own_variables(store)
+    for inner, twin in zip(sublayers(layer)[1:], sublayers(new)[1:], strict=True):
+        _copy_state(inner, twin)
+    if hasattr(layer, "save_assets"):
+        with tempfile.TemporaryDirectory() as directory:
+            layer.save_assets(directory)
+            new.load_assets(directory)
+
+
+def _is_layer(owner: keras.Layer, attribute: str) -> bool:
+    return isinstance(getattr(owner, attribute, None), keras.Layer)
+
+
+def _variational_layers(model: keras.Model) -> list[VariationalLayer]:
+    return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
+
+
+def _variational_weights(model: keras.Model) -> list[Any]:
+    return [
+        w for layer in _variational_layers(model) for w in layer.variational_weights
+    ]

@@ -1,0 +1,59 @@
+"""Of the two default families: the divergence that every training step pays for."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import tensorflow as tf
+
+from tfbbb import posteriors, priors
+from tfbbb.divergences.kl_divergence import register_kl
+from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY
+from tfbbb.posteriors.posterior import sum_over_weights
+
+if TYPE_CHECKING:
+    from tfbbb.layers.variational_weight import VariationalWeight
+
+
+@register_kl(posteriors.MeanFieldNormal, priors.Normal)
+def _mean_field_from_normal(weight: "VariationalWeight") -> Any:
+    # sum_i [log(s / sigma_i) + (sigma_i^2 + mu_i^2) / (2 s^2) - 1/2]
+    prior = cast(priors.Normal, weight.prior)
+    squares, log_scales = _sums(
+        weight.mean,
+        weight.parameters["log_scale"],
+        weight.variance,
+        weight.shape,
+    )
+    expected_log_prob = prior.log_prob_of_squares(
+        prior.parameters(weight), squares, weight.shape, weight.fan_in
+    )
+    return -log_scales - weight.size * NORMAL_ENTROPY - expected_log_prob
+
+
+def _sums(
+    mean: Any, log_scale: Any, variance: Any, shape: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """Returns `sum(mean^2 + variance)` and `sum(log_scale)` over the weights.
+
+    The gradient in the variance, which is `exp(2 log_scale)`, goes to the log scale at
+    once: TensorFlow's own way back takes three times as many passes over the weights.
+    """
+
+    @tf.custom_gradient
+    def sums(mean: Any, log_scale: Any) -> Any:
+        squares = sum_over_weights(variance, shape)
+        if len(mean.shape) == len(shape):
+            # Without a pass that writes the squares.
+            squares += 2.0 * tf.nn.l2_loss(mean)
+        else:
+            squares += sum_over_weights(tf.square(mean), shape)
+
+        def gradient(of_squares: Any, of_log_scales: Any) -> tuple[Any, Any]:
+            ones = [1] * len(shape)
+            for_all = tf.concat([tf.shape(of_squares), ones], 0)
+            twice = tf.reshape(2.0 * of_squares, for_all)
+            constant = tf.reshape(of_log_scales, for_all)
+            return twice * mean, twice * variance + constant
+
+        return (squares, sum_over_weights(log_scale, shape)), gradient
+
+    return sums(mean, log_scale)

@@ -32,7 +32,7 @@ def test_keras_does_not_choose_xla_by_itself(make):
     model = make()
     loss = {} if isinstance(model, tfbbb.BayesianModel) else {"loss": "mse"}
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         model.compile("adam", jit_compile="auto", **loss)
         fit(model)
     assert not model.jit_compile

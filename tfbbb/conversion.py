@@ -2,8 +2,7 @@
 
 import inspect
 import math
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
@@ -11,8 +10,11 @@ import numpy as np
 
 from tfbbb import layers as variational
 from tfbbb import likelihoods
+from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.finite_number import is_finite_number
 from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.model import BayesianModel
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
@@ -38,6 +40,11 @@ _WRAPPED = {
     "forward_layer": "layer",
     "backward_layer": "backward_layer",
 }
+# What may be said of the variational layers.
+_OPTIONS = (
+    *("posterior", "prior", "bias_posterior", "bias_prior"),
+    *("estimator", "kl_weight", "members", "seed"),
+)
 # A prior takes the place of regularizers; the others are of kernels that are numbers.
 _LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
 
@@ -48,8 +55,8 @@ def convert(
     layers: Sequence[str] | None = None,
     likelihood: Any = None,
     moped: bool = False,
-    delta: float = 0.1,
-    prior_scale: float = 1.0,
+    delta: float | None = None,
+    prior_scale: float | None = None,
     **options: Any,
 ) -> keras.Model:
     """Returns a Bayesian twin of a deterministic Keras model, trained or not.
@@ -84,8 +91,9 @@ def convert(
             of the same class, which needs `kl_weight=1/N` to train.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
-            `moped` only. Positive.
-        prior_scale: Standard deviation of the prior, with `moped` only. Positive.
+            `moped` only. Positive; 0.1 by default.
+        prior_scale: Standard deviation of the prior, with `moped` only. Positive; 1 by
+            default.
         **options: For the variational layers: `posterior`, `prior`, `bias_posterior`,
             `bias_prior`, `estimator`, `kl_weight`, `members`, `seed`. With several
             members, the first starts at the weights, the others as new layers do.
@@ -95,12 +103,26 @@ def convert(
 
     Raises:
         ValueError: For a subclassed or unbuilt model, names that are no layers, a layer
-            that has no counterpart, a posterior without a mean to start, or options
-            that `moped` has a say in.
+            that has no counterpart, a posterior that cannot start at a mean, unknown
+            options, or options that `moped` has a say in.
     """
     _check_model(model)
+    _check_options(options)
     if moped:
-        return _moped(model, layers, likelihood, delta, prior_scale, options)
+        return _moped(
+            model,
+            layers,
+            likelihood,
+            _checked_scale("delta", 0.1 if delta is None else delta),
+            _checked_scale("prior_scale", 1.0 if prior_scale is None else prior_scale),
+            options,
+        )
+    for name, value in (("delta", delta), ("prior_scale", prior_scale)):
+        if value is not None:
+            raise ValueError(
+                f"`{name}` has a meaning with `moped=True` only. "
+                f"Received: {name}={value!r}, moped={moped!r}"
+            )
     wanted = None if layers is None else _checked_names(model, layers)
     members = options.pop("members", None)
 
@@ -108,7 +130,8 @@ def convert(
         new = _TO_VARIATIONAL.get(type(layer))
         if new is None or (wanted is not None and layer.name not in wanted):
             return None
-        return new.from_config({**_shared_config(layer), **options})
+        # Its own errors, where `from_config` would wrap them in others.
+        return new(**{**_shared_config(layer), **options})
 
     twin = _cloned(model, counterpart)
     if not any(isinstance(layer, VariationalLayer) for layer in sublayers(twin)):
@@ -129,7 +152,8 @@ def convert(
             members=members,
         )
     for layer in _variational_layers(twin):
-        layer.set_members(members or 1)
+        if members is not None:
+            layer.set_members(members)
     return twin
 
 
@@ -178,11 +202,6 @@ def _moped(
     prior_scale: float,
     options: dict[str, Any],
 ) -> keras.Model:
-    for name, value in (("delta", delta), ("prior_scale", prior_scale)):
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(
-                f"`{name}` must be positive and finite. Received: {name}={value}"
-            )
     taken = {"posterior", "bias_posterior", "prior", "bias_prior"} & set(options)
     if taken:
         raise ValueError(
@@ -222,7 +241,29 @@ def _check_model(model: keras.Model) -> None:
         )
 
 
+def _check_options(options: dict[str, Any]) -> None:
+    for name in options:
+        if name not in _OPTIONS:
+            raise ValueError(
+                f"Unknown option. Variational layers have {list(_OPTIONS)}; the other "
+                f"arguments are those of the layers they replace. Received: {name!r}"
+            )
+
+
+def _checked_scale(name: str, value: float) -> float:
+    if not is_finite_number(value) or value <= 0:
+        raise ValueError(
+            f"`{name}` must be positive and finite. Received: {name}={value!r}"
+        )
+    return value
+
+
 def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(
+            "`layers` must be a list of the names of layers. "
+            f"Received: layers={names!r}"
+        )
     known = {layer.name: layer for layer in sublayers(model)}
     for name in names:
         if name not in known:
@@ -284,59 +325,66 @@ def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
 
 def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
     if type(layer) is not type(new):
-        for source, target in zip(_kernels(layer), _kernels(new), strict=True):
-            if tuple(source.shape) != tuple(target.shape):
-                raise ValueError(
-                    f"The weights of '{layer.name}' do not fit its counterpart. "
-                    f"Received: shapes {source.shape} and {target.shape}"
-                )
-            target.assign(source)
+        _copy_means(layer, new)
     elif isinstance(layer, keras.Model):
         _copy_weights(layer, new)
     elif wrapped := [key for key in _WRAPPED if _is_layer(layer, key)]:
         for key in wrapped:
             _copy_weights_of_layer(getattr(layer, key), getattr(new, key))
     else:
-        _copy_state(layer, new)
+        copy_state(layer, new)
 
 
-def _kernels(layer: keras.Layer) -> list[keras.Variable]:
-    """Returns the weights of a layer, or the posterior means of a variational one."""
-    if not _variational_layers(layer):
-        return list(layer.weights)
-    weights = _variational_weights(layer)
-    for weight in weights:
-        if "mean" not in weight.variables:
-            raise ValueError(
-                "A posterior that has no mean of its own cannot start at weights. "
-                f"Received: posterior={weight.posterior!r}"
-            )
-    return [weight.variables["mean"] for weight in weights]
+def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:
+    """Starts posteriors at the weights of a layer, or sets weights to their means."""
+    sources, targets = (_variational_weights(x) or x.weights for x in (layer, new))
+    shapes = [[tuple(w.shape) for w in weights] for weights in (sources, targets)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(
+            f"The weights of '{layer.name}' do not fit its counterpart. LoRA and "
+            "quantization have none: merge them into the kernel first. "
+            f"Received: shapes {shapes[0]} and {shapes[1]}"
+        )
+    for source, target in zip(sources, targets, strict=True):
+        if isinstance(target, VariationalWeight):
+            _start_at(target, source.numpy())
+        else:
+            target.assign(source.mean)
 
 
-def _copy_state(layer: keras.Layer, new: keras.Layer) -> None:
-    """Copies what Keras saves of a layer: its variables, and its assets if any."""
-    store: dict[str, Any] = {}
-    layer.save_own_variables(store)
-    if store:
-        new.load_own_variables(store)
-    for inner, twin in zip(sublayers(layer)[1:], sublayers(new)[1:], strict=True):
-        _copy_state(inner, twin)
-    if hasattr(layer, "save_assets"):
-        with tempfile.TemporaryDirectory() as directory:
-            layer.save_assets(directory)
-            new.load_assets(directory)
+def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
+    """Gives q the variables that it has when its mean is initialised so.
+
+    Not every family has the mean for a variable.
+    """
+
+    def add_variable(
+        name: str, shape: Any, initializer: Any, trainable: bool = True
+    ) -> keras.Variable:
+        initializer = keras.initializers.get(initializer)
+        return keras.Variable(initializer, shape=shape, dtype="float32")
+
+    started = weight.posterior.add_variables(
+        add_variable, weight.shape, weight.fan_in, keras.initializers.Constant(mean)
+    )
+    for name, variable in weight.variables.items():
+        variable.assign(started[name])
+    if not np.allclose(weight.mean, mean, rtol=1e-4, atol=1e-6):
+        raise ValueError(
+            "A posterior that does not start at the mean which the layer gives it "
+            f"cannot start at weights. Received: posterior={weight.posterior!r}"
+        )
 
 
 def _is_layer(owner: keras.Layer, attribute: str) -> bool:
     return isinstance(getattr(owner, attribute, None), keras.Layer)
 
 
-def _variational_layers(model: keras.Model) -> list[VariationalLayer]:
+def _variational_layers(model: keras.Layer) -> list[VariationalLayer]:
     return [layer for layer in sublayers(model) if isinstance(layer, VariationalLayer)]
 
 
-def _variational_weights(model: keras.Model) -> list[Any]:
+def _variational_weights(model: keras.Layer) -> list[VariationalWeight]:
     return [
         w for layer in _variational_layers(model) for w in layer.variational_weights
     ]

@@ -296,3 +296,22 @@ class Subclassed(keras.Model):
 def test_what_cannot_be_made_smaller_is_named(model, message):
     with pytest.raises(ValueError, match=f"Received: .*({message})"):
         compact(model())
+
+
+def test_preprocessing_stays_in_front():
+    x = np.random.default_rng(0).normal(3.0, 2.0, size=(20, 4)).astype("float32")
+    standardize = keras.layers.Normalization()
+    standardize.adapt(x)
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Rescaling(0.5),
+            standardize,
+            tfbbb.layers.DenseVariational(8, "relu"),
+            tfbbb.layers.DenseVariational(1),
+        ]
+    )
+    pruned = tfbbb.compression.prune(model, 0.5)
+    smaller = tfbbb.compression.compact(pruned)
+    means = tfbbb.to_deterministic(pruned)
+    np.testing.assert_allclose(smaller(x), means(x), rtol=1e-5, atol=1e-5)

@@ -42,6 +42,7 @@ _UNIT_BY_UNIT = (
     layers.MaxPooling2D,
     layers.MaxPooling3D,
 )
+_PREPROCESSING = (layers.Normalization, layers.Rescaling)
 _ACTIVATIONS = (layers.Activation, layers.ELU, layers.LeakyReLU, layers.ReLU)
 _ELEMENTWISE = (
     activations.elu,
@@ -143,7 +144,11 @@ def chain_of(model: keras.Model) -> list[Step]:
             steps.append(_affine_map(layer, _AFFINE[kind]))
         elif isinstance(layer, _ACTIVATIONS):
             steps.append(Between(layer, _activation_of(layer)))
-        elif isinstance(layer, layers.Softmax):
+        elif isinstance(layer, layers.Softmax) or (
+            # Inputs all stay, so that what stands before all weights may mix them.
+            isinstance(layer, _PREPROCESSING)
+            and not any(isinstance(step, AffineMap) for step in steps)
+        ):
             steps.append(Between(layer, None))
         elif isinstance(layer, _UNIT_BY_UNIT):
             _check_channels_last(layer)

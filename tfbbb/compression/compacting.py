@@ -6,6 +6,7 @@ import keras
 import numpy as np
 
 from tfbbb.compression.chain import AffineMap, Between, Step, chain_of
+from tfbbb.layer_state import copy_state
 
 
 def compact(model: keras.Model) -> keras.Sequential:
@@ -42,7 +43,7 @@ def compact(model: keras.Model) -> keras.Sequential:
     Args:
         model: A built Keras model, pruned or not, whose layers follow one another:
             dense and convolutional ones, variational or not, `Flatten`, pooling,
-            activations and dropout.
+            activations and dropout, after `Normalization` and `Rescaling`.
 
     Raises:
         ValueError: For a model that branches, holds other layers, several members or
@@ -116,5 +117,7 @@ def _network(steps: list[Step], source: keras.KerasTensor) -> keras.Sequential:
             network.add(layer)
             layer.set_weights(weights)
         else:
-            network.add(type(step.layer).from_config(step.layer.get_config()))
+            layer = type(step.layer).from_config(step.layer.get_config())
+            network.add(layer)
+            copy_state(step.layer, layer)
     return network

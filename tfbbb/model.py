@@ -311,9 +311,9 @@ class BayesianModel(keras.Model):
         losses = list(self.losses)
         y_pred = tf.convert_to_tensor(y_pred)
         num_rows = tf.shape(tree.flatten(y)[0])[0]
-        copies = tf.shape(y_pred)[0] // num_rows
+        copies = self._num_members * (self._num_samples if training else 1)
         y = tf.convert_to_tensor(y)
-        repeated = y if self._draws(training) == 1 else _repeated(y, copies)
+        repeated = y if copies == 1 else _repeated(y, copies)
         per_row = self.likelihood.negative_log_likelihood(
             repeated, self._outputs_of_members(y_pred)
         )
@@ -335,10 +335,12 @@ class BayesianModel(keras.Model):
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
             loss += self._score_function_term(nll_by_draw, *scores)
+        if replicas > 1:
+            # Its gradient is this replica's part, which the optimizer adds to the
+            # others'; its value is what Keras reports, the same part of the whole.
+            whole, _ = _over_replicas(tf.stop_gradient(loss))
+            loss += whole / replicas - tf.stop_gradient(loss)
         return loss
-
-    def _draws(self, training: bool) -> int:
-        return self._num_members * (self._num_samples if training else 1)
 
     def _outputs_of_members(self, outputs: Any) -> Any:
         """Returns outputs of a call as the likelihood takes them."""
@@ -398,7 +400,9 @@ class BayesianModel(keras.Model):
         means = self.likelihood.mean(self._outputs_of_members(outputs))
         if self._num_members * self._num_samples == 1:
             return means
-        by_draw = tf.reshape(means, [-1, num_rows, *dimensions(means, 1)])
+        # A replica of a strategy may have no rows.
+        copies = tf.shape(means)[0] // tf.maximum(num_rows, 1)
+        by_draw = tf.reshape(means, [copies, num_rows, *dimensions(means, 1)])
         return tf.reduce_mean(by_draw, axis=0)
 
     def predictive(

@@ -114,6 +114,7 @@ def test_names_give_the_defaults():
         (lambda: LinearWarmup(3, each_batch="no"), "each_batch='no'"),
         (lambda: Tempered(-1.0), "temperature=-1.0"),
         (lambda: Tempered("cold"), "temperature='cold'"),
+        (lambda: Tempered(None), "temperature=None"),
         (lambda: FromEffectiveSize(float("nan")), "n=nan"),
         (lambda: Blundell().temperature(0, 0, None, N), "num_batches=None"),
         (lambda: Blundell().temperature(0, 4, 4, N), "batch=4, num_batches=4"),

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -173,9 +175,11 @@ def test_unknown_families_are_refused_with_the_list_of_names():
         posteriors.Rank1,
     ],
 )
-@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "scale", [0.0, -1.0, float("nan"), float("inf"), None, True, (1.0,)]
+)
 def test_refuses_an_initial_scale_that_is_not_positive_and_finite(family, scale):
-    with pytest.raises(ValueError, match=f"Received: initial_scale={scale}"):
+    with pytest.raises(ValueError, match=re.escape(f"Received: initial_scale={scale}")):
         family(initial_scale=scale)
 
 

@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -21,6 +23,7 @@ FAMILIES = [
     TFPDistribution(student_t),
     TFPDistribution(tfd.StudentT, {"df": 6.0, "scale": 0.5}),
     TFPDistribution(tfd.MultivariateNormalDiag, {"scale_diag": 0.5}),
+    TFPDistribution(tfd.MultivariateNormalTriL),
 ]
 families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
 
@@ -123,6 +126,46 @@ def test_refuses_initial_values_of_unknown_parameters():
 def test_refuses_what_makes_no_distribution():
     with pytest.raises(ValueError, match="Received: make=3"):
         TFPDistribution(3)
+
+
+def test_a_matrix_starts_at_so_many_times_the_identity():
+    weight = variational_weight(tfd.MultivariateNormalTriL, fan_in=25, spread=0.0)
+    distribution = weight.posterior.distribution(weight.parameters)
+    expected = np.broadcast_to(0.02 * np.eye(3), (4, 3, 3))
+    np.testing.assert_allclose(distribution.scale_tril, expected, atol=1e-6)
+    assert weight.variables["scale_tril"].value.shape == (4, 6)
+
+
+def test_arguments_with_a_default_are_not_trained():
+    def student_t(loc, log_scale, df=5.0):
+        return tfd.StudentT(df, loc, tf.exp(log_scale))
+
+    assert set(variational_weight(student_t).variables) == {"loc", "log_scale"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (functools.partial(tfd.StudentT, 4.0), r"saved by its name.*functools.partial"),
+        (tfd.Sample, r"more than tensors: \['distribution'\]"),
+        (lambda **parameters: None, r"does not name its arguments: \['parameters'\]"),
+        (lambda loc: None, "must return a distribution.*Received: None"),
+        (lambda loc: tfd.Normal(loc[..., :1], 1.0), r"weight of shape \(4, 3\)"),
+        (lambda loc: tfd.Normal(0.0, 1.0), r"weight of shape \(4, 3\)"),
+        (tfd.Normal(0.0, 1.0), "pass its class.*Received: posterior=<tfp"),
+    ],
+)
+def test_refuses_what_makes_no_posterior(make, message):
+    with pytest.raises(ValueError, match=message):
+        variational_weight(make)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["scale", "scale_tril"])
+def test_refuses_initial_values_outside_of_the_constraint(name, value):
+    make = {"scale": tfd.Normal, "scale_tril": tfd.MultivariateNormalTriL}[name]
+    with pytest.raises(ValueError, match=f"outside of what `{name}` of.*{value}"):
+        TFPDistribution(make, {name: value})
 
 
 def test_names_the_moment_that_tfp_does_not_know():

@@ -97,6 +97,17 @@ def test_members_of_an_ensemble_keep_their_priors():
             )
 
 
+def test_priors_are_equal_where_their_values_are():
+    model = network()
+    prior, same = priors.FromPosterior(model), priors.FromPosterior(model)
+    assert prior == same
+    assert hash(prior) == hash(same)
+    model.layers[-1].bias.variables["mean"].assign_add([1e-3])
+    assert prior != priors.FromPosterior(model)
+    # Without its values, until a saved model brings them.
+    assert prior != priors.get(priors.serialize(prior))
+
+
 def test_prior_whose_values_are_not_loaded_yet_gives_no_number():
     prior = priors.FromPosterior(network())
     fresh = network(prior=priors.get(priors.serialize(prior)))

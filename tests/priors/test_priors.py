@@ -2,8 +2,11 @@ import json
 
 import keras
 import pytest
+import tensorflow_probability as tfp
 
 from tfbbb import priors
+
+tfd = tfp.distributions
 
 PRIORS = [
     priors.Normal(),
@@ -61,22 +64,32 @@ def test_from_posterior_by_name_says_what_to_pass():
         (lambda: priors.Normal(scale=0.0), "scale=0.0"),
         (lambda: priors.Normal(scale=float("nan")), "scale=nan"),
         (lambda: priors.Normal(scale="fan_out"), "scale='fan_out'"),
+        (lambda: priors.Normal(scale=None), "scale=None"),
+        (lambda: priors.Normal(scale=True), "scale=True"),
+        (lambda: priors.Normal(scale=[1.0]), r"scale=\[1.0\]"),
         (lambda: priors.Normal(trainable="yes"), "trainable='yes'"),
         (lambda: priors.Laplace(scale=-1.0), "scale=-1.0"),
         (lambda: priors.Horseshoe(scale=0.0), "scale=0.0"),
         (lambda: priors.StudentT(df=0.0), "df=0.0"),
+        (lambda: priors.StudentT(df="many"), "df='many'"),
         (lambda: priors.StudentT(scale=0.0), "scale=0.0"),
         (lambda: priors.GammaNormal(shape=0.0), "shape=0.0"),
         (lambda: priors.GammaNormal(rate=float("inf")), "rate=inf"),
+        (lambda: priors.GammaNormal(rate=None), "rate=None"),
         (lambda: priors.EmpiricalNormal((1.0, -1.0)), r"hyperprior=\(1.0, -1.0\)"),
         (lambda: priors.EmpiricalNormal((1.0,)), r"hyperprior=\(1.0,\)"),
+        (lambda: priors.EmpiricalNormal(3.0), "hyperprior=3.0"),
+        (lambda: priors.EmpiricalNormal(("a", 1.0)), r"hyperprior=\('a', 1.0\)"),
         (lambda: priors.ScaleMixtureNormal(pi=1.0), "pi=1.0"),
+        (lambda: priors.ScaleMixtureNormal(pi="half"), "pi='half'"),
+        (lambda: priors.ScaleMixtureNormal(scale1=None), "scale1=None"),
         (lambda: priors.ScaleMixtureNormal(scale1=-1.0), "scale1=-1.0"),
         (lambda: priors.ScaleMixtureNormal(scale2=float("inf")), "scale2=inf"),
         (lambda: priors.TFPDistribution(3), "distribution=3"),
         (lambda: priors.FromPosterior("model"), "model='model'"),
         (lambda: priors.get("spike"), "prior='spike'"),
         (lambda: priors.get(priors.Normal), "prior=<class"),
+        (lambda: priors.get(tfd.Laplace), "prior=<class"),
     ],
 )
 def test_refuses_arguments_that_make_no_distribution(make, message):

@@ -22,6 +22,13 @@ PRIORS = [
     tfd.Normal(tf.zeros((3,)), np.float32([1.0, 2.0, 3.0])),
     tfd.MultivariateNormalDiag(scale_diag=np.float32([1.0, 2.0, 3.0])),
     tfd.Independent(tfd.StudentT(3.0, tf.zeros((4, 3)), 1.0), 2),
+    tfd.MixtureSameFamily(
+        tfd.Categorical(probs=[0.3, 0.7]), tfd.Normal([0.0, 0.0], [1.0, 0.01])
+    ),
+    tfd.TransformedDistribution(
+        tfd.StudentT(3.0, 0.0, 1.0),
+        tfp.bijectors.Chain([tfp.bijectors.Shift(0.1), tfp.bijectors.Scale(0.5)]),
+    ),
     cauchy_over_fan_in,
 ]
 each_prior = pytest.mark.parametrize("prior", PRIORS, ids=str)
@@ -68,8 +75,34 @@ def test_refuses_a_distribution_of_another_precision():
 
 
 def test_says_what_to_pass_where_a_distribution_cannot_be_saved():
-    prior = priors.get(
-        tfd.TransformedDistribution(tfd.Normal(0.0, 1.0), tfp.bijectors.Sinh())
-    )
+    scale = tf.linalg.LinearOperatorDiag([1.0, 2.0, 3.0])
+    prior = priors.get(tfd.MultivariateNormalLinearOperator(scale=scale))
     with pytest.raises(ValueError, match=r"cannot be saved.*`\(shape, fan_in\)`"):
         priors.serialize(prior)
+
+
+def test_refuses_a_config_that_names_no_distribution():
+    config = priors.serialize(priors.get(tfd.Normal(0.0, 1.0)))
+    config["config"]["distribution"]["name"] = "kl_divergence"
+    with pytest.raises(ValueError, match="names no distribution"):
+        priors.deserialize(config)
+
+
+def test_refuses_variables_that_nobody_would_train():
+    prior = tfd.Normal(0.0, tf.Variable(1.0))
+    with pytest.raises(ValueError, match=r"not be trained.*trainable=True"):
+        variational_weight(prior=prior)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda: tfd.Normal(0.0, 1.0), r"\(shape, fan_in\).*takes 0|too many"),
+        (lambda size, bias, dtype: tfd.Normal(0.0, 1.0), r"\(shape, fan_in\).*missing"),
+        (lambda shape, fan_in: 1.0, r"must return a distribution.*Received: 1.0 from"),
+    ],
+    ids=["none", "three", "number"],
+)
+def test_refuses_a_function_that_makes_no_distribution(function, message):
+    with pytest.raises(ValueError, match=message):
+        variational_weight(prior=function)

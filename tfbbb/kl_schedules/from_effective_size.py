@@ -4,7 +4,8 @@ from typing import Any
 
 import keras
 
-from tfbbb.kl_schedules.kl_schedule import KLSchedule, positive
+from tfbbb.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.positive_number import positive_number
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
@@ -31,7 +32,7 @@ class FromEffectiveSize(KLSchedule):
     """
 
     def __init__(self, n: float):
-        self.n = positive("n", n)
+        self.n = positive_number("n", n)
 
     def get_config(self) -> dict[str, Any]:
         return {"n": self.n}

@@ -1,7 +1,5 @@
 """The contract of a schedule."""
 
-import math
-
 from tfbbb.strategy import Strategy
 
 
@@ -45,20 +43,6 @@ class KLSchedule(Strategy):
             num_rows: Number N of training rows, or the sum of their weights.
         """
         return 1.0
-
-
-def positive(name: str, value: float) -> float:
-    """Returns `value`, the argument `name` of a schedule, if it is positive and finite.
-
-    Raises:
-        ValueError: Where it is not.
-    """
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and value > 0):
-        raise ValueError(
-            f"`{name}` must be a positive finite number. Received: {name}={value!r}"
-        )
-    return value
 
 
 def known(batch: int, num_batches: int | None) -> int:

@@ -4,7 +4,8 @@ from typing import Any
 
 import keras
 
-from tfbbb.kl_schedules.kl_schedule import KLSchedule, known, positive
+from tfbbb.kl_schedules.kl_schedule import KLSchedule, known
+from tfbbb.positive_number import positive_number
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
@@ -36,7 +37,7 @@ class LinearWarmup(KLSchedule):
     """
 
     def __init__(self, epochs: float = 10, each_batch: bool = True):
-        self.epochs = positive("epochs", epochs)
+        self.epochs = positive_number("epochs", epochs)
         if not isinstance(each_batch, bool):
             raise ValueError(
                 "`each_batch` must be True or False. "

@@ -4,7 +4,8 @@ from typing import Any
 
 import keras
 
-from tfbbb.kl_schedules.kl_schedule import KLSchedule, positive
+from tfbbb.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.positive_number import positive_number
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
@@ -26,7 +27,7 @@ class Tempered(KLSchedule):
     """
 
     def __init__(self, temperature: float):
-        self._temperature = positive("temperature", temperature)
+        self._temperature = positive_number("temperature", temperature)
 
     def get_config(self) -> dict[str, Any]:
         return {"temperature": self._temperature}

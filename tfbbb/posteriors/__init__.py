@@ -39,6 +39,15 @@ def get(identifier: Any) -> Any:
     Raises:
         ValueError: Where no such posterior exists; the message lists the names.
     """
+    if hasattr(identifier, "reparameterization_type") and not inspect.isclass(
+        identifier
+    ):
+        raise ValueError(
+            "The parameters of this distribution are fixed, and those of a posterior "
+            "are trained: pass its class, e.g. `tfp.distributions.Laplace`, or a "
+            "function of its parameters that returns it. "
+            f"Received: posterior={identifier!r}"
+        )
     is_family = inspect.isclass(identifier) and issubclass(identifier, Posterior)
     if callable(identifier) and not is_family:
         return TFPDistribution(identifier)

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.posterior import Posterior
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -21,12 +22,7 @@ class NormalPosterior(Posterior):
     """
 
     def __init__(self, initial_scale: float = 0.1):
-        if not (math.isfinite(initial_scale) and initial_scale > 0):
-            raise ValueError(
-                "`initial_scale` must be positive and finite. "
-                f"Received: initial_scale={initial_scale}"
-            )
-        self.initial_scale = initial_scale
+        self.initial_scale = positive_number("initial_scale", initial_scale)
 
     def get_config(self) -> dict[str, Any]:
         return {"initial_scale": self.initial_scale}

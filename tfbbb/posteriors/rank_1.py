@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.point import check_bounded
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
 
@@ -49,16 +50,8 @@ class Rank1(Posterior):
     has_density = False
 
     def __init__(self, factor_scale: float = 0.1, initial_scale: float = 0.1):
-        for name, scale in (
-            ("factor_scale", factor_scale),
-            ("initial_scale", initial_scale),
-        ):
-            if not (math.isfinite(scale) and scale > 0):
-                raise ValueError(
-                    f"`{name}` must be positive and finite. Received: {name}={scale}"
-                )
-        self.factor_scale = factor_scale
-        self.initial_scale = initial_scale
+        self.factor_scale = positive_number("factor_scale", factor_scale)
+        self.initial_scale = positive_number("initial_scale", initial_scale)
 
     def get_config(self) -> dict[str, Any]:
         return {

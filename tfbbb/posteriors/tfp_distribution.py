@@ -4,6 +4,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any
 
 import keras
@@ -25,9 +26,10 @@ class TFPDistribution(Posterior):
 
     With a class of `tfp.distributions` each of its (preferred) parameters becomes one
     trainable variable of the shape and under the constraint that TFP itself states in
-    `parameter_properties()`. With a function, each argument becomes an unconstrained
-    variable of the weight's shape, and the function does the rest; it is saved by name
-    and must be registered with `keras.saving.register_keras_serializable`.
+    `parameter_properties()`. With a function, each argument without a default becomes
+    an unconstrained variable of the weight's shape, and the function does the rest; it
+    is saved by name and must be registered with
+    `keras.saving.register_keras_serializable`.
 
     The last axes of a weight are the distribution's event, the others are batch.
 
@@ -49,13 +51,16 @@ class TFPDistribution(Posterior):
 
     Args:
         make: A class of `tfp.distributions`, or a function of named tensors that
-            returns a distribution.
+            returns a distribution over tensors of the weight's shape.
         initial: Initial values by parameter: numbers, or Keras initializers, after the
-            constraint. Without one, `loc` starts at the layer's mean initializer,
-            `scale` at `0.1/sqrt(fan_in)` and `log_scale` at its logarithm.
+            constraint; for a matrix a number is that many times the identity. Without
+            one, `loc` starts at the layer's mean initializer, `scale`, `scale_diag` and
+            `scale_tril` at `0.1/sqrt(fan_in)` and `log_scale` at its logarithm.
 
     Raises:
-        ValueError: For a parameter without an initial value.
+        ValueError: For a parameter without an initial value, or with one that its
+            constraint does not allow; for a class that is made of more than tensors;
+            and, when built, for what is no distribution over the weight.
     """
 
     def __init__(
@@ -63,13 +68,15 @@ class TFPDistribution(Posterior):
         make: Callable[..., Any],
         initial: Mapping[str, Any] | None = None,
     ):
-        if not callable(make):
+        if not (_is_distribution_class(make) or inspect.isfunction(make)):
             raise ValueError(
-                "`make` must be a class of `tfp.distributions` or a function that "
-                f"returns a distribution. Received: make={make!r}"
+                "`make` must be a class of `tfp.distributions` or a function (`def`) "
+                "that returns a distribution: it is saved by its name. "
+                f"Received: make={make!r}"
             )
         self.make = make
         self.initial = dict(initial or {})
+        self._check_arguments()
         names = self._constraints.keys()
         unknown = sorted(self.initial.keys() - names)
         missing = sorted(names - self.initial.keys() - _DEFAULTS)
@@ -79,15 +86,53 @@ class TFPDistribution(Posterior):
             )
             raise ValueError(
                 f"`initial` {wrong}. The parameters of {make.__name__} are "
-                f"{sorted(names)}; {sorted(_DEFAULTS)} have defaults. "
-                f"Received: initial={initial!r}"
+                f"{sorted(names)}; {sorted(_DEFAULTS)} have defaults. Pass "
+                f"`tfbbb.posteriors.TFPDistribution({make.__name__}, initial={{...}})`"
+                f". Received: initial={initial!r}"
             )
+        for name, value in self.initial.items():
+            if isinstance(value, Real) and not self._allows(name, float(value)):
+                raise ValueError(
+                    f"`initial` is outside of what `{name}` of {make.__name__} can be. "
+                    f"Received: initial={initial!r}"
+                )
+
+    def _check_arguments(self) -> None:
+        make: Any = self.make
+        unnamed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        if _is_distribution_class(make):
+            # The class itself shows the arguments of TFP's wrapper, which names none.
+            own = list(inspect.signature(make.__init__).parameters.values())[1:]
+            named = [p for p in own if p.kind not in unnamed]
+            needed = {p.name for p in named if p.default is p.empty}
+            wrong = sorted(needed - self._constraints.keys())
+            what = "is made of more than tensors"
+        else:
+            arguments = inspect.signature(make).parameters.values()
+            wrong = [p.name for p in arguments if p.kind in unnamed]
+            what = "does not name its arguments"
+        if wrong:
+            raise ValueError(
+                f"`make` {what}: {wrong}. Pass a function of named, unconstrained "
+                "tensors that returns the distribution. "
+                f"Received: make={self.make!r}"
+            )
+
+    def _allows(self, name: str, value: float) -> bool:
+        if self._constraints[name] is None:
+            return math.isfinite(value)
+        bijector = self._bijector(name)
+        if bijector.inverse_min_event_ndims == 0:
+            return math.isfinite(bijector.inverse(value))
+        # Of a matrix, or of values in order, only the sign is known to matter.
+        return math.isfinite(value) and value > 0
 
     @functools.cached_property
     def _constraints(self) -> dict[str, Any]:
         """TFP's properties by parameter; None for those of a function."""
         if not _is_distribution_class(self.make):
-            return dict.fromkeys(inspect.signature(self.make).parameters)
+            arguments = inspect.signature(self.make).parameters.values()
+            return {p.name: None for p in arguments if p.default is p.empty}
         make: Any = self.make
         properties = make.parameter_properties()
         return {
@@ -144,25 +189,38 @@ class TFPDistribution(Posterior):
         values = {
             "loc": mean_initializer,
             "scale": scale,
+            "scale_diag": scale,
+            "scale_tril": scale,
             "log_scale": math.log(scale),
             **self.initial,
         }
         variables = {}
         for name, constraint in self._constraints.items():
-            own_shape = shape
             initializer = _as_initializer(values[name])
             if constraint is not None:
-                own_shape = tuple(int(n) for n in constraint.shape_fn(shape))
-                initializer = _unconstrained(initializer, self._bijector(name))
+                initializer = _unconstrained(values[name], self._bijector(name))
+            own_shape = self._own_shape(name, shape)
             variables[name] = add_weight(name, own_shape, initializer)
+        self._check_shape({k: v.value for k, v in variables.items()}, shape)
         return variables
+
+    def _check_shape(self, parameters: Parameters, shape: tuple[int, ...]) -> None:
+        distribution = self.distribution(parameters)
+        whole = (*distribution.batch_shape, *distribution.event_shape)
+        # Members come before.
+        if tuple(whole[-len(shape) :]) != tuple(shape):
+            raise ValueError(
+                "The distribution must be over tensors of the weight's shape. "
+                f"Received: {distribution!r} for a weight of shape {shape}, "
+                f"posterior={self!r}"
+            )
 
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (2,)
 
     def distribution(self, parameters: Parameters) -> Any:
         """Returns q(w) as the distribution of TFP."""
-        return self.make(
+        made = self.make(
             **{
                 name: value if constraint is None else self._bijector(name)(value)
                 for (name, value), constraint in zip(
@@ -170,6 +228,12 @@ class TFPDistribution(Posterior):
                 )
             }
         )
+        if not hasattr(made, "reparameterization_type"):
+            raise ValueError(
+                "`make` must return a distribution of TensorFlow Probability. "
+                f"Received: {made!r} from make={self.make!r}"
+            )
+        return made
 
     def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
         return self._moment("mean", parameters)
@@ -216,11 +280,15 @@ class TFPDistribution(Posterior):
     def _bijector(self, name: str) -> Any:
         return self._constraints[name].default_constraining_bijector_fn()
 
+    def _own_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the shape of the free parameter, which its constraint may change."""
+        if self._constraints[name] is None:
+            return shape
+        constrained = self._constraints[name].shape_fn(shape)
+        return tuple(self._bijector(name).inverse_event_shape(constrained))
+
     def _own_ranks(self, shape: tuple[int, ...]) -> dict[str, int]:
-        return {
-            name: len(shape if entry is None else entry.shape_fn(shape))
-            for name, entry in self._constraints.items()
-        }
+        return {name: len(self._own_shape(name, shape)) for name in self._constraints}
 
     def _moment(self, name: str, parameters: Parameters) -> Any:
         distribution = self.distribution(parameters)
@@ -235,7 +303,7 @@ class TFPDistribution(Posterior):
         return tf.cast(moment, tf.float32)
 
 
-_DEFAULTS = frozenset({"loc", "scale", "log_scale"})
+_DEFAULTS = frozenset({"loc", "scale", "scale_diag", "scale_tril", "log_scale"})
 
 
 def _is_distribution_class(make: Any) -> bool:
@@ -243,20 +311,26 @@ def _is_distribution_class(make: Any) -> bool:
 
 
 def _as_initializer(value: Any) -> Any:
-    if isinstance(value, int | float):
+    if isinstance(value, Real):
         return keras.initializers.Constant(value)
     return keras.initializers.get(value)
 
 
-def _unconstrained(initializer: Any, bijector: Any) -> Any:
+def _unconstrained(value: Any, bijector: Any) -> Any:
     """Returns the initializer of the free parameter behind a constrained value."""
     import tensorflow_probability as tfp
 
+    initializer = _as_initializer(value)
     if isinstance(bijector, tfp.bijectors.Identity):
         return initializer
+    is_matrix = bijector.inverse_min_event_ndims == 2
 
     def initial_value(shape: Any, dtype: Any = None) -> Any:
-        return bijector.inverse(tf.convert_to_tensor(initializer(shape, dtype=dtype)))
+        shape = bijector.forward_event_shape(shape)
+        start = tf.convert_to_tensor(initializer(shape, dtype=dtype))
+        if is_matrix and isinstance(value, Real):
+            start = tf.linalg.diag(tf.linalg.diag_part(start))
+        return bijector.inverse(start)
 
     return initial_value
 

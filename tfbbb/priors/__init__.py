@@ -49,6 +49,12 @@ def get(identifier: Any) -> Any:
             "This prior needs a trained model: pass "
             f"`tfbbb.priors.FromPosterior(model)`. Received: prior={identifier!r}"
         )
+    if inspect.isclass(identifier) and hasattr(identifier, "parameter_properties"):
+        raise ValueError(
+            "A class of distributions does not say which one is the prior. Pass a "
+            "distribution, e.g. `tfp.distributions.Laplace(0.0, 1.0)`, or a function "
+            f"`(shape, fan_in)` that returns one. Received: prior={identifier!r}"
+        )
     is_distribution = hasattr(identifier, "event_shape") or callable(identifier)
     if is_distribution and not inspect.isclass(identifier):
         return TFPDistribution(identifier)

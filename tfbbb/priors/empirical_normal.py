@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters, Prior
 
@@ -55,15 +56,15 @@ class EmpiricalNormal(Prior):
 
     def __init__(self, hyperprior: tuple[float, float] | None = None):
         if hyperprior is not None:
-            hyperprior = tuple(hyperprior)  # type: ignore[assignment]
-            if len(hyperprior) != 2 or not all(
-                math.isfinite(value) and value > 0 for value in hyperprior
-            ):
+            try:
+                shape, scale = (positive_number("", value) for value in hyperprior)
+            except (TypeError, ValueError):
                 raise ValueError(
                     "`hyperprior` must be None or two positive finite numbers, shape "
                     "and scale of an inverse-gamma distribution. "
                     f"Received: hyperprior={hyperprior!r}"
-                )
+                ) from None
+            hyperprior = (shape, scale)
         self.hyperprior = hyperprior
 
     @property

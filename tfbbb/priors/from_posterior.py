@@ -85,6 +85,20 @@ class FromPosterior(Prior):
         prior._values = {}
         return prior
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FromPosterior)
+            and super().__eq__(other)
+            and self._values.keys() == other._values.keys()
+            and all(
+                np.array_equal(values, other._values[path][name])
+                for path, of_path in self._values.items()
+                for name, values in of_path.items()
+            )
+        )
+
+    __hash__ = Prior.__hash__
+
     def __repr__(self) -> str:
         return f"FromPosterior({', '.join(self._families)})"
 

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
 
@@ -38,13 +39,8 @@ class GammaNormal(Prior):
     """
 
     def __init__(self, shape: float = 6.0, rate: float = 6.0):
-        for name, value in (("shape", shape), ("rate", rate)):
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(
-                    f"`{name}` must be positive and finite. Received: {name}={value}"
-                )
-        self.shape = shape
-        self.rate = rate
+        self.shape = positive_number("shape", shape)
+        self.rate = positive_number("rate", rate)
 
     def get_config(self) -> dict[str, Any]:
         return {"shape": self.shape, "rate": self.rate}

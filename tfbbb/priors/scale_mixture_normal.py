@@ -1,11 +1,13 @@
 """Blundell's mixture of a wide and a narrow Gaussian."""
 
 import math
+from numbers import Real
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
 
@@ -36,18 +38,13 @@ class ScaleMixtureNormal(Prior):
     def __init__(
         self, pi: float = 0.5, scale1: float = 1.0, scale2: float = math.exp(-6)
     ):
-        if not 0 < pi < 1:
+        if not (isinstance(pi, Real) and 0 < pi < 1):
             raise ValueError(
-                f"`pi` must be strictly between 0 and 1. Received: pi={pi}"
+                f"`pi` must be a number strictly between 0 and 1. Received: pi={pi!r}"
             )
-        for name, scale in (("scale1", scale1), ("scale2", scale2)):
-            if not (math.isfinite(scale) and scale > 0):
-                raise ValueError(
-                    f"`{name}` must be positive and finite. Received: {name}={scale}"
-                )
-        self.pi = pi
-        self.scale1 = scale1
-        self.scale2 = scale2
+        self.pi: float = float(pi)
+        self.scale1: float = positive_number("scale1", scale1)
+        self.scale2: float = positive_number("scale2", scale2)
 
     def get_config(self) -> dict[str, Any]:
         return {"pi": self.pi, "scale1": self.scale1, "scale2": self.scale2}

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from tfbbb.positive_number import positive_number
 from tfbbb.priors.prior import Prior
 
 
@@ -14,14 +15,12 @@ class ScaledPrior(Prior):
     """
 
     def __init__(self, scale: float | str = "fan_in"):
-        if scale != "fan_in" and not (
-            isinstance(scale, int | float) and math.isfinite(scale) and scale > 0
-        ):
+        if isinstance(scale, str) and scale != "fan_in":
             raise ValueError(
                 "`scale` must be a positive finite number or 'fan_in'. "
                 f"Received: scale={scale!r}"
             )
-        self.scale = scale
+        self.scale = scale if scale == "fan_in" else positive_number("scale", scale)
 
     def get_config(self) -> dict[str, Any]:
         return {"scale": self.scale}

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.positive_number import positive_number
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
@@ -33,9 +34,7 @@ class StudentT(ScaledPrior):
 
     def __init__(self, df: float = 4.0, scale: float | str = "fan_in"):
         super().__init__(scale)
-        if not (math.isfinite(df) and df > 0):
-            raise ValueError(f"`df` must be positive and finite. Received: df={df}")
-        self.df = df
+        self.df = positive_number("df", df)
 
     def get_config(self) -> dict[str, Any]:
         return {"df": self.df, **super().get_config()}

@@ -34,7 +34,8 @@ class TFPDistribution(Prior):
             which must be registered (`keras.saving.register_keras_serializable`).
 
     Raises:
-        ValueError: When built for a weight that the distribution's shape does not fit.
+        ValueError: For what neither is a distribution nor makes one; and, when built,
+            for a weight that the distribution's shape does not fit.
     """
 
     def __init__(self, distribution: Any):
@@ -44,6 +45,8 @@ class TFPDistribution(Prior):
                 "function `(shape, fan_in)` that returns one. "
                 f"Received: distribution={distribution!r}"
             )
+        if not _is_distribution(distribution):
+            _check_arguments(distribution)
         self._made_from: Any | Callable[..., Any] = distribution
 
     def get_config(self) -> dict[str, Any]:
@@ -66,7 +69,13 @@ class TFPDistribution(Prior):
         """Returns p(w) as the distribution of TFP."""
         if _is_distribution(self._made_from):
             return self._made_from
-        return self._made_from(shape, fan_in)
+        made = self._made_from(shape, fan_in)
+        if not _is_distribution(made):
+            raise ValueError(
+                "The function must return a distribution of TensorFlow Probability. "
+                f"Received: {made!r} from distribution={self._made_from!r}"
+            )
+        return made
 
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
@@ -85,6 +94,13 @@ class TFPDistribution(Prior):
             raise ValueError(
                 "The prior must be a distribution over float32 numbers. "
                 f"Received: prior={self!r} of {distribution.dtype}"
+            )
+        if distribution.trainable_variables:
+            raise ValueError(
+                "A distribution as a prior is fixed: its variables would not be "
+                "trained. Pass numbers or tensors, or a prior that learns, such as "
+                "`tfbbb.priors.Normal(trainable=True)`. "
+                f"Received: prior={self!r} with {distribution.trainable_variables}"
             )
         return {}
 
@@ -107,6 +123,17 @@ def _is_distribution(value: Any) -> bool:
     )
 
 
+def _check_arguments(function: Callable[..., Any]) -> None:
+    try:
+        inspect.signature(function).bind((), 1)
+    except TypeError as error:
+        raise ValueError(
+            "A function that makes a prior is called with two arguments, "
+            f"`(shape, fan_in)`, and this one takes others ({error}). "
+            f"Received: distribution={function!r}"
+        ) from None
+
+
 def _broadcasts_to(batch: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     try:
         return np.broadcast_shapes(batch, shape) == shape
@@ -120,27 +147,61 @@ def _encoded(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_encoded(item) for item in value]
-    if _is_distribution(value):
-        arguments = {k: _encoded(v) for k, v in value.parameters.items()}
-        return {"name": type(value).__name__, "arguments": arguments}
+    for module, base in _libraries():
+        name = type(value).__name__
+        if isinstance(value, base) and getattr(module, name, None) is type(value):
+            return {"name": name, "kind": base.__name__, "arguments": _arguments(value)}
+    if isinstance(value, tf.DType):
+        return {"dtype": value.name}
     if tf.is_tensor(value) or isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         return {"array": array.tolist(), "dtype": str(array.dtype)}
     raise ValueError(
-        "The prior cannot be saved: an argument of the distribution is not a number, "
-        "an array or a distribution. Pass a registered function `(shape, fan_in)` that "
-        f"returns the distribution instead. Received: {value!r}"
+        "The prior cannot be saved: it, or an argument of it, is no number, array, "
+        "distribution or bijector of TFP. Pass a registered function "
+        f"`(shape, fan_in)` that returns the distribution instead. Received: {value!r}"
     )
 
 
-def _decoded(value: Any) -> Any:
-    import tensorflow_probability as tfp
+def _arguments(made: Any) -> dict[str, Any]:
+    """Returns the encoded arguments that a distribution or bijector was made of."""
+    # The class itself shows the arguments of TFP's wrapper, which names none.
+    defaults = inspect.signature(type(made).__init__).parameters
+    return {
+        name: _encoded(value)
+        for name, value in made.parameters.items()
+        if name not in defaults or defaults[name].default is not value
+    }
 
+
+def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(item) for item in value]
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return np.asarray(value["array"], value["dtype"])
-    arguments = {k: _decoded(v) for k, v in value["arguments"].items()}
-    return getattr(tfp.distributions, value["name"])(**arguments)
+    if "dtype" in value:
+        return tf.as_dtype(value["dtype"])
+    for module, base in _libraries():
+        made = getattr(module, value["name"], None)
+        if (
+            value["kind"] == base.__name__
+            and inspect.isclass(made)
+            and issubclass(made, base)
+        ):
+            return made(**{k: _decoded(v) for k, v in value["arguments"].items()})
+    raise ValueError(
+        "The config of the prior names no distribution and no bijector of TensorFlow "
+        f"Probability. Received: {value!r}"
+    )
+
+
+def _libraries() -> list[tuple[Any, type]]:
+    """Returns the modules whose objects are saved by name, and their base classes."""
+    import tensorflow_probability as tfp
+
+    return [
+        (tfp.distributions, tfp.distributions.Distribution),
+        (tfp.bijectors, tfp.bijectors.Bijector),
+    ]

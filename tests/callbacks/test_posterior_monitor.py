@@ -49,6 +49,7 @@ def test_reports_each_layers_divergence_bits_and_ratios():
             [np.ravel(abs(w.mean) / w.stddev) for w in layer.variational_weights]
         )
         last = {key: values[-1] for key, values in history.items() if name in key}
+        assert sum(last[f"snr_decibels/{name}"]) == size
         assert {len(values) for values in history.values()} == {2}
         np.testing.assert_allclose(last[f"kl/{name}"], kl, rtol=1e-6)
         bits = kl / size / math.log(2)
@@ -121,6 +122,46 @@ def test_watches_nested_and_subclassed_models_and_tells_names_apart():
     assert sum(key.startswith("kl/") for key in history) == 2
 
 
+def test_parts_of_a_layer_are_named_after_both():
+    inputs = keras.Input((3, 1))
+    attention = tfbbb.layers.MultiHeadAttentionVariational(2, 2, name="attention")
+    flat = keras.layers.Flatten()(attention(inputs, inputs))
+    inner = keras.Sequential([keras.Input((3,)), DenseVariational(1, name="out")])
+    model = tfbbb.BayesianModel(inputs, inner(flat))
+    model.compile("sgd")
+    monitor = PosteriorMonitor()
+    history = model.fit(X[..., None], Y, verbose=0, callbacks=[monitor]).history
+    assert {key for key in history if key.startswith("kl/")} == {
+        *(f"kl/attention/{n}" for n in ("query", "key", "value", "attention_output")),
+        "kl/out",
+    }
+
+
+def test_weights_without_a_spread_are_certain():
+    point = {"posterior": "point", "bias_posterior": "point"}
+    history = history_of(bayesian(**point), PosteriorMonitor())
+    assert history["snr_median/first"] == [np.inf]
+    # The means of the biases have left 0: all 16 weights are in the last bucket.
+    assert history["snr_decibels/first"][0][-1] == 16
+    assert "collapsed/first" not in history
+
+
+def test_collapse_of_weights_that_depend_on_each_other_is_that_of_their_marginals():
+    family = tfbbb.posteriors.FullCovarianceNormal(initial_scale=1.0)
+    options = {"posterior": family, "bias_posterior": family}
+    layer = DenseVariational(2, kernel_initializer="zeros", **options)
+    layer.build((None, 4))
+    posterior = layer_posterior(layer, 1)
+    assert posterior.collapsed(1e-6) == 1.0
+    correlations = layer.bias.variables["correlations"]
+    correlations.assign([1.0])
+    posterior = layer_posterior(layer, 1)
+    assert posterior.collapsed(1e-6) == 0.9
+    # N(0, 2) from N(0, 1)
+    expected = 0.5 * (2.0 - 1.0 - math.log(2.0))
+    assert posterior.divergences.max() == pytest.approx(expected, rel=1e-5)
+
+
 def test_reports_every_few_epochs():
     model = bayesian()
     history = history_of(model, PosteriorMonitor(every=2), epochs=5)
@@ -150,10 +191,12 @@ def test_writes_figures_and_histograms_for_tensorboard(tmp_path):
             np.testing.assert_allclose(values, history[key], rtol=1e-6)
         ratios = layer_posterior(model.get_layer(name), 1).signal_to_noise
         left, right, counts = written[f"snr_decibels/{name}"][1].T
-        assert counts.sum() == len(ratios)
-        np.testing.assert_array_equal(left[1:], right[:-1])
-        edges = 10.0 * np.log10([ratios.min(), ratios.max()])
-        np.testing.assert_allclose([left[0], right[-1]], edges, rtol=1e-5)
+        np.testing.assert_array_equal(left, np.arange(-60, 60, 2))
+        np.testing.assert_array_equal(left + 2, right)
+        for edge in (-10.0, 0.0, 10.0):
+            above = 10.0 * np.log10(ratios) >= edge
+            assert counts[left >= edge].sum() == above.sum()
+        assert history[f"snr_decibels/{name}"][1] == counts.tolist()
 
 
 def test_draws_exact_zeros_at_the_edge_of_the_histogram(tmp_path):
@@ -210,6 +253,9 @@ def test_is_silent_where_nothing_is_wrong_or_nothing_is_to_be_checked():
         ({"every": 1.5}, "every=1.5"),
         ({"num_samples": 0}, "num_samples=0"),
         ({"collapsed_below": 0.0}, "collapsed_below=0.0"),
+        ({"collapsed_below": "little"}, "collapsed_below='little'"),
+        ({"collapsed_share": None}, "collapsed_share=None"),
+        ({"check_objective": "no"}, "check_objective='no'"),
         ({"collapsed_share": 1.5}, "collapsed_share=1.5"),
         ({"collapsed_share": float("nan")}, "collapsed_share=nan"),
     ],

@@ -27,10 +27,9 @@ class EventFile:
         )
 
     def histogram(
-        self, tag: str, values: np.ndarray, step: int, num_buckets: int = 30
+        self, tag: str, counts: np.ndarray, edges: np.ndarray, step: int
     ) -> None:
-        """Writes how many finite `values` are in each of some equally wide buckets."""
-        counts, edges = np.histogram(values[np.isfinite(values)], num_buckets)
+        """Writes how many values, `counts`, are between each `edges` and the next."""
         buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
         self._write(tag, buckets, step, "histograms", "DATA_CLASS_TENSOR")
 

@@ -23,8 +23,8 @@ class LayerPosterior:
         kl: KL(q || p) in nats, summed over the layer's weights.
         bits_per_weight: The same in bits, divided by the number of weights.
         signal_to_noise: `|mean| / stddev` of all weights, flat.
-        divergences: KL of each weight in nats, flat; None where q and p of the layer
-            are not independent normals.
+        divergences: KL of each weight (of its marginal) in nats, flat; None where the
+            weights of the layer are not normals under both q and p.
     """
 
     kl: float

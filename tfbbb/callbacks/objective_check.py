@@ -7,8 +7,7 @@ from typing import Any
 import keras
 from keras import tree
 
-from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
+from tfbbb.callbacks.named_layers import named_layers
 from tfbbb.losses import NegativeLogLikelihood
 from tfbbb.model import BayesianModel
 
@@ -108,11 +107,9 @@ class RightWeight:
 
 def _given_weights(model: keras.Model) -> dict[str, float]:
     return {
-        layer.name: float(layer.kl_weight.numpy())
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer)
-        and layer.built
-        and not layer.kl_weight_is_automatic
+        name: float(layer.kl_weight.numpy())
+        for name, layer in named_layers(model).items()
+        if not layer.kl_weight_is_automatic
     }
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from tfbbb.callbacks.event_file import EventFile
 from tfbbb.callbacks.layer_posterior import LayerPosterior, layer_posterior
+from tfbbb.callbacks.named_layers import named_layers
 from tfbbb.callbacks.objective_check import objective_mismatch
-from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
+from tfbbb.positive_number import positive_number
 
-# Ratios beyond are drawn at the edge: a mean of exactly 0 is at minus infinity.
-_DECIBELS = 60.0
+# The same buckets at every epoch, so that these can be compared. Ratios beyond are
+# counted at the edge: a mean of exactly 0 is at minus infinity, a point at infinity.
+_DECIBELS = np.linspace(-60.0, 60.0, 61)
 
 
 class PosteriorMonitor(keras.callbacks.Callback):
@@ -27,11 +28,17 @@ class PosteriorMonitor(keras.callbacks.Callback):
       costs to send a weight by bits back (Hinton and van Camp 1993);
     - `snr_median/LAYER`: the median of `|mean| / stddev` (Blundell et al. 2015);
     - `collapsed/LAYER`: the share of weights with a KL below `collapsed_below`, which
-      have learned nothing from the data. It is exact, and left out where q and p are
-      not independent normals.
+      have learned nothing from the data. It is exact, and left out where the weights
+      are not normal under q and independent normals under p; of weights that depend on
+      each other under q it counts the marginals;
 
-    With `log_dir`, TensorBoard gets the same figures, and the histogram
-    `snr_decibels/LAYER` of `10 log10(|mean| / stddev)`, between -60 and 60 dB.
+    and to the history alone
+
+    - `snr_decibels/LAYER`: a histogram of `10 log10(|mean| / stddev)`, as the numbers
+      of weights in 60 buckets from -60 to 60 dB.
+
+    A layer within another, such as a projection of an attention layer, is named after
+    both: `kl/attention/query`. With `log_dir`, TensorBoard gets all of it too.
 
     It warns, once for each layer, when more than `collapsed_share` of its weights have
     collapsed; and after the first epoch, when the loss and the `kl_weight` of the
@@ -54,7 +61,8 @@ class PosteriorMonitor(keras.callbacks.Callback):
     ...     x, x[:, :1], verbose=0, callbacks=[tfbbb.callbacks.PosteriorMonitor()]
     ... ).history
     >>> sorted(history)
-    ['bits_per_weight/dense', 'collapsed/dense', 'kl/dense', 'loss', 'snr_median/dense']
+    ['bits_per_weight/dense', 'collapsed/dense', 'kl/dense', 'loss',
+     'snr_decibels/dense', 'snr_median/dense']
 
     Args:
         log_dir: Directory for TensorBoard's event files; None for none.
@@ -69,8 +77,8 @@ class PosteriorMonitor(keras.callbacks.Callback):
 
     Raises:
         ValueError: For an `every` or `num_samples` that is no positive integer, a
-            `collapsed_below` that is not positive, or a `collapsed_share` that is not
-            between 0 and 1.
+            `collapsed_below` that is not positive, a `collapsed_share` that is not
+            between 0 and 1, or a `check_objective` that is no truth value.
     """
 
     def __init__(
@@ -89,15 +97,16 @@ class PosteriorMonitor(keras.callbacks.Callback):
                 raise ValueError(
                     f"`{name}` must be a positive integer. Received: {name}={value!r}"
                 )
-        if not collapsed_below > 0:
+        positive_number("collapsed_below", collapsed_below)
+        if positive_number("collapsed_share", collapsed_share) > 1:
             raise ValueError(
-                "`collapsed_below` must be a positive number of nats. "
-                f"Received: collapsed_below={collapsed_below!r}"
-            )
-        if not 0 < collapsed_share <= 1:
-            raise ValueError(
-                "`collapsed_share` must be above 0 and at most 1. "
+                "`collapsed_share` must be at most 1. "
                 f"Received: collapsed_share={collapsed_share!r}"
+            )
+        if not isinstance(check_objective, bool):
+            raise ValueError(
+                "`check_objective` must be True or False. "
+                f"Received: check_objective={check_objective!r}"
             )
         self.log_dir = log_dir
         self.every = every
@@ -134,7 +143,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
             self._check_objective()
         if (epoch + 1) % self.every:
             return
-        for name, layer in _named_layers(self.model).items():
+        for name, layer in named_layers(self.model).items():
             posterior = layer_posterior(layer, self.num_samples)
             self._report(name, posterior, epoch, {} if logs is None else logs)
 
@@ -160,14 +169,14 @@ class PosteriorMonitor(keras.callbacks.Callback):
             figures[f"collapsed/{name}"] = collapsed
             self._warn_of_collapse(name, collapsed)
         logs.update(figures)
+        key, counts = f"snr_decibels/{name}", _counts(posterior.signal_to_noise)
+        # Not in the logs, which hold numbers for progress bars and tables.
+        self.model.history.history.setdefault(key, []).append(counts.tolist())
         if self._events is None:
             return
-        for key, value in figures.items():
-            self._events.scalar(key, value, epoch)
-        with np.errstate(divide="ignore"):
-            decibels = 10.0 * np.log10(posterior.signal_to_noise)
-        decibels = np.clip(decibels, -_DECIBELS, _DECIBELS)
-        self._events.histogram(f"snr_decibels/{name}", decibels, epoch)
+        for figure, value in figures.items():
+            self._events.scalar(figure, value, epoch)
+        self._events.histogram(key, counts, _DECIBELS, epoch)
 
     def _warn_of_collapse(self, name: str, collapsed: float) -> None:
         if collapsed <= self.collapsed_share or name in self._warned:
@@ -183,18 +192,10 @@ class PosteriorMonitor(keras.callbacks.Callback):
         )
 
 
-def _named_layers(model: keras.Model) -> dict[str, VariationalLayer]:
-    """Returns the built variational layers by name, by path where names are alike."""
-    layers = [
-        layer
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer) and layer.built
-    ]
-    names = [layer.name for layer in layers]
-    return {
-        layer.name if names.count(layer.name) == 1 else layer.path: layer
-        for layer in layers
-    }
+def _counts(ratios: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        decibels = 10.0 * np.log10(ratios[~np.isnan(ratios)])
+    return np.histogram(np.clip(decibels, _DECIBELS[0], _DECIBELS[-1]), _DECIBELS)[0]
 
 
 def _rows_seen(model: keras.Model) -> float | None:

@@ -6,13 +6,17 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.divergences import closed_form_of
+from tfbbb.divergences.normal_posteriors import entropy_of
+from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.variational_weight import VariationalWeight
 
 
 def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
-    """Returns KL(q_i || p_i) of each weight in nats, where q and p are normals.
+    """Returns KL(q_i || p_i) of each weight in nats, where both are normals.
+
+    q_i is the marginal of a weight under q, which need not factorise; p does.
 
     A closed form gives only the sum over the weights. For `p_i = N(m_i, s_i^2)`,
     whatever its m and s are made of, the sum's derivatives in the means are
@@ -23,14 +27,15 @@ def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
 
         KL_i = (r_i + slope_i^2 / curvature_i - 1 - log r_i) / 2
 
-    These add up to the closed form only where p is such a normal, and so tell it.
+    These add up to the closed form, less what entropy q has not for its correlations,
+    only where p is such a normal, and so tell it.
 
     Returns:
         An array of the weight's shape (with members [members, *shape]); None where the
-        weights are not independent normals under both q and p.
+        weights are not normals under q, and independent normals under p.
     """
     closed_form = closed_form_of(weight)
-    if closed_form is None or not has_independent_normals(weight):
+    if closed_form is None or not isinstance(weight.posterior, NormalPosterior):
         return None
     mean = weight.variables["mean"].value
     with tf.GradientTape() as second:
@@ -45,11 +50,14 @@ def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
     # Each derivative of one of K members comes K times as large.
     slope = np.asarray(slope, np.float64) / weight.members
     curvature = np.asarray(curvature, np.float64) / weight.members**2
-    log_variance = 2.0 * np.asarray(weight.variables["log_scale"].numpy(), np.float64)
+    log_variance = _log_variance(weight)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.exp(log_variance) * curvature
         log_ratio = log_variance + np.log(curvature)
         divergence = 0.5 * (ratio + slope**2 / curvature - 1.0 - log_ratio)
+    entropy = np.asarray(entropy_of(weight), np.float64).sum()
+    of_marginals = 0.5 * log_variance.sum() + log_variance.size * NORMAL_ENTROPY
+    total = float(total) - (of_marginals - entropy)
     # The total is float32.
     adds_up = np.isclose(divergence.sum(), total, rtol=1e-3, atol=1e-5 * ratio.size)
     return divergence if adds_up else None
@@ -83,6 +91,14 @@ def weightwise_estimate(
     ):
         return None
     return np.asarray(log_q - log_p, np.float64).mean(axis=0)
+
+
+def _log_variance(weight: "VariationalWeight") -> np.ndarray:
+    if has_independent_normals(weight):
+        # Also of removed weights, whose variance is 0 in single precision.
+        log_scale = weight.variables["log_scale"].numpy()
+        return 2.0 * np.asarray(log_scale, np.float64)
+    return np.log(np.asarray(weight.variance, np.float64))
 
 
 def has_independent_normals(weight: "VariationalWeight") -> bool:

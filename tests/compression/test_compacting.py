@@ -263,7 +263,7 @@ def with_layer(layer, shape=(3,)):
 class Subclassed(keras.Model):
     def __init__(self):
         super().__init__(name="own")
-        self.inputs = [None]
+        self.built = True
 
 
 @pytest.mark.parametrize(
@@ -291,6 +291,8 @@ class Subclassed(keras.Model):
             "data_format='channels_first' in 'flat'",
         ),
         (Subclassed, "model='own', a Subclassed"),
+        (lambda: keras.Sequential([DenseVariational(2)], name="new"), "model=.*new"),
+        (lambda: "model", "model='model'"),
     ],
 )
 def test_what_cannot_be_made_smaller_is_named(model, message):

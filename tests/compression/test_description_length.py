@@ -197,7 +197,7 @@ class Joint(priors.Normal):
         ),
         (
             lambda: description_length(linear(), X, Y[:9], likelihood=NOISE),
-            "30 rows of x, 9 of y",
+            "9 targets",
         ),
         (
             lambda: description_length(
@@ -207,6 +207,17 @@ class Joint(priors.Normal):
                 likelihood=NOISE,
             ),
             "members=2 in",
+        ),
+        (
+            lambda: description_length(
+                keras.Sequential(
+                    [keras.Input((3,)), DenseVariational(1, bias_posterior="point")]
+                ),
+                X,
+                Y,
+                likelihood=NOISE,
+            ),
+            r"bias with posterior=Point\(",
         ),
         *[
             (

@@ -252,7 +252,11 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
         (lambda: prune(sequential(), 0.5, threshold=1.0), "share=0.5, threshold=1.0"),
         (lambda: prune(sequential(), 1.5), "share=1.5"),
         (lambda: prune(sequential(), float("nan")), "share=nan"),
+        (lambda: prune(sequential(), "half"), "share='half'"),
+        (lambda: prune(sequential(), True), "share=True"),
         (lambda: prune(sequential(), threshold=-1.0), "threshold=-1.0"),
+        (lambda: prune(sequential(), threshold="low"), "threshold='low'"),
+        (lambda: prune("model", 0.5), "model='model'"),
         (lambda: prune(sequential(), 0.5, scope="unit"), "scope='unit'"),
         (lambda: prune(sequential(), 0.5, ranking="size"), "ranking='size'"),
         (
@@ -272,6 +276,14 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
                 sequential(), X, Y, shares=[2], likelihood=Normal(scale=1.0)
             ),
             "share=2",
+        ),
+        (lambda: pruning_curve(sequential(), X, Y, shares=0.5), "shares=0.5"),
+        (lambda: pruning_curve(sequential(), X, Y, shares=[]), r"shares=\[\]"),
+        (
+            lambda: pruning_curve(
+                sequential(), X, Y[:3], metric="rmse", likelihood=Normal(scale=1.0)
+            ),
+            r"y of shape \(3,",
         ),
     ],
 )

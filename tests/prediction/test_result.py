@@ -101,6 +101,13 @@ def test_log_prob_is_the_log_of_the_average_density(prediction, components):
     np.testing.assert_allclose(prediction.log_prob(Y), expected, atol=1e-4)
 
 
+def test_log_prob_of_draws_is_the_log_density_under_each(prediction, components):
+    found = prediction.log_prob_of_draws(Y)
+    assert found.shape == (8, 200)
+    expected = components.logpdf(Y).sum(axis=-1).T
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_samples_follow_the_mixture_and_rows_are_drawn_independently(
     prediction, components
 ):
@@ -223,6 +230,8 @@ def test_questions_that_have_no_answer_are_refused(prediction, classes):
         prediction.sample(0)
     with pytest.raises(ValueError, match=r"8 in all\. Received: 3 targets"):
         prediction.log_prob(Y[:3])
+    with pytest.raises(ValueError, match=r"8 in all\. Received: 3 targets"):
+        prediction.log_prob_of_draws(Y[:3])
     with pytest.raises(ValueError, match=r"shape .*\[rows, 2\]"):
         prediction.log_prob(Y[:, 0])
     with pytest.raises(ValueError, match="class indices 0 to 2"):

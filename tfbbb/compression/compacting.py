@@ -7,6 +7,7 @@ import numpy as np
 
 from tfbbb.compression.chain import AffineMap, Between, Step, chain_of
 from tfbbb.layer_state import copy_state
+from tfbbb.layers.sharing import graph_of
 
 
 def compact(model: keras.Model) -> keras.Sequential:
@@ -49,7 +50,11 @@ def compact(model: keras.Model) -> keras.Sequential:
         ValueError: For a model that branches, holds other layers, several members or
             one input that is no tensor; the message names the layer.
     """
-    if len(model.inputs) != 1:
+    if not (isinstance(model, keras.Model) and model.built):
+        raise ValueError(
+            f"`model` must be a Keras model that is built. Received: model={model!r}"
+        )
+    if graph_of(model) is not None and len(model.inputs) != 1:
         raise ValueError(
             "A network that is made smaller has one input. "
             f"Received: {len(model.inputs)} inputs"

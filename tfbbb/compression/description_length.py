@@ -10,8 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.compression import ranking as rankings
-from tfbbb.compression.data_code import data_bits
-from tfbbb.compression.pruning import Removal, Scope, checked_share, copied, weights_of
+from tfbbb.compression.pruning import Removal, Scope, checked_shares, copied, weights_of
 from tfbbb.compression.removal import is_removed
 from tfbbb.compression.weightwise_divergence import (
     weightwise_divergence,
@@ -19,7 +18,7 @@ from tfbbb.compression.weightwise_divergence import (
 )
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.layers.variational_weight import VariationalWeight
-from tfbbb.prediction import predictive
+from tfbbb.prediction import Predictive, predictive
 
 _DRAWS = 16
 
@@ -130,9 +129,10 @@ def description_length(
         seed: Seed of the draws.
 
     Raises:
-        ValueError: For a model without variational layers or with members (a mixture
-            has no such code: measure its members), for fewer than two samples, and for
-            removed weights whose prior is not independent weight by weight.
+        ValueError: For a model without variational layers, with members (a mixture
+            has no such code: measure its members) or with weights that are points, for
+            fewer than two samples, and for removed weights whose prior is not
+            independent weight by weight.
     """
     options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}
     return _length(model, x, y, options)
@@ -169,7 +169,7 @@ def description_length_curve(
     Raises:
         ValueError: As `description_length` and `prune`.
     """
-    ascending = sorted(checked_share(share) for share in shares)
+    ascending = checked_shares(shares)
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
     options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}
@@ -194,10 +194,16 @@ def _length(
                 "The description length is that of one posterior: measure the members "
                 f"of a mixture one by one. Received: members={weight.members} in {name}"
             )
+        if not weight.posterior.has_density:
+            raise ValueError(
+                "Weights that are known exactly take infinitely many bits to send: the "
+                "posterior must have a density, e.g. 'mean_field_normal'. "
+                f"Received: {name} with posterior={weight.posterior!r}"
+            )
     num_weights = sum(weight.size for _, weight in weights)
     num_removed = sum(int(is_removed(weight).sum()) for _, weight in weights)
     nats = sum(_nats(name, weight) for name, weight in weights)
-    bits, error = data_bits(predictive(model, x, **options), y)
+    bits, error = _data_bits(predictive(model, x, **options), y)
     return DescriptionLength(
         weight_bits=nats / math.log(2),
         mask_bits=_log2_binomial(num_weights, num_removed),
@@ -234,6 +240,17 @@ def _whole(weight: VariationalWeight) -> float:
         return weight.draw(tf.constant([0, 0]), samples=draws)
 
     return float(np.mean(np.asarray(kl_divergence(weight, draw), np.float64)))
+
+
+def _data_bits(prediction: Predictive, y: Any) -> tuple[float, float]:
+    """Returns `E_q sum_i -log2 p(y_i | x_i, w)` and its standard error, in bits.
+
+    An average of logs, not the log of an average: with bits back, sender and receiver
+    use one draw.
+    """
+    by_draw = -prediction.log_prob_of_draws(y).sum(axis=0) / math.log(2)
+    error = by_draw.std(ddof=1) / math.sqrt(len(by_draw))
+    return float(by_draw.mean()), float(error)
 
 
 def _log2_binomial(n: int, k: int) -> float:

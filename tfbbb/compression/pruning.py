@@ -1,7 +1,9 @@
 """Removing the weights of which the posterior is least sure."""
 
 import math
+from collections.abc import Sequence
 from itertools import chain
+from numbers import Real
 from typing import Any, Literal
 
 import keras
@@ -127,9 +129,26 @@ def checked_share(share: float) -> float:
     Raises:
         ValueError: Where it is not between 0 and 1.
     """
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"`share` must be from 0 to 1. Received: share={share!r}")
+    is_number = isinstance(share, Real) and not isinstance(share, bool)
+    if not (is_number and 0.0 <= share <= 1.0):
+        raise ValueError(
+            f"`share` must be a number from 0 to 1. Received: share={share!r}"
+        )
     return share
+
+
+def checked_shares(shares: Sequence[float]) -> list[float]:
+    """Returns the shares of a curve, ascending.
+
+    Raises:
+        ValueError: Where there are none, or one is not between 0 and 1.
+    """
+    if not np.iterable(shares) or not len(shares):
+        raise ValueError(
+            "`shares` must be a list of shares, one at the least. "
+            f"Received: shares={shares!r}"
+        )
+    return sorted(checked_share(share) for share in shares)
 
 
 def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
@@ -138,6 +157,8 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
     Raises:
         ValueError: Where there are none, or the model is not built.
     """
+    if not isinstance(model, keras.Model):
+        raise ValueError(f"`model` must be a Keras model. Received: model={model!r}")
     layers = [
         layer
         for layer in sublayers(model)
@@ -177,9 +198,10 @@ def _order(weights: list[VariationalWeight], ranking: rankings.Ranking) -> np.nd
 def _remove_below(
     model: keras.Model, threshold: float, ranking: rankings.Ranking
 ) -> None:
-    if not threshold >= 0.0:
+    if not (isinstance(threshold, Real) and threshold >= 0.0):
         raise ValueError(
-            f"`threshold` must not be negative. Received: threshold={threshold!r}"
+            "`threshold` must be a number that is not negative. "
+            f"Received: threshold={threshold!r}"
         )
     for weights in weights_of(model).values():
         for weight in weights:

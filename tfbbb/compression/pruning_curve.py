@@ -1,5 +1,6 @@
 """What removing weights costs, share by share."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ import keras
 import numpy as np
 
 from tfbbb.compression import ranking as rankings
-from tfbbb.compression.pruning import Removal, Scope, checked_share, copied
+from tfbbb.compression.pruning import Removal, Scope, checked_shares, copied
 from tfbbb.prediction import Predictive, predictive
 
 Metric = Callable[[Predictive, Any], float]
@@ -78,7 +79,7 @@ def pruning_curve(
             `tfbbb.predictive` refuses.
     """
     measure = _metric(metric)
-    ascending = np.array(sorted(checked_share(share) for share in shares))
+    ascending = np.array(checked_shares(shares))
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
     figures = []
@@ -108,7 +109,13 @@ def _log_likelihood(prediction: Predictive, y: Any) -> float:
 
 
 def _rmse(prediction: Predictive, y: Any) -> float:
-    errors = prediction.mean - np.reshape(y, prediction.mean.shape)
+    targets = np.asarray(y)
+    if targets.size != prediction.mean.size:
+        raise ValueError(
+            f"There must be targets of shape {prediction.mean.shape}, or flat ones. "
+            f"Received: y of shape {targets.shape}"
+        )
+    errors = prediction.mean - targets.reshape(prediction.mean.shape)
     return float(np.sqrt(np.mean(errors**2)))
 
 
@@ -117,6 +124,11 @@ def _accuracy(prediction: Predictive, y: Any) -> float:
     labels = np.asarray(y)
     if labels.shape == probabilities.shape:
         labels = labels.argmax(axis=-1)
+    if labels.size != math.prod(probabilities.shape[:-1]):
+        raise ValueError(
+            f"There must be one class for each of {len(probabilities)} rows, as an "
+            f"index or a one-hot row. Received: y of shape {labels.shape}"
+        )
     labels = labels.reshape(probabilities.shape[:-1])
     return float(np.mean(probabilities.argmax(axis=-1) == labels))
 

@@ -143,15 +143,28 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        targets = self._likelihood.check_targets(y)
-        if len(targets) != len(self.mean):
-            raise ValueError(
-                f"There is one predictive distribution per row, {len(self.mean)} in "
-                f"all. Received: {len(targets)} targets"
-            )
         return self._of_blocks(
-            lambda outputs, y: mixture.log_prob(self._likelihood, y, outputs), targets
+            lambda outputs, y: mixture.log_prob(self._likelihood, y, outputs),
+            self._checked_targets(y),
         )
+
+    def log_prob_of_draws(self, y: Any) -> np.ndarray:
+        """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
+
+        That of all of a row's targets together; `log_prob` is the log of an average
+        over the draws, and the average of these is what the evidence lower bound has.
+
+        Args:
+            y: Targets in raw units, as for `log_prob`.
+        """
+
+        def of_draws(outputs: Any, y: np.ndarray) -> tf.Tensor:
+            outputs = tf.cast(outputs, tf.float64)
+            log_probs = self._likelihood.log_prob(y[:, np.newaxis], outputs)
+            # A row may have several places, each with targets of its own.
+            return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
+
+        return self._of_blocks(of_draws, self._checked_targets(y))
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n values of y for each row, from the mixture.
@@ -193,6 +206,15 @@ class Predictive:
             else f"targets={self.mean.shape[-1]}"
         )
         return f"Predictive(rows={len(self)}, {what}, num_samples={self.num_samples})"
+
+    def _checked_targets(self, y: Any) -> np.ndarray:
+        targets = self._likelihood.check_targets(y)
+        if len(targets) != len(self.mean):
+            raise ValueError(
+                f"There is one predictive distribution per row, {len(self.mean)} in "
+                f"all. Received: {len(targets)} targets"
+            )
+        return targets
 
     def _of_blocks(
         self, compute: Callable[..., Any], *of_rows: np.ndarray

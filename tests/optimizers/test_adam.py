@@ -19,7 +19,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
 def test_updates_are_those_of_keras(options):
     gradients = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
     results = []

@@ -31,7 +31,9 @@ PRIORS = [
     ),
     cauchy_over_fan_in,
 ]
-each_prior = pytest.mark.parametrize("prior", PRIORS, ids=str)
+each_prior = pytest.mark.parametrize(
+    "prior", PRIORS, ids=lambda prior: getattr(prior, "__name__", str(prior))
+)
 
 
 @each_prior

@@ -92,7 +92,8 @@ def _squared_exp(x: Any) -> Any:
 
 
 def _exp_times(x: Any, noise: Any) -> Any:
-    if len(x.shape) != len(noise.shape):
+    # Where one serves several draws, TensorFlow sums the gradients over these.
+    if tuple(x.shape) != tuple(noise.shape):
         return tf.exp(x) * noise
 
     @tf.custom_gradient

@@ -59,8 +59,9 @@ class TFPDistribution(Posterior):
 
     Raises:
         ValueError: For a parameter without an initial value, or with one that its
-            constraint does not allow; for a class that is made of more than tensors;
-            and, when built, for what is no distribution over the weight.
+            constraint does not allow; for a class that is made of more than tensors, or
+            of some that have no known constraint; and, when built, for what is no
+            distribution over the weight.
     """
 
     def __init__(
@@ -107,6 +108,9 @@ class TFPDistribution(Posterior):
             needed = {p.name for p in named if p.default is p.empty}
             wrong = sorted(needed - self._constraints.keys())
             what = "is made of more than tensors"
+            if not wrong:
+                wrong = [name for name in self._constraints if not self._is_free(name)]
+                what = "has parameters that TFP states no constraint of"
         else:
             arguments = inspect.signature(make).parameters.values()
             wrong = [p.name for p in arguments if p.kind in unnamed]
@@ -117,6 +121,13 @@ class TFPDistribution(Posterior):
                 "tensors that returns the distribution. "
                 f"Received: make={self.make!r}"
             )
+
+    def _is_free(self, name: str) -> bool:
+        try:
+            self._bijector(name)
+        except NotImplementedError:
+            return False
+        return True
 
     def _allows(self, name: str, value: float) -> bool:
         if self._constraints[name] is None:

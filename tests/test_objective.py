@@ -113,7 +113,7 @@ def test_loss_that_plain_fit_reports_is_the_full_negative_elbo():
         keras.optimizers.SGD(0.0),
         loss=losses.NegativeLogLikelihood(Normal(scale=1.0)),
     )
-    history = model.fit(X, Y, batch_size=16, epochs=80, verbose=0).history["loss"]
+    history = model.fit(X, Y, batch_size=16, epochs=40, verbose=0).history["loss"]
     error = np.std(history) / np.sqrt(len(history))
     assert abs(np.mean(history) - float(full_negative_elbo(model))) < 4.5 * error
 

@@ -26,7 +26,12 @@ PRIORS = [
     priors.StudentT(),
     priors.Horseshoe(),
     priors.GammaNormal(),
-    priors.TFPDistribution(tfp.distributions.Laplace(0.0, 1.0)),
+    priors.TFPDistribution(
+        tfp.distributions.MixtureSameFamily(
+            tfp.distributions.Categorical(probs=[0.3, 0.7]),
+            tfp.distributions.Normal([0.0, 0.0], [1.0, 0.01]),
+        )
+    ),
 ]
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
 Y = X[:, :1] ** 2

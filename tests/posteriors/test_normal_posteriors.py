@@ -111,9 +111,9 @@ def test_members_are_a_loop_over_single_posteriors(family, shape):
         )
         np.testing.assert_allclose(weight.mean[k], member.mean, **close)
         np.testing.assert_allclose(weight.variance[k], member.variance, **close)
-        np.testing.assert_allclose(
-            densities[of_member], member.log_prob(draws[of_member]), **close
-        )
+        # Differences of squares of up to a thousand, which single precision rounds.
+        expected = member.log_prob(draws[of_member])
+        np.testing.assert_allclose(densities[of_member], expected, rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(
             entropies[k], family.entropy(member.parameters, shape), **close
         )

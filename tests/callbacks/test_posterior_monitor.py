@@ -132,7 +132,10 @@ def test_parts_of_a_layer_are_named_after_both():
     monitor = PosteriorMonitor()
     history = model.fit(X[..., None], Y, verbose=0, callbacks=[monitor]).history
     assert {key for key in history if key.startswith("kl/")} == {
-        *(f"kl/attention/{n}" for n in ("query", "key", "value", "attention_output")),
+        *(
+            f"kl/attention/attention_{n}"
+            for n in ("query", "key", "value", "attention_output")
+        ),
         "kl/out",
     }
 

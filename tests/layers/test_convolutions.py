@@ -288,7 +288,7 @@ def test_separable_convolution_keeps_the_arguments_of_both_of_its_layers():
         "bias_prior": priors.Normal(0.5),
         "estimator": estimators.Weight(2),
         "kl_weight": 0.25,
-        "members": 2,
+        "members": 1,
         "seed": 5,
         "name": "separable",
     }

@@ -1,5 +1,6 @@
 """The default: the estimator of least gradient variance that is exact."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -10,6 +11,7 @@ from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
 from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
+from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -20,16 +22,27 @@ if TYPE_CHECKING:
 class Auto(Estimator):
     """Takes `local` where it is exact, else `flipout`, `weight`, `score_function`.
 
-    Whatever it takes can serve the posterior. `local` is exact where q factorises and
-    each weight is used once per row: not in a layer that is shared, nor where one
-    kernel serves several positions of a row. In a subclassed model it cannot be known
-    whether a layer is shared.
+    Whatever it takes can serve the posterior: with one whose draws have no gradient,
+    a layer is made with `score_function` and its two draws in each step. `local` is
+    exact where q factorises and each weight is used once per row: not in a layer that
+    is shared, nor where one kernel serves several positions of a row. In a subclassed
+    model it cannot be known whether a layer is shared.
 
     Example:
 
     >>> import tfbbb
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="auto")
     """
+
+    def serves(
+        self, layer: "VariationalLayer", posteriors: Sequence[Posterior]
+    ) -> bool:
+        return any(e.serves(layer, posteriors) for e in (Weight(), ScoreFunction()))
+
+    def resolve(self, posteriors: Sequence[Posterior]) -> Estimator:
+        if all(map(Weight().can_serve, posteriors)):
+            return self
+        return ScoreFunction()
 
     def choose(self, layer: "LinearVariationalLayer", input_rank: int) -> Estimator:
         """Returns the estimator for this layer in the model being called."""
@@ -47,10 +60,7 @@ class Auto(Estimator):
         families = [weight.posterior for weight in layer.variational_weights]
         if all(family.deterministic for family in families):
             return Weight()
-        for estimator in (Flipout(), Weight()):
-            if all(map(estimator.can_serve, families)):
-                return estimator
-        return ScoreFunction()
+        return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

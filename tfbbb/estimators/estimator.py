@@ -31,14 +31,21 @@ class Estimator(Strategy):
         """Raises ValueError where the estimator cannot serve layer and posteriors."""
         from tfbbb import estimators
 
-        if self._serves(layer, posteriors):
+        if self.serves(layer, posteriors):
             return
         others = [estimators.get(name) for name in estimators.names()]
         working = [
             f"'{snake_case(type(other).__name__)}'"
             for other in others
-            if other._serves(layer, posteriors)
+            if other.serves(layer, posteriors)
         ]
+        if not working:
+            raise ValueError(
+                "No estimator can serve these posteriors in one layer: one has draws "
+                "without a gradient, another no density for 'score_function'. Give "
+                f"the layer others. Received: posteriors={list(posteriors)} in a "
+                f"{type(layer).__name__}"
+            )
         raise ValueError(
             f"The estimator '{snake_case(type(self).__name__)}' cannot serve this "
             f"layer with its posteriors. Use one of {', '.join(working)}. "
@@ -46,10 +53,19 @@ class Estimator(Strategy):
             f"{type(layer).__name__}"
         )
 
-    def _serves(
+    def serves(
         self, layer: "VariationalLayer", posteriors: Sequence[Posterior]
     ) -> bool:
+        """Whether the estimator is right for a layer with all of these families."""
         return layer.can_use(self) and all(map(self.can_serve, posteriors))
+
+    def resolve(self, posteriors: Sequence[Posterior]) -> "Estimator":
+        """Returns the estimator to train with: itself, but for one that chooses.
+
+        What must be known before a layer is called, the number of draws, is decided
+        here.
+        """
+        return self
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

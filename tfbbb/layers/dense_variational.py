@@ -3,12 +3,11 @@
 from typing import Any, Unpack
 
 import keras
-from keras import ops
 
-from tfbbb.layers.linear_variational import (
-    LinearVariationalLayer,
-    LinearVariationalOptions,
-)
+from tfbbb.estimators.drawn_kernel import matmul
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.positive_integer import positive_integer
+from tfbbb.layers.variational import VariationalOptions
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -38,6 +37,13 @@ class DenseVariational(LinearVariationalLayer):
         units: Number of outputs, a positive integer.
         activation: Keras activation, by name or as a function.
         use_bias: Whether a bias is added.
+        kernel_initializer: Keras initializer of the kernel's posterior mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the kernel's posterior mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        activity_regularizer: Keras regularizer of the output.
+        kernel_constraint: Keras constraint on the kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
         posterior: q of the kernel: `"mean_field_normal"` or a
             `tfbbb.posteriors.Posterior`.
         prior: p of the kernel: `"normal"`, `"scale_mixture_normal"` or a
@@ -53,8 +59,7 @@ class DenseVariational(LinearVariationalLayer):
         kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
             With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
             unset is an error, and `evaluate` then gives a loss that is not a number.
-        kernel_initializer: Keras initializer of the kernel's posterior mean.
-        bias_initializer: Keras initializer of the bias' posterior mean.
+        members: Number of posteriors that the layer holds, a positive integer.
         seed: Integer that fixes the noise of training.
         name: Name of the layer.
         dtype: Its dtype policy. Posterior and divergence stay in float32.
@@ -77,14 +82,28 @@ class DenseVariational(LinearVariationalLayer):
         units: int,
         activation: Any = None,
         use_bias: bool = True,
-        **options: Unpack[LinearVariationalOptions],
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **options: Unpack[VariationalOptions],
     ):
-        super().__init__(activation=activation, use_bias=use_bias, **options)
-        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
-            raise ValueError(
-                f"`units` must be a positive integer. Received: units={units!r}"
-            )
-        self.units = units
+        super().__init__(
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **options,
+        )
+        self.units = positive_integer("units", units)
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -103,11 +122,7 @@ class DenseVariational(LinearVariationalLayer):
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: input_dim})
 
     def linear(self, inputs: Any, kernel: Any) -> Any:
-        if len(kernel.shape) == 3:
-            # One kernel per group: [groups, 1, ..., 1, input_dim, units].
-            between = [1] * (len(inputs.shape) - 3)
-            kernel = ops.reshape(kernel, (-1, *between, *kernel.shape[1:]))
-        return ops.matmul(inputs, kernel)
+        return matmul(inputs, kernel)
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return input_rank == 2 and calls == 1

@@ -1,28 +1,12 @@
 """What the layers that are linear in one kernel share."""
 
-import contextlib
 from typing import Any
 
 import keras
 from keras import ops
 
-from tfbbb.layers.variational import (
-    VariationalLayer,
-    VariationalOptions,
-    active_engine,
-)
+from tfbbb.layers.variational import VariationalLayer, active_engine
 from tfbbb.layers.variational_weight import VariationalWeight
-
-
-class LinearVariationalOptions(VariationalOptions, total=False):
-    """The options that these layers share: see `LinearVariationalLayer`."""
-
-    kernel_initializer: Any
-    bias_initializer: Any
-    kernel_regularizer: Any
-    bias_regularizer: Any
-    kernel_constraint: Any
-    bias_constraint: Any
 
 
 class LinearVariationalLayer(VariationalLayer):
@@ -65,6 +49,7 @@ class LinearVariationalLayer(VariationalLayer):
         self.bias_regularizer = keras.regularizers.get(bias_regularizer)
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
+        self.check_penalties(self.members)
 
     def add_kernel_and_bias(
         self,
@@ -165,9 +150,7 @@ class LinearVariationalLayer(VariationalLayer):
         if engine is not None:
             return self.activation(engine.outputs(self, inputs))
         self.begin_call()
-        with contextlib.ExitStack() as stack:
-            for weight in self.variational_weights:
-                stack.enter_context(weight.read_once())
+        with self.weights_read_once():
             outputs, draws = self.estimator(self, inputs)
             self.count_kl(draws, training)
         return self.activation(outputs)

@@ -8,9 +8,6 @@ import keras
 
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 
-# Projections of one seed would draw the same noise.
-_SEED_STEP = 0x9E3779B9
-
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
 class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
@@ -155,8 +152,11 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         }
         # The projections wait for the rank of the inputs; what they would refuse is
         # refused now.
-        config = self._projection("query", "ab,bcd->acd", (1, 1)).get_config()
-        self._options = {name: config[name] for name in self._options}
+        checked = self._any_projection()
+        # As objects: a prior that holds a trained posterior's values has none of them
+        # in its config.
+        for name in ("posterior", "prior", "bias_posterior", "bias_prior", "estimator"):
+            self._options[name] = getattr(checked, name)
 
     @property
     def gate_dense(self) -> EinsumDenseVariational | None:
@@ -206,6 +206,10 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         projection.build(tuple(shape))
         return projection
 
+    def _any_projection(self) -> EinsumDenseVariational:
+        """Returns a projection that is not built, for what all have in common."""
+        return self._projection("query", "ab,bcd->acd", (1, 1))
+
     def _projection(
         self,
         name: str,
@@ -213,7 +217,6 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         output_shape: Sequence[int | None],
         **options: Any,
     ) -> EinsumDenseVariational:
-        number = ("query", "key", "value", "gate", "attention_output").index(name)
         kernel, outputs = equation.split(",")[1].split("->")
         return EinsumDenseVariational(
             equation,
@@ -221,17 +224,19 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             bias_axes="".join(c for c in outputs if c in kernel)
             if self._use_bias
             else None,
-            name=name,
-            seed=None
-            if self.seed is None
-            else (self.seed + number * _SEED_STEP) % 2**32,
+            name=f"{self.name}_{name}",
+            seed=self.seed,
             **self._get_common_kwargs_for_sublayer(),
             **self._options,
             **options,
         )
 
     def get_config(self) -> dict[str, Any]:
-        config = {**super().get_config(), **self._options}
+        of_projections = self._any_projection().get_config()
+        config = {
+            **super().get_config(),
+            **{name: of_projections[name] for name in self._options},
+        }
         config["flash_attention"] = self._flash_attention
         if self.built:
             # A model may have given the projections more of them.

@@ -12,6 +12,8 @@ from tfbbb.estimators import Estimator, Local
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.fold import merge_leading, split_leading
+from tfbbb.layers.finite_number import is_finite_number
+from tfbbb.layers.positive_integer import positive_integer
 from tfbbb.layers.variational import VariationalLayer, active_engine
 
 # Of the products of all inputs at a time, and of the states before it, what comes out.
@@ -97,12 +99,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         recurrent_dropout: float,
         **options: Any,
     ):
-        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
-            raise ValueError(
-                f"`units` must be a positive integer. Received: units={units!r}"
-            )
         self.use_bias = use_bias
-        cell = _Cell(units, self.num_states)
+        cell = _Cell(positive_integer("units", units), self.num_states)
         super().__init__(cell=cell, **options)
         cell.compute_dtype = self.compute_dtype
         self.units = units
@@ -118,6 +116,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self.bias_constraint = keras.constraints.get(bias_constraint)
         self.dropout = _checked_rate("dropout", dropout)
         self.recurrent_dropout = _checked_rate("recurrent_dropout", recurrent_dropout)
+        self.check_penalties(self.members)
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
     def can_use(self, estimator: Estimator) -> bool:
@@ -212,7 +211,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
     ) -> Any:
         rows = ops.shape(sequences)[0]
-        kernels, draws = self._drawn(rows)
+        kernels = self._drawn(rows, training)
         biases = self._biases(kernels, rows)
         dropped = self._dropout("dropout", (rows, 1, sequences.shape[-1]), training)
         products = self._product(kernels["kernel"], dropped)(sequences)
@@ -230,18 +229,20 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             outputs = super().inner_loop(products, initial_state, mask, training)
         finally:
             _step_of_this_call.reset(token)
-        if active_engine.get() is None:
-            self.count_kl(draws, training)
         return outputs
 
-    def _drawn(self, rows: Any) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
+    def _drawn(self, rows: Any, training: bool) -> dict[str, DrawnKernel]:
+        """Returns this call's kernels by name; an ordinary one counts divergence."""
         engine = active_engine.get()
         if engine is None:
             self.begin_call()
-            return self.estimator.draw_kernels(self, rows)
+            with self.weights_read_once():
+                kernels, draws = self.estimator.draw_kernels(self, rows)
+                self.count_kl(draws, training)
+            return kernels
         draws = engine.drawn_weights(self)
         count = tf.shape(next(iter(draws.values())))[0]
-        return grouped_kernels(self, draws, _SampleFold(count)), draws
+        return grouped_kernels(self, draws, _SampleFold(count))
 
     def _biases(self, kernels: dict[str, DrawnKernel], rows: Any) -> list[Any]:
         """Returns every row's biases: of the inputs' product, and of the state's."""
@@ -371,8 +372,8 @@ class _SampleFold:
 
 
 def _checked_rate(name: str, rate: float) -> float:
-    if not 0 <= rate < 1:
+    if not is_finite_number(rate) or not 0 <= rate < 1:
         raise ValueError(
-            f"`{name}` must be at least 0 and less than 1. Received: {name}={rate}"
+            f"`{name}` must be at least 0 and less than 1. Received: {name}={rate!r}"
         )
     return rate

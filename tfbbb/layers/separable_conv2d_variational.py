@@ -8,9 +8,6 @@ from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 
-# Two layers of the same seed would draw the same noise.
-_SEED_OF_POINTWISE = 0x9E3779B9
-
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
 class SeparableConv2DVariational(keras.Layer):
@@ -114,6 +111,7 @@ class SeparableConv2DVariational(keras.Layer):
             "estimator": estimator,
             "kl_weight": kl_weight,
             "members": members,
+            "seed": seed,
             "dtype": self.dtype_policy,
         }
         self.depthwise = DepthwiseConv2DVariational(
@@ -126,8 +124,7 @@ class SeparableConv2DVariational(keras.Layer):
             depthwise_initializer=depthwise_initializer,
             depthwise_regularizer=depthwise_regularizer,
             depthwise_constraint=depthwise_constraint,
-            seed=seed,
-            name="depthwise",
+            name=f"{self.name}_depthwise",
             **shared,
         )
         self.pointwise = Conv2DVariational(
@@ -143,8 +140,7 @@ class SeparableConv2DVariational(keras.Layer):
             bias_constraint=bias_constraint,
             bias_posterior=bias_posterior,
             bias_prior=bias_prior,
-            seed=None if seed is None else (seed + _SEED_OF_POINTWISE) % 2**32,
-            name="pointwise",
+            name=f"{self.name}_pointwise",
             **shared,
         )
         self.seed = seed

@@ -1,5 +1,7 @@
 """How often one pass of a model calls one of its layers."""
 
+import zlib
+
 import keras
 from keras import tree
 
@@ -17,9 +19,16 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
     return list(layer._flatten_layers())
 
 
-def index_of(model: keras.Layer, layer: keras.Layer) -> int:
-    """Returns the place of a layer among the sublayers of a model."""
-    return next(i for i, other in enumerate(sublayers(model)) if other is layer)
+def number_of(model: keras.Layer, layer: keras.Layer) -> int:
+    """Returns a number that tells a layer from all others that a model calls.
+
+    It is the layer's place among the sublayers, or a hash of its name where the model
+    does not know of it (a layer that is called from the code of another).
+    """
+    for place, other in enumerate(sublayers(model)):
+        if other is layer:
+            return place
+    return zlib.crc32(layer.name.encode()) >> 1
 
 
 def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:

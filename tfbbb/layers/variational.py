@@ -1,8 +1,10 @@
 """What all variational layers share: weights, objective, noise, configuration."""
 
+import contextlib
 import functools
 import math
 import warnings
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Protocol, TypedDict
 
@@ -13,8 +15,9 @@ from keras import ops
 from tfbbb import estimators, noise, posteriors, priors
 from tfbbb.divergences import kl_divergence
 from tfbbb.fold import Fold, current_samples
+from tfbbb.layers.finite_number import is_finite_number
 from tfbbb.layers.member_initializer import MemberInitializer
-from tfbbb.layers.sharing import calls_per_pass, index_of
+from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.layers.variational_weight import VariationalWeight
 
 
@@ -54,7 +57,6 @@ class VariationalOptions(TypedDict, total=False):
     name: str | None
     dtype: Any
     trainable: bool
-    activity_regularizer: Any
 
 
 class VariationalLayer(keras.Layer):
@@ -126,6 +128,7 @@ class VariationalLayer(keras.Layer):
             self.bias_posterior.check_prior(self.bias_prior)
             families.append(self.bias_posterior)
         self.estimator.check(self, families)
+        self.estimator = self.estimator.resolve(families)
 
     def can_use(self, estimator: estimators.Estimator) -> bool:
         """Whether this kind of layer can be trained by the estimator."""
@@ -173,12 +176,9 @@ class VariationalLayer(keras.Layer):
                 autocast=False,
             )
 
-        if self.members > 1 and (regularizer or constraint):
-            raise ValueError(
-                "Regularizers and constraints know no members; a prior takes their "
-                f"place. Received: members={self.members} in '{self.name}' with "
-                f"regularizer={regularizer}, constraint={constraint}"
-            )
+        self._refuse_for_members(
+            self.members, {"regularizer": regularizer, "constraint": constraint}
+        )
         weight = VariationalWeight(
             name,
             shape,
@@ -223,6 +223,7 @@ class VariationalLayer(keras.Layer):
         members = _checked_members(members)
         if members == self.members:
             return
+        self.check_penalties(members)
         if self.members > 1:
             raise ValueError(
                 f"The layer '{self.name}' has {self.members} members. "
@@ -250,6 +251,28 @@ class VariationalLayer(keras.Layer):
         self.add_kl_weight()
         self._kl_weight.assign(kl_weight)
         self._tracker.lock()
+
+    def check_penalties(self, members: int) -> None:
+        """Raises ValueError where weights of several members have penalties of Keras.
+
+        A subclass that takes regularizers and constraints calls it when made.
+        """
+        # That of the activity is a mean over rows, and so over members.
+        penalties = {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith(("_regularizer", "_constraint"))
+            and name != "activity_regularizer"
+        }
+        self._refuse_for_members(members, penalties)
+
+    def _refuse_for_members(self, members: int, penalties: Mapping[str, Any]) -> None:
+        given = {k: v for k, v in penalties.items() if v is not None}
+        if members > 1 and given:
+            raise ValueError(
+                "Regularizers and constraints know no members; a prior takes their "
+                f"place. Received: members={members} in '{self.name}' with {given}"
+            )
 
     @property
     def kl_weight(self) -> keras.Variable:
@@ -332,7 +355,7 @@ class VariationalLayer(keras.Layer):
         if self.seed is not None:
             # Layers that were given the same seed must not draw the same noise.
             model = self._get_call_context().entry_layer
-            seed = noise.fold(seed, index_of(model, self))
+            seed = noise.fold(seed, number_of(model, self))
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
             seed = noise.fold(seed, context.replica_id_in_sync_group)
@@ -342,6 +365,18 @@ class VariationalLayer(keras.Layer):
     def _step(self) -> "_Step":
         # The replicas of a strategy call the layer each in a thread of its own.
         return self._steps.setdefault(_replica(), _Step())
+
+    @contextlib.contextmanager
+    def weights_read_once(self) -> Iterator[None]:
+        """Within it, what q says of the weights is computed once and shared.
+
+        Draws and divergence belong in it; nothing may be assigned within it, nor a
+        graph entered.
+        """
+        with contextlib.ExitStack() as stack:
+            for weight in self._variational_weights:
+                stack.enter_context(weight.read_once())
+            yield
 
     def count_kl(self, draws: dict[str, Any], training: bool | None) -> None:
         """Adds the KL divergence to the losses, once per step.
@@ -428,13 +463,12 @@ def _warn_of_xla(layer: VariationalLayer) -> None:
 def _checked_kl_weight(kl_weight: float | None) -> float | None:
     if kl_weight is None:
         return None
-    value = float(kl_weight)
-    if not (math.isfinite(value) and value >= 0):
+    if not is_finite_number(kl_weight) or kl_weight < 0:
         raise ValueError(
             "`kl_weight` must be a non-negative finite number (1/N for N training "
-            f"rows) or None. Received: kl_weight={kl_weight}"
+            f"rows) or None. Received: kl_weight={kl_weight!r}"
         )
-    return value
+    return float(kl_weight)
 
 
 def _checked_members(members: int) -> int:

@@ -1,0 +1,306 @@
+"""What is true of every layer, whatever its kind."""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+from tests.every_layer import (
+    ALMOST_A_POINT,
+    KINDS,
+    RECURRENT,
+    X,
+    Y,
+    every_layer,
+    layer_of,
+    loss_and_gradients,
+)
+from tests.keras_twins import weights_of
+from tfbbb import estimators, layers, noise, posteriors, priors
+from tfbbb.layers import DenseVariational, VariationalLayer
+from tfbbb.layers.sharing import sublayers
+
+# Arguments of Keras' layers that have no meaning where the kernel is not a number: what
+# quantizes it, what adds to it, and the kernels of cuDNN.
+WITHOUT_MEANING = {
+    "gptq_unpacked_column_size",
+    "lora_alpha",
+    "lora_rank",
+    "quantization_config",
+    "use_cudnn",
+}
+COIN = posteriors.TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
+FAMILIES = [
+    "full_covariance_normal",
+    "low_rank_normal",
+    "matrix_normal",
+    "mean_field_normal",
+    "point",
+    "rank_1",
+    posteriors.MatrixNormal("diagonal"),
+    posteriors.TFPDistribution(tfp.distributions.Laplace),
+]
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+every_family = pytest.mark.parametrize("family", FAMILIES, ids=str)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def _coin(shape, fan_in):
+    return tfp.distributions.Bernoulli(np.zeros(shape, "float32"), dtype="float32")
+
+
+def of_family(family):
+    return {"posterior": family, "bias_posterior": family}
+
+
+def keras_layer(kind):
+    return getattr(keras.layers, kind.__name__.removesuffix("Variational"))
+
+
+def test_every_layer_is_among_them():
+    assert {kind.__name__ for kind in KINDS} == set(layers.__all__) - {
+        "VariationalLayer"
+    }
+
+
+@every_kind
+def test_takes_the_arguments_of_the_layer_of_keras_in_its_order(kind):
+    expected = [
+        (name, parameter.default)
+        for name, parameter in inspect.signature(keras_layer(kind)).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        and name not in WITHOUT_MEANING
+    ]
+    found = [
+        (name, parameter.default)
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    # One number stands for as many as there are dimensions.
+    alike = {(1, 1): 1, (1, 1, 1): 1}
+    expected, found = (
+        [(name, alike.get(default, default)) for name, default in arguments]
+        for arguments in (expected, found)
+    )
+    own = ("posterior", "prior", "bias_posterior", "bias_prior", "estimator")
+    more = [name for name, _ in found[len(expected) :]]
+    assert found[: len(expected)] == expected
+    assert set(more) <= {*own, "kl_weight", "members", "seed"}
+
+
+@every_kind
+def test_supports_masks_where_the_layer_of_keras_does(kind):
+    arguments, options, _ = KINDS[kind]
+    twin = keras_layer(kind)(*arguments, **options)
+    layer = layer_of(kind)
+    assert layer.supports_masking == twin.supports_masking
+
+
+@every_kind
+@every_family
+def test_impossible_estimators_are_refused_at_construction(kind, family):
+    q = posteriors.get(family)
+    for name, needs in (("local", q.factorised), ("flipout", q.factorised)):
+        # Another class than that of the table: recurrent layers refuse `local`.
+        possible = needs and not (name == "local" and kind in RECURRENT)
+        arguments, options, _ = KINDS[kind]
+        options = {**options, **of_family(family), "estimator": name}
+        if possible:
+            kind(*arguments, **options)
+        else:
+            works = r"Use one of 'auto'.*'weight'.*Received: estimator="
+            with pytest.raises(ValueError, match=works):
+                kind(*arguments, **options)
+
+
+@every_kind
+def test_posteriors_that_no_estimator_serves_together_are_refused(kind):
+    if kind is layers.EmbeddingVariational:
+        return
+    for estimator in ("auto", "score_function"):
+        with pytest.raises(ValueError, match=r"No estimator can serve.*Bernoulli"):
+            layer_of(kind, posterior=COIN, bias_posterior="point", estimator=estimator)
+
+
+@every_kind
+def test_weights_without_a_gradient_are_trained_by_the_score_function(kind):
+    layer = layer_of(kind, **of_family(COIN), prior=priors.get(_coin))
+    for each in sublayers(layer):
+        if isinstance(each, VariationalLayer):
+            assert each.estimator == estimators.ScoreFunction()
+    assert layer.get_config()["estimator"]["class_name"] == "ScoreFunction"
+
+
+@every_kind
+def test_penalties_of_weights_that_have_members_are_refused_at_construction(kind):
+    penalties = {
+        name: "l2"
+        for name in inspect.signature(kind).parameters
+        if name.endswith("_regularizer") and name != "activity_regularizer"
+    }
+    arguments, options, _ = KINDS[kind]
+    with pytest.raises(ValueError, match=r"know no members.*members=2.*regularizer"):
+        kind(*arguments, **options, members=2, **penalties)
+    layer = kind(*arguments, **options, activity_regularizer="l2", **penalties)
+    inner = [x for x in sublayers(layer) if isinstance(x, VariationalLayer)]
+    for each in inner:
+        with pytest.raises(ValueError, match="know no members"):
+            each.set_members(2)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "members"),
+    [("weight", 1), ("flipout", 1), ("local", 1), ("score_function", 2)],
+)
+def test_every_estimator_gives_every_layer_a_gradient(estimator, members):
+    model = every_layer(members, estimator=estimator)
+    assert_gradients(model)
+
+
+@every_family
+def test_auto_trains_every_layer_with_every_posterior(family):
+    model = every_layer(**of_family(family))
+    assert_gradients(model)
+    before = [np.asarray(weight.mean) for weight in weights_of(model)]
+    model.run_eagerly = True
+    model.train_on_batch(X, Y)
+    for weight, mean in zip(weights_of(model), before, strict=True):
+        assert np.isfinite(weight.mean).all(), weight.name
+        assert np.any(weight.mean != mean), weight.name
+
+
+def assert_gradients(model):
+    """Checks that no gradient is missing or infinite, and none of a weight all 0."""
+    loss, gradients = loss_and_gradients(model)
+    assert np.isfinite(loss)
+    for path, gradient in gradients.items():
+        assert gradient is not None, path
+        assert np.isfinite(gradient).all(), path
+    for weight in weights_of(model):
+        paths = [variable.path for variable in weight.variables.values()]
+        assert any(np.any(gradients[path] != 0) for path in paths), paths
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_trains_every_layer_with_the_divergence_in_float32(policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = every_layer()
+        before = [variable.numpy() for variable in model.trainable_variables]
+        history = model.fit(X, Y, batch_size=13, verbose=0).history
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert np.isfinite([history["loss"], history["nll"], history["kl"]]).all()
+    for layer in model.variational_layers:
+        assert layer.compute_dtype == policy.removeprefix("mixed_")
+        for weight in layer.variational_weights:
+            assert weight.mean.dtype == weight.stddev.dtype == tf.float32
+    for variable, value in zip(model.trainable_variables, before, strict=True):
+        assert variable.dtype == "float32"
+        assert np.isfinite(variable.numpy()).all(), variable.path
+        assert np.any(variable.numpy() != value), variable.path
+    loss, gradients = loss_and_gradients(model)
+    kl = [layer.step_kl for layer in model.variational_layers]
+    assert all(divergence.dtype == tf.float32 for divergence in kl)
+    assert np.isfinite(loss)
+    assert all(np.isfinite(gradient).all() for gradient in gradients.values())
+
+
+@pytest.fixture
+def noise_of_its_place(monkeypatch):
+    """Noise that is the same for every member, draw and row, and for every seed."""
+
+    def same(numbers):
+        def noise_like(seed, shape, dtype=tf.float32):
+            return tf.fill(shape, tf.cast(numbers, dtype))
+
+        return noise_like
+
+    monkeypatch.setattr(noise, "normal", same(0.7))
+    monkeypatch.setattr(noise, "signs", same(-1.0))
+
+
+def spread(model):
+    """Gives all members parameters of their own."""
+    generator = np.random.default_rng(2)
+    for variable in model.trainable_variables:
+        moved = 0.1 * generator.normal(size=variable.shape)
+        variable.assign(variable.numpy() + moved)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *map(of_family, FAMILIES),
+        {"estimator": "weight"},
+        {"estimator": "flipout"},
+        {"estimator": "local"},
+        {"estimator": estimators.Weight(2)},
+        {"estimator": estimators.Flipout(2)},
+        {"prior": "scale_mixture_normal"},
+    ],
+    ids=str,
+)
+def test_gradients_of_members_are_those_of_each_alone(options, noise_of_its_place):
+    model = every_layer(of_model=2, **options)
+    spread(model)
+    _, together = loss_and_gradients(model)
+    for index, member in enumerate(model.members):
+        _, alone = loss_and_gradients(member)
+        assert len(alone) == len(together)
+        for (path, one), both in zip(alone.items(), together.values(), strict=True):
+            assert both.shape == (2, *one.shape)
+            np.testing.assert_allclose(
+                both[index],
+                one,
+                rtol=2e-3,
+                atol=1e-5 + 1e-4 * np.abs(one).max(),
+                err_msg=path,
+            )
+
+
+def test_members_of_all_layers_are_saved_cloned_predicted_and_exported(tmp_path):
+    model = every_layer(of_model=2, **of_family(ALMOST_A_POINT))
+    spread_means(model)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    for twin in (loaded, clone):
+        for mine, other in zip(model.layers, twin.layers, strict=True):
+            if type(mine) in KINDS:
+                assert mine.get_config() == other.get_config()
+    members = [m.likelihood.mean(m(X)).numpy() for m in model.members]
+    assert not np.allclose(*members, atol=0.01)
+    for method in ("local", "weight"):
+        for each in (model, loaded):
+            means = each.predictive(X, num_samples=4, method=method).mean
+            np.testing.assert_allclose(means, np.mean(members, axis=0), atol=1e-3)
+    model.export_predictive(tmp_path / "1", method="weight")
+
+
+def spread_means(model):
+    generator = np.random.default_rng(2)
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
+            mean = weight.variables["mean"]
+            mean.assign(0.5 * generator.normal(size=mean.shape))
+
+
+def test_a_layer_that_no_model_tracks_draws_noise_of_its_own():
+    hidden = [
+        DenseVariational(2, seed=3, kernel_initializer="zeros", kl_weight=0.1)
+        for _ in range(2)
+    ]
+    for layer in hidden:
+        layer.build((None, 24))
+    model = keras.Sequential(
+        [
+            keras.Input((24,)),
+            keras.layers.Lambda(lambda x: keras.ops.stack([f(x) for f in hidden])),
+        ]
+    )
+    first, second = np.asarray(model(X))
+    assert not np.isclose(first, second).any()

@@ -3,17 +3,27 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow_probability as tfp
 
 import tfbbb
+from tests.keras_twins import weights_of
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
-from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.posteriors import MeanFieldNormal, TFPDistribution
 
 ALMOST_A_POINT = {
     "posterior": MeanFieldNormal(initial_scale=1e-7),
     "bias_posterior": MeanFieldNormal(initial_scale=1e-7),
     "kl_weight": 0.01,
 }
+FAMILIES = [
+    "full_covariance_normal",
+    "low_rank_normal",
+    "matrix_normal",
+    "point",
+    "rank_1",
+    tfp.distributions.Laplace,
+]
 GENERATOR = np.random.default_rng(0)
 
 
@@ -175,6 +185,54 @@ def test_moped_centres_prior_and_posterior_at_the_weights():
     np.testing.assert_allclose(kl, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_means_of_every_family_start_at_the_weights_and_come_back(family):
+    model = dense()
+    converted = tfbbb.convert(model, posterior=family, bias_posterior=family)
+    for layer, other in zip(converted.layers, model.layers, strict=True):
+        np.testing.assert_allclose(layer.kernel.mean, other.kernel, rtol=1e-4)
+        np.testing.assert_allclose(layer.bias.mean, other.bias, rtol=1e-4)
+    back = tfbbb.to_deterministic(converted)
+    np.testing.assert_allclose(back(X), model(X), atol=1e-5)
+
+
+def test_moped_centres_the_priors_of_layers_in_layers():
+    inputs = keras.Input((5, 3))
+    hidden = keras.layers.MultiHeadAttention(2, 3)(inputs, inputs)
+    hidden = keras.layers.MultiHeadAttention(2, 3)(hidden, hidden)
+    hidden = keras.layers.Bidirectional(keras.layers.GRU(2))(hidden)
+    model = random_weights(keras.Model(inputs, hidden))
+    converted = tfbbb.convert(model, moped=True)
+    weights = weights_of(converted)
+    assert len(weights) == 2 * 8 + 2 * 3
+    for weight in weights:
+        (prior_mean,) = (
+            v for k, v in weight.prior_variables.items() if k.endswith(":mean")
+        )
+        np.testing.assert_array_equal(weight.mean, prior_mean)
+
+
+def test_trained_models_of_half_precision_are_converted():
+    inputs = keras.Input((3,))
+    inner = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(3, dtype="mixed_bfloat16")]
+    )
+    model = keras.Model(inputs, inner(inner(inputs)))
+    model.compile("adam", "mse")
+    model.fit(X, X, verbose=0)
+    converted = tfbbb.convert(model, **ALMOST_A_POINT)
+    (layer,) = [x for x in sublayers(converted) if isinstance(x, VariationalLayer)]
+    assert layer.compute_dtype == "bfloat16"
+    assert layer.kernel.mean.dtype == layer.kernel.stddev.dtype == "float32"
+    # bfloat16 keeps eight bits.
+    near = {"rtol": 0.03, "atol": 0.03}
+    np.testing.assert_allclose(
+        *(np.asarray(m(X), "float32") for m in (converted, model)), **near
+    )
+    back = tfbbb.to_deterministic(converted)
+    np.testing.assert_array_equal(*(np.asarray(m(X), "float32") for m in (back, model)))
+
+
 def test_adapted_preprocessing_comes_along():
     normalization = keras.layers.Normalization()
     normalization.adapt(5.0 + 3.0 * X)
@@ -205,9 +263,54 @@ def test_what_cannot_be_converted_is_refused():
         tfbbb.convert(flat, layers=["flat"])
     with pytest.raises(ValueError, match=r"no layer with a variational counterpart"):
         tfbbb.convert(flat)
+    with pytest.raises(ValueError, match=r"list of the names.*layers='last'"):
+        tfbbb.convert(dense(), layers="last")
+    with pytest.raises(ValueError, match=r"Unknown option.*'posterior'.*'units'"):
+        tfbbb.convert(dense(), units=3)
+    with pytest.raises(ValueError, match=r"positive integer.*members=0"):
+        tfbbb.convert(dense(), members=0)
+    with pytest.raises(ValueError, match=r"^Unknown posterior.*'normal'"):
+        tfbbb.convert(dense(), posterior="normal")
+    with pytest.raises(ValueError, match=r"with `moped=True` only.*delta=0.2"):
+        tfbbb.convert(dense(), delta=0.2)
+    coin = TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
+    with pytest.raises(ValueError, match=r"cannot start at weights.*Bernoulli"):
+        tfbbb.convert(dense(), posterior=coin, bias_posterior=coin)
     with pytest.raises(ValueError, match=r"leave these options out.*'prior'"):
         tfbbb.convert(dense(), moped=True, prior="normal")
     with pytest.raises(ValueError, match=r"`delta` must be positive.*delta=0"):
         tfbbb.convert(dense(), moped=True, delta=0)
     with pytest.raises(ValueError, match=r"`prior_scale` must be positive"):
         tfbbb.convert(dense(), moped=True, prior_scale=float("nan"))
+
+
+def test_trained_regression_stays_trained_when_it_goes_on():
+    x = GENERATOR.normal(size=(200, 3)).astype("float32")
+    y = 150.0 + 70.0 * x[:, :1] + GENERATOR.normal(size=(200, 1))
+    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    network.set_weights([np.array([[70.0], [0.0], [0.0]]), np.array([150.0])])
+    for moped in (False, True):
+        twin = tfbbb.convert(network, likelihood="normal", moped=moped)
+        twin.compile(keras.optimizers.SGD(1e-6))
+        twin.fit(x, y, verbose=0)
+        mean = twin.predictive(x, num_samples=500).mean
+        assert np.sqrt(np.mean((mean - y) ** 2)) < 3.0
+
+
+def test_classifiers_give_the_same_probabilities():
+    network = keras.Sequential(
+        [keras.Input((3,)), keras.layers.Dense(4, activation="softmax")]
+    )
+    twin = tfbbb.convert(
+        network,
+        likelihood="categorical",
+        posterior=MeanFieldNormal(initial_scale=1e-7),
+        bias_posterior=MeanFieldNormal(initial_scale=1e-7),
+    )
+    probabilities = twin.predictive(X).probabilities
+    np.testing.assert_allclose(probabilities, network(X), atol=1e-5)
+
+
+def test_a_model_without_a_posterior_has_no_means():
+    with pytest.raises(ValueError, match=r"no variational layer.*Received"):
+        tfbbb.to_deterministic(dense())

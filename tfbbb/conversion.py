@@ -15,7 +15,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.layers.finite_number import is_finite_number
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.layers.variational_weight import VariationalWeight
-from tfbbb.model import BayesianModel
+from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
 
@@ -87,8 +87,11 @@ def convert(
             of `TimeDistributed` and `Bidirectional` are converted too.
         layers: Names of the layers to convert; all that have a counterpart by default.
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
-            result is then a `tfbbb.BayesianModel`. Without, it is a plain Keras model
-            of the same class, which needs `kl_weight=1/N` to train.
+            result is then a `tfbbb.BayesianModel`. What the network gives is its mean
+            in the units of the targets (`Normal(standardize=False)`, unless the
+            likelihood was adapted to targets before), or classes, whose last softmax
+            is left to the likelihood. Without, the result is a plain Keras model of
+            the same class, which needs `kl_weight=1/N` to train.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -144,11 +147,16 @@ def convert(
     if likelihood is not None:
         graph = graph_of(twin)
         assert graph is not None
+        likelihood = _of_a_trained_network(likelihoods.get(likelihood))
+        last = graph.outputs[0]._keras_history.operation
+        if likelihood.task == "classification" and gives_probabilities(last):
+            # Logits, which the likelihood takes, are what a softmax is applied to.
+            last.activation = keras.activations.linear
         return BayesianModel(
             graph.input,
             graph.output,
             name=model.name,
-            likelihood=likelihoods.get(likelihood),
+            likelihood=likelihood,
             members=members,
         )
     for layer in _variational_layers(twin):
@@ -182,6 +190,11 @@ def to_deterministic(model: keras.Model) -> keras.Model:
                 "An ensemble has no single posterior mean; take one member, "
                 f"`model.members[0]`. Received: {layer.members} members"
             )
+    if not _variational_layers(model):
+        raise ValueError(
+            "The model has no variational layer of `tfbbb.layers`, so there is no "
+            f"posterior to take the mean of. Received: model={model.name!r}"
+        )
     if isinstance(model, BayesianModel):
         model = keras.Model(model.input, model.output, name=model.name)
 
@@ -223,13 +236,27 @@ def _moped(
         bias_prior=prior,
         **options,
     )
-    for weight in _variational_weights(twin):
+    weights = _variational_weights(twin)
+    for weight, source in zip(weights, _variational_weights(centred), strict=True):
+        for name, variable in weight.prior_variables.items():
+            # Layers that wrap another were made of configs, which hold no values.
+            value = source.variables[name.rpartition(":")[2]]
+            variable.assign(np.broadcast_to(value, variable.shape))
         scale = delta * np.abs(weight.variables["mean"].numpy())
         # A weight of 0 would have no posterior; it is given that of an untrained one.
         smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)
         scale = np.where(scale > 0, scale, delta * smallest)
         weight.variables["log_scale"].assign(np.log(scale))
     return twin
+
+
+def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Any:
+    """Returns the likelihood for outputs in the units of the targets."""
+    if not isinstance(likelihood, likelihoods.Normal) or likelihood.built:
+        return likelihood
+    return likelihoods.Normal.from_config(
+        {**likelihood.get_config(), "standardize": False}
+    )
 
 
 def _check_model(model: keras.Model) -> None:

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -296,3 +298,48 @@ def test_generator_trains_once_the_targets_are_known():
     model.likelihood.adapt(Y)
     model.fit(batches(), **arguments)
     np.testing.assert_allclose(kl_weights(model), 1 / 60, rtol=1e-6)
+
+
+def test_probabilities_where_logits_belong_are_refused():
+    inputs = keras.Input((3,))
+    layer = DenseVariational(4, activation="softmax", name="last")
+    with pytest.raises(ValueError, match=r"takes logits.*a softmax in 'last'"):
+        tfbbb.BayesianModel(inputs, layer(inputs), likelihood="categorical")
+    outputs = keras.layers.Softmax()(DenseVariational(4)(inputs))
+    with pytest.raises(ValueError, match=r"takes logits"):
+        tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+
+
+def test_yesterdays_posterior_is_todays_prior_in_the_same_units():
+    def build(prior, likelihood):
+        inputs = keras.Input((3,))
+        layer = DenseVariational(1, prior=prior, bias_prior=prior, name="only")
+        return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+    yesterday = build("normal", "normal")
+    yesterday.compile("adam")
+    yesterday.fit(X, Y, verbose=0)
+    prior = tfbbb.priors.FromPosterior(yesterday)
+    today = build(prior, "normal")
+    today.compile("adam")
+    with pytest.warns(UserWarning, match=r"likelihood=yesterday\.likelihood"):
+        today.fit(X, 10.0 * Y, verbose=0)
+    today = build(prior, yesterday.likelihood)
+    today.compile("adam")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        today.fit(X, 10.0 * Y, verbose=0)
+
+
+def test_network_in_the_units_of_the_targets():
+    inputs = keras.Input((3,))
+    likelihood = Normal(standardize=False)
+    model = tfbbb.BayesianModel(
+        inputs, DenseVariational(1)(inputs), likelihood=likelihood
+    )
+    likelihood.adapt(50.0 + 10.0 * Y)
+    outputs = np.ones((4, 1), "float32")
+    np.testing.assert_array_equal(likelihood.mean(outputs), outputs)
+    noise = np.sqrt(likelihood.variance(outputs))
+    np.testing.assert_allclose(noise[0], 10.0 * Y.std(axis=0), rtol=1e-3)
+    assert model.likelihood.get_config()["standardize"] is False

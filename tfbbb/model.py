@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import warnings
 from typing import Any
 
 import keras
@@ -20,6 +21,7 @@ from tfbbb.members import Members, check_shared_layers
 from tfbbb.optimizers import Adam
 from tfbbb.prediction import Predictive, predictive
 from tfbbb.prediction.engine import num_members
+from tfbbb.priors import FromPosterior
 from tfbbb.training_rows import TrainingRows, training_rows
 
 
@@ -41,7 +43,7 @@ class BayesianModel(keras.Model):
     trains exactly as it would alone: every variational variable has a leading axis
     [K, ...], a batch flows through the network as [K * rows, ...], member by member,
     and so do the outputs of a call, the loss is the mean over the members, and the
-    variance between members is epistemic. `model.members[k]` is one of them.
+    variance between members is epistemic. `model.members[k]` is a copy of one of them.
 
     Example:
 
@@ -71,8 +73,9 @@ class BayesianModel(keras.Model):
             with. Layers that were made with one are given K.
 
     Raises:
-        ValueError: Where there are several outputs, they do not fit the likelihood, or
-            its layers differ in their numbers of members or of samples.
+        ValueError: Where there are several outputs, they do not fit the likelihood
+            (probabilities where it takes logits), or its layers differ in their numbers
+            of members or, where they draw several, of samples.
     """
 
     def __init__(
@@ -99,6 +102,13 @@ class BayesianModel(keras.Model):
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
         self.likelihood = likelihoods.get(likelihood)
+        last = self.outputs[0]._keras_history.operation
+        if self.likelihood.task == "classification" and gives_probabilities(last):
+            raise ValueError(
+                "A classifier's likelihood takes logits and applies the softmax itself: "
+                "twice, it would flatten every probability. End the network with "
+                f"linear outputs. Received: a softmax in '{last.name}'"
+            )
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
@@ -251,12 +261,34 @@ class BayesianModel(keras.Model):
     def _take_up(self, rows: TrainingRows) -> None:
         """Sets what training needs to know of its rows."""
         if rows.targets is not None:
+            self._warn_of_other_units()
             self.likelihood.check_targets(rows.targets)
             self.likelihood.adapt(rows.targets)
         self._num_rows.assign(rows.size)
         for layer in self.variational_layers:
             if layer.kl_weight_is_automatic:
                 layer.kl_weight.assign(1.0 / rows.size)
+
+    def _warn_of_other_units(self) -> None:
+        priors = [
+            weight.prior
+            for layer in self.variational_layers
+            for weight in layer.variational_weights
+        ]
+        standardizes = getattr(self.likelihood, "standardize", False)
+        if (
+            standardizes
+            and not self.likelihood.adapted
+            and any(isinstance(prior, FromPosterior) for prior in priors)
+        ):
+            warnings.warn(
+                "The prior is the posterior of another model, whose targets were "
+                "standardised by their own mean and standard deviation; these would "
+                "be by others. Give this model the likelihood of that one, "
+                "`likelihood=yesterday.likelihood`, or work in the units of the "
+                "targets, `Normal(standardize=False)`.",
+                stacklevel=3,
+            )
 
     @property
     def _steps_taken(self) -> int:
@@ -446,6 +478,13 @@ class BayesianModel(keras.Model):
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
+
+
+def gives_probabilities(operation: Any) -> bool:
+    """Whether a layer ends in a softmax."""
+    return isinstance(operation, keras.layers.Softmax) or (
+        getattr(operation, "activation", None) is keras.activations.softmax
+    )
 
 
 def _num_samples(layers: list[VariationalLayer]) -> int:

@@ -309,6 +309,9 @@ def test_preprocessing_stays_in_front():
             keras.Input((4,)),
             keras.layers.Rescaling(0.5),
             standardize,
+            keras.layers.Reshape((2, 2)),
+            tfbbb.layers.Conv1DVariational(3, 1, activation="relu"),
+            keras.layers.Flatten(),
             tfbbb.layers.DenseVariational(8, "relu"),
             tfbbb.layers.DenseVariational(1),
         ]

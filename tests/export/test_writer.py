@@ -270,7 +270,7 @@ def test_manifest_says_what_the_model_is(
     assert (manifest.default_num_samples, manifest.default_seed) == (100, 0)
     assert manifest.likelihood == {
         "class_name": "Normal",
-        "config": {"heteroscedastic": False, "scale": None},
+        "config": {"heteroscedastic": False, "scale": None, "standardize": True},
     }
     # Mean and scale of 3 x 5 + 5 and of 5 x 1 + 1 weights.
     assert [layer.num_parameters for layer in manifest.layers] == [40, 12]

@@ -150,6 +150,19 @@ def masked_positions():
     )
 
 
+def attention_to_masked_words():
+    inputs = keras.Input((5,), dtype="int32")
+    words = tfbbb.layers.EmbeddingVariational(
+        4,
+        3,
+        mask_zero=True,
+        posterior=MeanFieldNormal(initial_scale=0.5),
+        estimator="weight",
+    )(inputs)
+    hidden = keras.layers.MultiHeadAttention(num_heads=2, key_dim=3)(words, words)
+    return keras.Model(inputs, variational(2)(keras.layers.Flatten()(hidden)))
+
+
 def attention():
     inputs = keras.Input((5, 4))
     hidden = variational(4)(inputs)
@@ -180,6 +193,7 @@ def recurrence():
         (positions_of_a_sequence, SEQUENCES),
         (time_distributed, SEQUENCES),
         (masked_positions, SEQUENCES * (np.arange(5) < [[5], [3], [1]])[..., None]),
+        (attention_to_masked_words, np.array([[1, 2, 0, 0, 0], [3, 3, 1, 2, 0]])),
         (attention, SEQUENCES),
         (recurrence, SEQUENCES),
     ],
@@ -187,7 +201,7 @@ def recurrence():
 )
 def test_engines_draw_what_ordinary_calls_draw(build, x):
     keras.utils.set_random_seed(0)
-    x = x.astype("float32")
+    x = x if x.dtype == int else x.astype("float32")
     model = build()
     loop = brute_force_draws(model, x, 1000)
     for method in METHODS:

@@ -42,7 +42,7 @@ _UNIT_BY_UNIT = (
     layers.MaxPooling2D,
     layers.MaxPooling3D,
 )
-_PREPROCESSING = (layers.Normalization, layers.Rescaling)
+_PREPROCESSING = (layers.Normalization, layers.Rescaling, layers.Reshape)
 _ACTIVATIONS = (layers.Activation, layers.ELU, layers.LeakyReLU, layers.ReLU)
 _ELEMENTWISE = (
     activations.elu,

@@ -44,7 +44,8 @@ def compact(model: keras.Model) -> keras.Sequential:
     Args:
         model: A built Keras model, pruned or not, whose layers follow one another:
             dense and convolutional ones, variational or not, `Flatten`, pooling,
-            activations and dropout, after `Normalization` and `Rescaling`.
+            activations and dropout, after `Normalization`, `Rescaling` and
+            `Reshape`.
 
     Raises:
         ValueError: For a model that branches, holds other layers, several members or
@@ -60,16 +61,17 @@ def compact(model: keras.Model) -> keras.Sequential:
             f"Received: {len(model.inputs)} inputs"
         )
     steps = chain_of(model)
-    _fold_constants(steps, model.inputs[0].shape[-1])
+    _fold_constants(steps)
     _drop_unused(steps)
     return _network(steps, model.inputs[0])
 
 
-def _fold_constants(steps: list[Step], num_inputs: int) -> None:
+def _fold_constants(steps: list[Step]) -> None:
     """Moves what units of constant output give to the next layer into its bias."""
-    # One number per unit: its output, or not a number where that varies.
-    constants = np.full(num_inputs, np.nan)
-    for step in steps:
+    # One number per unit: its output, or not a number where that varies, as inputs do.
+    first = next(i for i, step in enumerate(steps) if isinstance(step, AffineMap))
+    constants = np.full(steps[first].kernel.shape[-2], np.nan)
+    for step in steps[first:]:
         if isinstance(step, Between):
             varying = np.full_like(constants, np.nan)
             constants = varying if step.activate is None else step.activate(constants)

@@ -42,10 +42,16 @@ class Normal(Likelihood):
     >>> likelihood.num_outputs(1)
     2
 
+    With `standardize=False` the network gives the mean in the units of the targets:
+    `p(y | f) = N(y; f, (scale * noise)^2)`. A network that was trained on raw targets
+    is such a one, and so is one whose prior is the posterior of another that works in
+    these units. A learned noise still starts at `scale`.
+
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
         scale: Standard deviation of the noise in the units of the targets, positive;
             None to learn it.
+        standardize: Whether the network works in standard units.
 
     Raises:
         ValueError: For a scale that is not positive and finite, or given together with
@@ -58,6 +64,7 @@ class Normal(Likelihood):
         self,
         heteroscedastic: bool = False,
         scale: float | None = None,
+        standardize: bool = True,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -73,12 +80,14 @@ class Normal(Likelihood):
             )
         self.heteroscedastic = heteroscedastic
         self.scale = scale
+        self.standardize = standardize
 
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "heteroscedastic": self.heteroscedastic,
             "scale": self.scale,
+            "standardize": self.standardize,
         }
 
     @property
@@ -245,7 +254,9 @@ class Normal(Likelihood):
         else:
             location = outputs
             noise = scale * (tf.nn.softplus(value(self.raw_noise)) + _SMALLEST_NOISE)
-        return shift + scale * location, tf.broadcast_to(noise, tf.shape(location))
+        if self.standardize:
+            location = shift + scale * location
+        return location, tf.broadcast_to(noise, tf.shape(location))
 
 
 def _standard_normal_cdf(x: tf.Tensor) -> tf.Tensor:

@@ -142,13 +142,18 @@ class Engine:
         if stochastic and graph_of(operation) is not None:
             return self._walk(operation, args[0] if args else kwargs["inputs"])
         folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
-        if isinstance(operation, LinearVariationalLayer):
+        folds_itself = isinstance(operation, LinearVariationalLayer)
+        mask_is_folded = folded or not folds_itself
+        if folds_itself:
             self._input_is_folded = folded
             folded = True
         elif stochastic or folded:
             args, kwargs = tree.map_structure(self._folded, (args, kwargs))
             self._input_is_folded = folded = True
         outputs = operation(*args, **kwargs)
+        if not mask_is_folded:
+            # Keras gives the outputs the mask of inputs that were not folded yet.
+            self._repeat_mask(outputs, outputs)
         tree.map_structure(lambda x: self._mark(x, folded=folded), outputs)
         return outputs
 
@@ -164,13 +169,16 @@ class Engine:
             return tensor
         copies = [self.count, *[1] * (len(tensor.shape) - 1)]
         folded = tf.tile(tensor, copies)
-        mask = getattr(tensor, "_keras_mask", None)
-        if mask is not None:
-            folded._keras_mask = tf.tile(
-                mask, [self.count, *[1] * (len(mask.shape) - 1)]
-            )
+        self._repeat_mask(tensor, folded)
         self._mark(folded, folded=True)
         return folded
+
+    def _repeat_mask(self, masked: Any, folded: Any) -> None:
+        """Gives a folded tensor the mask of another for every sample, if it has one."""
+        mask = getattr(masked, "_keras_mask", None)
+        if mask is not None:
+            copies = [self.count, *[1] * (len(mask.shape) - 1)]
+            folded._keras_mask = tf.tile(mask, copies)
 
 
 def is_local(layer: VariationalLayer, input_rank: int, calls: int | None) -> bool:

@@ -37,8 +37,8 @@ class PosteriorMonitor(keras.callbacks.Callback):
     - `snr_decibels/LAYER`: a histogram of `10 log10(|mean| / stddev)`, as the numbers
       of weights in 60 buckets from -60 to 60 dB.
 
-    A layer within another, such as a projection of an attention layer, is named after
-    both: `kl/attention/query`. With `log_dir`, TensorBoard gets all of it too.
+    The parts of a layer, such as the projections of an attention layer, have figures
+    of their own: `kl/attention_query`. With `log_dir`, TensorBoard gets all of it too.
 
     It warns, once for each layer, when more than `collapsed_share` of its weights have
     collapsed; and after the first epoch, when the loss and the `kl_weight` of the

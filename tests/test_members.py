@@ -191,7 +191,10 @@ def test_members_of_a_plain_keras_model_are_parts_of_the_batch():
         ]
     )
     kernels = np.asarray(model.layers[0].kernel.mean)
-    outputs = np.asarray(model(np.concatenate([X, X])))
+    both = np.concatenate([X, X])
+    with pytest.warns(UserWarning, match=r"once for each member.*BayesianModel"):
+        model(both, training=True)
+    outputs = np.asarray(model(both))
     np.testing.assert_allclose(outputs[:40], X @ kernels[0], atol=1e-4)
     np.testing.assert_allclose(outputs[40:], X @ kernels[1], atol=1e-4)
 

@@ -105,7 +105,7 @@ class BayesianModel(keras.Model):
         last = self.outputs[0]._keras_history.operation
         if self.likelihood.task == "classification" and gives_probabilities(last):
             raise ValueError(
-                "A classifier's likelihood takes logits and applies the softmax itself: "
+                "A likelihood of classes takes logits and applies the softmax itself: "
                 "twice, it would flatten every probability. End the network with "
                 f"linear outputs. Received: a softmax in '{last.name}'"
             )
@@ -366,7 +366,9 @@ class BayesianModel(keras.Model):
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
-            loss += self._score_function_term(nll_by_draw, *scores)
+            log_prob, depending = scores
+            losses_of_draws = nll_by_draw + depending / replicas
+            loss += self._score_function_term(losses_of_draws, log_prob)
         if replicas > 1:
             # Its gradient is this replica's part, which the optimizer adds to the
             # others'; its value is what Keras reports, the same part of the whole.
@@ -398,16 +400,12 @@ class BayesianModel(keras.Model):
         log_probs, depending = zip(*scored, strict=True)
         return sum(log_probs), sum(depending)
 
-    def _score_function_term(
-        self, nll_by_draw: Any, log_prob: Any, depending: Any
-    ) -> Any:
+    def _score_function_term(self, losses: Any, log_prob: Any) -> Any:
         """Returns 0, with the gradient of the expected loss in the parameters of q.
 
         The control variate of a draw is the mean loss of the member's other draws.
         """
-        losses = tf.reshape(
-            tf.stop_gradient(nll_by_draw + depending), [-1, self._num_samples]
-        )
+        losses = tf.reshape(tf.stop_gradient(losses), [-1, self._num_samples])
         mean = tf.reduce_mean(losses, axis=1, keepdims=True)
         advantage = (losses - mean) * (self._num_samples / (self._num_samples - 1))
         term = tf.reduce_mean(tf.reshape(advantage, [-1]) * log_prob)

@@ -69,8 +69,11 @@ def compact(model: keras.Model) -> keras.Sequential:
 def _fold_constants(steps: list[Step]) -> None:
     """Moves what units of constant output give to the next layer into its bias."""
     # One number per unit: its output, or not a number where that varies, as inputs do.
-    first = next(i for i, step in enumerate(steps) if isinstance(step, AffineMap))
-    constants = np.full(steps[first].kernel.shape[-2], np.nan)
+    maps = [(i, step) for i, step in enumerate(steps) if isinstance(step, AffineMap)]
+    if not maps:
+        return
+    first, affine_map = maps[0]
+    constants = np.full(affine_map.kernel.shape[-2], np.nan)
     for step in steps[first:]:
         if isinstance(step, Between):
             varying = np.full_like(constants, np.nan)

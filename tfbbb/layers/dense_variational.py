@@ -44,22 +44,27 @@ class DenseVariational(LinearVariationalLayer):
         activity_regularizer: Keras regularizer of the output.
         kernel_constraint: Keras constraint on the kernel's posterior mean.
         bias_constraint: Keras constraint on the bias' posterior mean.
-        posterior: q of the kernel: `"mean_field_normal"` or a
-            `tfbbb.posteriors.Posterior`.
-        prior: p of the kernel: `"normal"`, `"scale_mixture_normal"` or a
-            `tfbbb.priors.Prior`. The default is a normal of mean zero and standard
-            deviation `1/sqrt(fan_in)`, `fan_in` being the number of inputs.
+        posterior: q of the kernel: the name of a family of `tfbbb.posteriors`, e.g.
+            `"mean_field_normal"`, `"full_covariance_normal"`, `"point"`; one of its
+            objects; or a class of distributions of TensorFlow Probability.
+        prior: p of the kernel: the name of a family of `tfbbb.priors`, e.g. `"normal"`,
+            `"scale_mixture_normal"`, `"horseshoe"`; one of its objects; or a
+            distribution of TensorFlow Probability. The default is a normal of mean
+            zero and standard deviation `1/sqrt(fan_in)`, `fan_in` being the number of
+            inputs. None for a point without one (maximum likelihood).
         bias_posterior: q of the bias.
         bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
             signs; `"auto"` takes `"local"` where that is known to be exact (inputs of
-            rank 2, called once in a functional or sequential model) and else
-            `"flipout"`.
+            rank 2, called once in a functional or sequential model), else `"flipout"`,
+            else what serves the posterior. `"score_function"` needs no gradient of the
+            draws. `tfbbb.estimators` has them as objects, with their options.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
             With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
             unset is an error, and `evaluate` then gives a loss that is not a number.
-        members: Number of posteriors that the layer holds, a positive integer.
+        members: Number of posteriors that the layer holds, a positive integer;
+            `tfbbb.BayesianModel(..., members=)` sets it.
         seed: Integer that fixes the noise of training.
         name: Name of the layer.
         dtype: Its dtype policy. Posterior and divergence stay in float32.

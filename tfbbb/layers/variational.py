@@ -393,6 +393,20 @@ class VariationalLayer(keras.Layer):
                 "training rows, or train with `tfbbb.BayesianModel`, which counts "
                 "them. Received: kl_weight=None"
             )
+        model = self._get_call_context().entry_layer
+        if (
+            training
+            and self.members > 1
+            and current_samples() is None
+            and isinstance(model, keras.Model)
+        ):
+            warnings.warn(
+                f"The {self.members} members of '{self.name}' train on a part of the "
+                "batch each: it must hold the rows once for each member, [members * "
+                "rows, ...]. `tfbbb.BayesianModel(inputs, outputs, members=...)` sees "
+                "to that by itself.",
+                stacklevel=2,
+            )
         step = self._step
         if step.calls > 1:
             # The step has counted this layer already; the latest call replaces it.

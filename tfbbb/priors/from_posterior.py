@@ -23,6 +23,10 @@ class FromPosterior(Prior):
     takes the posterior of the weight of the same path, `"layer name/weight name"`; the
     values are copied when the prior is made, and saved with the new model.
 
+    Both models must mean the same by their outputs: where the targets are standardised,
+    give the new model the likelihood of the old one, which keeps their shift and scale,
+    `tfbbb.BayesianModel(inputs, outputs, likelihood=yesterday.likelihood)`.
+
     Example:
 
     >>> import keras, tfbbb

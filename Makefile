@@ -17,7 +17,7 @@ serve: install ## Serve the models under saved_models/ on 127.0.0.1:8000
 	$(BIN)/tfbbb serve
 
 test: install ## Check formatting, lint and types, then run every test
-	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest || status=1; exit $$status
+	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 || status=1; exit $$status
 
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -10,9 +10,9 @@ import numpy as np
 
 from tfbbb import layers as variational
 from tfbbb import likelihoods
+from tfbbb.checked_numbers import is_finite_number
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.finite_number import is_finite_number
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.model import BayesianModel, gives_probabilities

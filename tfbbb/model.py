@@ -12,9 +12,9 @@ from keras import ops, tree
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
-from tfbbb.estimators.score_function import score_of
+from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.fold import current_samples, dimensions, samples_in_batch
-from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
+from tfbbb.kl_schedules.schedule_callback import scheduled
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.members import Members, check_shared_layers
@@ -231,32 +231,16 @@ class BayesianModel(keras.Model):
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
         steps, state = self._steps_taken, self._state()
-        schedule = ScheduleCallback(self.kl_schedule)
-        callbacks = arguments.get("callbacks")
-        whole = (
-            callbacks if isinstance(callbacks, keras.callbacks.CallbackList) else None
-        )
-        if whole is not None:
-            # Keras tells model and parameters only to what it puts in itself.
-            schedule.set_model(self)
-            schedule.set_params(whole.params)
-            whole.callbacks.insert(0, schedule)
-        else:
-            # First, so that the others find the temperature in the logs.
-            others = tree.flatten(callbacks) if callbacks is not None else []
-            arguments["callbacks"] = [schedule, *others]
         try:
             self._take_up(rows)
-            return super().fit(*bound.args, **bound.kwargs)
+            with scheduled(self, arguments):
+                return super().fit(*bound.args, **bound.kwargs)
         except BaseException:
             # A `fit` that took no step leaves nothing of its rows behind.
             if self._steps_taken == steps:
                 for variable, value in state:
                     variable.assign(value)
             raise
-        finally:
-            if whole is not None:
-                whole.callbacks.remove(schedule)
 
     def _take_up(self, rows: TrainingRows) -> None:
         """Sets what training needs to know of its rows."""
@@ -360,15 +344,18 @@ class BayesianModel(keras.Model):
         )
         # Rows are the weights of `loss` too, so that the three add up.
         self._kl_tracker.update_state(kl, sample_weight=num_rows)
-        scores = self._scores() if training and self._num_samples > 1 else None
+        scores = None
+        if training and self._num_samples > 1:
+            scores = scores_of(self.variational_layers)
         penalty = sum(ops.sum(loss) for loss in losses)
         total_weight, replicas = _over_replicas(tf.reduce_sum(weights))
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
             log_prob, depending = scores
-            losses_of_draws = nll_by_draw + depending / replicas
-            loss += self._score_function_term(losses_of_draws, log_prob)
+            loss += score_function_term(
+                nll_by_draw + depending / replicas, log_prob, self._num_samples
+            )
         if replicas > 1:
             # Its gradient is this replica's part, which the optimizer adds to the
             # others'; its value is what Keras reports, the same part of the whole.
@@ -384,32 +371,6 @@ class BayesianModel(keras.Model):
         member = tf.range(tf.shape(outputs)[0]) // per_member
         ones = [1] * (len(outputs.shape) - 2)
         return self.likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
-
-    def _scores(self) -> tuple[Any, Any] | None:
-        """Returns log q of the weights drawn without a gradient, and what hangs on it.
-
-        Both are [members * samples]; None where no layer draws so.
-        """
-        scored = [
-            score_of(layer, layer.step_draws)
-            for layer in self.variational_layers
-            if layer.step_draws is not None
-        ]
-        if not scored:
-            return None
-        log_probs, depending = zip(*scored, strict=True)
-        return sum(log_probs), sum(depending)
-
-    def _score_function_term(self, losses: Any, log_prob: Any) -> Any:
-        """Returns 0, with the gradient of the expected loss in the parameters of q.
-
-        The control variate of a draw is the mean loss of the member's other draws.
-        """
-        losses = tf.reshape(tf.stop_gradient(losses), [-1, self._num_samples])
-        mean = tf.reduce_mean(losses, axis=1, keepdims=True)
-        advantage = (losses - mean) * (self._num_samples / (self._num_samples - 1))
-        term = tf.reduce_mean(tf.reshape(advantage, [-1]) * log_prob)
-        return term - tf.stop_gradient(term)
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None

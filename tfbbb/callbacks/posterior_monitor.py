@@ -11,7 +11,7 @@ from tfbbb.callbacks.event_file import EventFile
 from tfbbb.callbacks.layer_posterior import LayerPosterior, layer_posterior
 from tfbbb.callbacks.named_layers import named_layers
 from tfbbb.callbacks.objective_check import objective_mismatch
-from tfbbb.positive_number import positive_number
+from tfbbb.checked_numbers import positive_number
 
 # The same buckets at every epoch, so that these can be compared. Ratios beyond are
 # counted at the edge: a mean of exactly 0 is at minus infinity, a point at infinity.

@@ -1,5 +1,6 @@
 """The log-derivative trick: gradients without a gradient of the draws."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -79,7 +80,42 @@ def scored_weights(layer: "VariationalLayer") -> dict[str, Any]:
     return draws
 
 
-def score_of(layer: "VariationalLayer", draws: dict[str, Any]) -> tuple[Any, Any]:
+def scores_of(layers: Sequence["VariationalLayer"]) -> tuple[Any, Any] | None:
+    """Returns log q of the weights drawn in this step, and what hangs on them.
+
+    Returns:
+        Both as `_score_of` returns them for one layer, summed over those that draw
+        without a gradient; None where none does.
+    """
+    scored = [
+        _score_of(layer, layer.step_draws)
+        for layer in layers
+        if layer.step_draws is not None
+    ]
+    if not scored:
+        return None
+    log_probs, depending = zip(*scored, strict=True)
+    return sum(log_probs), sum(depending)
+
+
+def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Any:
+    """Returns 0, with the gradient of the expected loss in the parameters of q.
+
+    The control variate of a draw is the mean loss of the member's other draws.
+
+    Args:
+        losses: What the loss of each draw comes to, [members * samples].
+        log_prob: log q of each draw, [members * samples].
+        num_samples: Number of draws of each member, 2 at the least.
+    """
+    by_member = tf.reshape(tf.stop_gradient(losses), [-1, num_samples])
+    mean = tf.reduce_mean(by_member, axis=1, keepdims=True)
+    advantage = (by_member - mean) * (num_samples / (num_samples - 1))
+    term = tf.reduce_mean(tf.reshape(advantage, [-1]) * log_prob)
+    return term - tf.stop_gradient(term)
+
+
+def _score_of(layer: "VariationalLayer", draws: dict[str, Any]) -> tuple[Any, Any]:
     """Returns log q of the draws, and the part of the loss that depends on them.
 
     Args:

@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
+from tfbbb.checked_numbers import positive_number
 from tfbbb.kl_schedules.kl_schedule import KLSchedule
-from tfbbb.positive_number import positive_number
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")

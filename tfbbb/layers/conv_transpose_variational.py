@@ -6,8 +6,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.convolution import Convolution, Size
-from tfbbb.layers.positive_integer import positive_integer
 
 
 class ConvTransposeVariational(Convolution):

@@ -4,9 +4,9 @@ from typing import Any, Unpack
 
 import keras
 
+from tfbbb.checked_numbers import positive_integer
 from tfbbb.estimators.drawn_kernel import matmul
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.positive_integer import positive_integer
 from tfbbb.layers.variational import VariationalOptions
 
 

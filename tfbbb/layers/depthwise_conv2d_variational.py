@@ -7,13 +7,13 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.checked_numbers import positive_integer
 from tfbbb.fold import dimensions
 from tfbbb.layers.convolution import (
     Convolution,
     Size,
     channels_apart,
 )
-from tfbbb.layers.positive_integer import positive_integer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

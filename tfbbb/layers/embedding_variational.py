@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.positive_integer import positive_integer
 from tfbbb.layers.variational_weight import VariationalWeight
 
 

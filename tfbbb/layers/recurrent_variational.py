@@ -8,12 +8,11 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.estimators import Estimator, Local
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.fold import merge_leading, split_leading
-from tfbbb.layers.finite_number import is_finite_number
-from tfbbb.layers.positive_integer import positive_integer
 from tfbbb.layers.variational import VariationalLayer, active_engine
 
 # Of the products of all inputs at a time, and of the states before it, what comes out.

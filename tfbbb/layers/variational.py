@@ -13,9 +13,9 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import estimators, noise, posteriors, priors
+from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
 from tfbbb.fold import Fold, current_samples
-from tfbbb.layers.finite_number import is_finite_number
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.layers.variational_weight import VariationalWeight
@@ -108,7 +108,7 @@ class VariationalLayer(keras.Layer):
         self.bias_posterior = posteriors.get(bias_posterior)
         self.bias_prior = priors.get(bias_prior)
         self.estimator = estimators.get(estimator)
-        self.members = _checked_members(members)
+        self.members = positive_integer("members", members)
         self.seed = seed
         self._given_kl_weight = _checked_kl_weight(kl_weight)
         self._check_strategies()
@@ -220,7 +220,7 @@ class VariationalLayer(keras.Layer):
         Raises:
             ValueError: Where the layer has several members already, and not `members`.
         """
-        members = _checked_members(members)
+        members = positive_integer("members", members)
         if members == self.members:
             return
         self.check_penalties(members)
@@ -483,11 +483,3 @@ def _checked_kl_weight(kl_weight: float | None) -> float | None:
             f"rows) or None. Received: kl_weight={kl_weight!r}"
         )
     return float(kl_weight)
-
-
-def _checked_members(members: int) -> int:
-    if not isinstance(members, int) or isinstance(members, bool) or members < 1:
-        raise ValueError(
-            f"`members` must be a positive integer. Received: members={members!r}"
-        )
-    return members

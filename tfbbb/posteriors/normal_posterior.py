@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from tfbbb.positive_number import positive_number
+from tfbbb.checked_numbers import positive_number
 from tfbbb.posteriors.posterior import Posterior
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

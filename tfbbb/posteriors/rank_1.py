@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.positive_number import positive_number
+from tfbbb.checked_numbers import positive_number
 from tfbbb.posteriors.point import check_bounded
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from tfbbb.positive_number import positive_number
+from tfbbb.checked_numbers import positive_number
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters, Prior
 

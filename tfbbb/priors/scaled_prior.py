@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from tfbbb.positive_number import positive_number
+from tfbbb.checked_numbers import positive_number
 from tfbbb.priors.prior import Prior
 
 

@@ -1,0 +1,36 @@
+"""The checks that numbers pass which are given as arguments."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+
+def is_finite_number(value: Any) -> bool:
+    """Returns whether `value` is a real number, and neither infinite nor NaN.
+
+    Truth values are none.
+    """
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+def positive_number(name: str, value: Any) -> float:
+    """Returns `value`, the argument `name`, as a number of Python.
+
+    Raises:
+        ValueError: Where it is no number, or not positive, or not finite.
+    """
+    if not (is_finite_number(value) and value > 0):
+        raise ValueError(
+            f"`{name}` must be a positive finite number. Received: {name}={value!r}"
+        )
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
+def positive_integer(name: str, value: int) -> int:
+    """Returns `value`, or raises ValueError where it is no positive integer."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(
+            f"`{name}` must be a positive integer. Received: {name}={value!r}"
+        )
+    return value

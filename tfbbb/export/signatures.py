@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from tfbbb import noise
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction import mixture
 from tfbbb.prediction.computation import summarized, summary_specs
+from tfbbb.prediction.quantiles import quantiles
 from tfbbb.prediction.sampler import Sampler
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
@@ -78,11 +78,11 @@ class Signatures:
     def _quantiles(self, *arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, levels = arguments
 
-        def quantiles(outputs: Any, first: Any) -> tf.Tensor:
-            return mixture.quantiles(self._likelihood, levels, outputs)
+        def inverted(outputs: Any, first: Any) -> tf.Tensor:
+            return quantiles(self._likelihood, levels, outputs)
 
         spec = tf.TensorSpec([None, None, *self._target_shape], tf.float64)
-        found = self._map(quantiles, features, num_samples, seed, spec)
+        found = self._map(inverted, features, num_samples, seed, spec)
         return {"quantiles": tf.cast(found, tf.float32)}
 
     def _sample(self, *arguments: Any) -> dict[str, tf.Tensor]:

@@ -4,18 +4,11 @@
 Sums are taken in float64.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.blocks import map_blocks
-
-_MOST_STEPS = 100
-# 32 MB of float64: components of a mixture times levels, in one block of rows.
-_MOST_COMPONENTS = 1 << 22
 
 
 def moments(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
@@ -73,87 +66,6 @@ def log_prob(likelihood: Likelihood, targets: Any, outputs: Any) -> tf.Tensor:
     per_sample = likelihood.log_prob(targets, tf.cast(outputs, tf.float64))
     num_samples = tf.cast(tf.shape(per_sample)[1], tf.float64)
     return tf.reduce_logsumexp(per_sample, axis=1) - tf.math.log(num_samples)
-
-
-def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
-    """Inverts the mixture's distribution function, target by target.
-
-    A mixture's quantile lies between the least and the greatest of its components'
-    quantiles. From there Newton's method finds it, falling back to bisection where a
-    step would leave the bracket or not halve the step before (components of unequal
-    widths make it circle), until it moves by less than one part in 10^12 of its
-    bracket's width at the start.
-
-    Args:
-        likelihood: One with ordered targets.
-        levels: [Q], strictly between 0 and 1.
-        outputs: [rows, S, ..., P].
-
-    Returns:
-        [rows, Q, ..., k], float64.
-    """
-    levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
-    shape = tf.shape(outputs)
-    per_row = tf.size(levels, tf.int64) * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
-    rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
-
-    def block(first: Any, count: Any) -> tf.Tensor:
-        return _inverted(likelihood, levels, outputs[first : first + count])
-
-    event_shape = likelihood.mean(tf.zeros([1, *outputs.shape[2:]], tf.float64)).shape
-    spec = tf.TensorSpec([None, None, *event_shape[1:]], tf.float64)
-    return map_blocks(block, shape[0], rows, spec)
-
-
-def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Tensor:
-    outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
-    # [Q] -> [Q, 1, ..., 1] over samples and targets, [rows, Q, S, ..., k] with outputs.
-    shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 2], tf.int32)], 0)
-    per_component = likelihood.quantile(tf.reshape(levels, shape), outputs)
-    wanted = tf.reshape(levels, shape[:-1])
-    low = tf.reduce_min(per_component, axis=2)
-    high = tf.reduce_max(per_component, axis=2)
-    tolerance = 1e-12 * (high - low)
-
-    def step(index: Any, guess: Any, low: Any, high: Any, last: Any) -> Any:
-        values = guess[:, :, tf.newaxis]
-        below = tf.reduce_mean(likelihood.cdf(values, outputs), axis=2)
-        density = tf.reduce_mean(likelihood.prob(values, outputs), axis=2)
-        low = tf.where(below < wanted, guess, low)
-        high = tf.where(below < wanted, high, guess)
-        newton = tf.math.divide_no_nan(wanted - below, density)
-        inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
-        move = tf.where(
-            inside & (tf.abs(newton) <= 0.5 * last),
-            newton,
-            0.5 * (low + high) - guess,
-        )
-        move = tf.where(last > tolerance, move, 0.0)
-        return index + 1, guess + move, low, high, tf.abs(move)
-
-    _, found, _, _, _ = tf.while_loop(
-        lambda index, guess, low, high, last: (
-            tf.reduce_any(last > tolerance) & (index < _MOST_STEPS)
-        ),
-        step,
-        (tf.constant(0), 0.5 * (low + high), low, high, high - low),
-    )
-    return found
-
-
-def checked_levels(levels: float | Sequence[float]) -> np.ndarray:
-    """Returns `levels` as a vector.
-
-    Raises:
-        ValueError: Where one is not strictly between 0 and 1.
-    """
-    values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-    if values.ndim != 1 or not np.all((values > 0) & (values < 1)):
-        raise ValueError(
-            "Levels of quantiles and intervals must lie strictly between 0 and 1. "
-            f"Received: {levels!r}"
-        )
-    return values
 
 
 def _entropy(probabilities: tf.Tensor) -> tf.Tensor:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
+from tfbbb.prediction.quantiles import checked_levels, quantiles
 
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
 OutputBlocks = Callable[[], Iterator[Any]]
@@ -117,9 +118,9 @@ class Predictive:
                 "Classes have no order and hence no quantiles; read `probabilities`, "
                 "or draw labels with `sample`."
             )
-        levels = mixture.checked_levels(p)
+        levels = checked_levels(p)
         found = self._of_blocks(
-            lambda outputs: mixture.quantiles(self._likelihood, levels, outputs)
+            lambda outputs: quantiles(self._likelihood, levels, outputs)
         )
         return found[:, 0] if np.ndim(p) == 0 else found
 
@@ -129,7 +130,7 @@ class Predictive:
         Returns:
             Lower and upper bounds, [rows, k] each.
         """
-        mixture.checked_levels(level)
+        checked_levels(level)
         bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
         return bounds[:, 0], bounds[:, 1]
 

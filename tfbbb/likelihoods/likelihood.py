@@ -14,11 +14,26 @@ class Likelihood(keras.Layer):
     posterior samples) pass through. Targets are in raw units throughout. It is a Keras
     layer so that what it learns is trained, saved and exported with the model.
 
+    A row may have several places (the steps of a sequence), each with targets of its
+    own: outputs are [rows, places..., P] then. Everything is pure TensorFlow, computed
+    in float64 for float64 outputs and in float32 for any other.
+
     Attributes:
         task: `"regression"` or `"classification"`.
+        ordered: Whether targets have a distribution function and quantiles.
+        discrete: Whether targets are integers: `cdf` is a step function, `prob` the
+            probability mass, and `quantile` the least integer whose `cdf` reaches the
+            level.
+        integrates_location: Whether outputs may be a mean with a variance, which the
+            likelihood adds to that of the noise: see `with_location_variance`.
+        num_classes: Number C of the classes of a classification, once it is built.
     """
 
     task: Literal["regression", "classification"]
+    ordered: bool = False
+    discrete: bool = False
+    integrates_location: bool = False
+    num_classes: int
 
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
@@ -88,13 +103,56 @@ class Likelihood(keras.Layer):
         """
         return tf.convert_to_tensor(outputs)
 
+    def with_location_variance(self, outputs: Any, variance: Any) -> tf.Tensor:
+        """Returns outputs whose first k are the means of normal ones, [..., P + k].
+
+        A linear last layer is integrated so: given the layer before, the network's
+        means are normal under the posterior. Of these outputs `log_prob`, `cdf`,
+        `prob`, `quantile`, `entropy` and `sample` are those of the targets with both
+        variances, while `variance` stays that of the noise alone.
+
+        Args:
+            outputs: [..., P], as `of_members` returns them.
+            variance: Variance of the first k outputs, in the units of the network,
+                [..., k].
+
+        Raises:
+            NotImplementedError: Where `integrates_location` is False.
+        """
+        raise NotImplementedError(f"{type(self).__name__} integrates no location.")
+
+    def location_variance(self, outputs: Any) -> tf.Tensor:
+        """Returns what `with_location_variance` added, [..., k], in raw units.
+
+        It is 0 where nothing was.
+        """
+        return tf.zeros_like(self.mean(outputs))
+
+    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+        """Returns the parameters of p(y | outputs) in raw units, by their usual names.
+
+        They are those of the noise alone: `with_location_variance` changes none.
+        """
+        raise NotImplementedError
+
     def mean(self, outputs: Any) -> tf.Tensor:
-        """Returns E[y | outputs], [..., k]."""
+        """Returns E[y | outputs], [..., k]; of classes, that of their one-hot code."""
         raise NotImplementedError
 
     def variance(self, outputs: Any) -> tf.Tensor:
-        """Returns Var[y | outputs], [..., k]."""
+        """Returns Var[y | outputs], [..., k], that of the noise."""
         raise NotImplementedError
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        """Returns the entropy of y given outputs, [...], in nats.
+
+        That of all targets together; of a density, in their raw units.
+        """
+        raise NotImplementedError
+
+    def probabilities(self, outputs: Any) -> tf.Tensor:
+        """Returns the probability of each class, [..., C]."""
+        raise NotImplementedError(f"{type(self).__name__} has no classes.")
 
     def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
         """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
@@ -105,13 +163,23 @@ class Likelihood(keras.Layer):
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
     def prob(self, values: Any, outputs: Any) -> tf.Tensor:
-        """Returns the density of y at `values`, target by target, [..., k]."""
+        """Returns the density or mass of y at `values`, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
     def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
         """Returns the quantiles of y given outputs, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
+    @property
+    def noise_size(self) -> int:
+        """How many standard normals `sample` takes for a draw."""
+        raise NotImplementedError
+
     def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
-        """Returns draws of y given outputs, from standard normal noise [..., k]."""
+        """Returns draws of y given outputs, [..., k]; of classes their indices, [...].
+
+        Args:
+            outputs: [..., P].
+            noise: Standard normal noise, [..., `noise_size`].
+        """
         raise NotImplementedError

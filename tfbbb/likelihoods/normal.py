@@ -59,6 +59,7 @@ class Normal(Likelihood):
     """
 
     task: Literal["regression", "classification"] = "regression"
+    ordered = True
 
     def __init__(
         self,
@@ -224,6 +225,10 @@ class Normal(Likelihood):
     def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
         location, noise = self._location_and_noise(outputs)
         return location + noise * tf.math.ndtri(tf.cast(levels, noise.dtype))
+
+    @property
+    def noise_size(self) -> int:
+        return self.num_targets
 
     def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
         location, scale = self._location_and_noise(outputs)

@@ -108,8 +108,8 @@ class Likelihood(keras.Layer):
 
         A linear last layer is integrated so: given the layer before, the network's
         means are normal under the posterior. Of these outputs `log_prob`, `cdf`,
-        `prob`, `quantile`, `entropy` and `sample` are those of the targets with both
-        variances, while `variance` stays that of the noise alone.
+        `prob`, `quantile` and `sample` are those of the targets with both variances,
+        while `parameters`, `variance` and `entropy` stay those of the noise alone.
 
         Args:
             outputs: [..., P], as `of_members` returns them.
@@ -131,7 +131,7 @@ class Likelihood(keras.Layer):
     def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
         """Returns the parameters of p(y | outputs) in raw units, by their usual names.
 
-        They are those of the noise alone: `with_location_variance` changes none.
+        Each is [..., k], or [..., k, components] of a mixture.
         """
         raise NotImplementedError
 

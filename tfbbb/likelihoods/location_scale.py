@@ -1,0 +1,136 @@
+"""What likelihoods have in common that are one standard density, moved and widened."""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.likelihoods.regression import Regression, check_given_or_output
+
+
+class LocationScale(Regression):
+    """`y = loc + scale * z` for each target, with z of a standard density.
+
+    Subclasses say what the density of z is. `loc` is an output of the network, `scale`
+    is learned, given, or an output.
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        scale: The scale of the noise in the units of the targets, positive; None to
+            learn it.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: For a scale that is not positive and finite, or given together with
+            `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        scale: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if scale is not None:
+            positive_number("scale", scale)
+        check_given_or_output("scale", scale, heteroscedastic)
+        self.scale = scale
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "heteroscedastic": self.heteroscedastic,
+            "scale": self.scale,
+        }
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        return {} if self.scale is not None else super()._noise_sizes(num_targets)
+
+    # The standard density; `shape` is what `_shape` returns.
+
+    # The scale at which the variance is 1.
+    _unit_scale = 1.0
+
+    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns the parameters of the standard density itself."""
+        return ()
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        """Returns z with the rank that `noise` has among standard normals."""
+        # By way of the lower tail, whose digits do not end at 1.
+        lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
+        return -tf.sign(noise) * self._inverse(lower, *shape)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+        raise NotImplementedError
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+        raise NotImplementedError
+
+    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+        location, scale, *_ = self._of_the_noise(self._raw(outputs))
+        return {"loc": location, "scale": scale}
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        return self._located(self._raw(outputs)["location"])
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        _, scale, *shape = self._of_the_noise(self._raw(outputs))
+        return tf.square(scale) * self._standard_variance(*shape)
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        _, scale, *shape = self._of_the_noise(self._raw(outputs))
+        entropies = tf.math.log(scale) + self._standard_entropy(*shape)
+        return tf.reduce_sum(entropies, axis=-1)
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        z = (tf.cast(targets, location.dtype) - location) / scale
+        densities = self._log_density(z, *shape) - tf.math.log(scale)
+        return tf.reduce_sum(densities, axis=-1)
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        z = (tf.cast(values, location.dtype) - location) / scale
+        return self._distribution(z, *shape)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        z = (tf.cast(values, location.dtype) - location) / scale
+        return tf.exp(self._log_density(z, *shape)) / scale
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        return location + scale * self._inverse(tf.cast(levels, scale.dtype), *shape)
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        return location + scale * self._of_noise(tf.cast(noise, scale.dtype), *shape)
+
+    def _of_the_noise(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns location and scale in raw units, [..., k] each, and the shape."""
+        location, shape = self._located(raw["location"]), self._shape(raw)
+        if self.scale is not None:
+            scale = tf.constant(self.scale, location.dtype)
+        else:
+            unit = self._unit_scale * self._value(self.target_scale, location)
+            scale = unit * self._noise(raw["noise"])
+        return location, tf.broadcast_to(scale, tf.shape(location)), *shape
+
+    def _of_the_target(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns the same of the target, whose location may have a variance."""
+        return self._of_the_noise(raw)

@@ -1,0 +1,54 @@
+"""What likelihoods of Gaussian noise have in common."""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.likelihoods.location_scale import LocationScale
+
+HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def standard_normal_log_prob(z: tf.Tensor) -> tf.Tensor:
+    """Returns log N(z; 0, 1)."""
+    return -0.5 * tf.square(z) - HALF_LOG_2PI
+
+
+def standard_normal_cdf(z: tf.Tensor) -> tf.Tensor:
+    """Returns the standard normal distribution function at z."""
+    # erfc keeps the digits of the lower tail, where 1 + erf would lose them.
+    return 0.5 * tf.math.erfc(-z * math.sqrt(0.5))
+
+
+class NormalNoise(LocationScale):
+    """`y = loc + scale * z` for each target, with standard normal z.
+
+    The sum of a normal location and normal noise is normal: where `integrates_location`
+    is True, `loc` may have a variance, which adds to `scale^2`.
+    """
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return standard_normal_log_prob(z)
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return standard_normal_cdf(z)
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return tf.math.ndtri(levels)
+
+    def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return noise
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+        return 1.0
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+        return 0.5 + HALF_LOG_2PI
+
+    def _of_the_target(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale = self._of_the_noise(raw)
+        if "location_variance" in raw:
+            variance = tf.square(scale) + self._raw_location_variance(raw)
+            scale = tf.sqrt(variance)
+        return location, scale

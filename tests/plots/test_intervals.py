@@ -1,46 +1,85 @@
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from tests.plots.normal_prediction import NormalPrediction
 from tfbbb.plots import intervals
 
 MEAN = np.array([3.0, 1.0, 2.0])
-LOWER = MEAN - 1
-UPPER = MEAN + 1
+BOUNDS = (MEAN, MEAN - 1, MEAN + 1)
 TRUTH = np.array([3.5, 1.5, 9.0])
 
 
+def bars(axes):
+    return [segment[:, 1].tolist() for segment in axes.collections[0].get_segments()]
+
+
 def test_rows_are_in_the_order_of_their_means_and_misses_stand_out():
-    axes = intervals(TRUTH, MEAN, LOWER, UPPER, axes=Figure().subplots())
-    lines, inside, outside = axes.collections
-    bars = [segment[:, 1].tolist() for segment in lines.get_segments()]
-    assert bars == [[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
+    axes = intervals(BOUNDS, TRUTH, axes=Figure().subplots())
+    _, inside, outside = axes.collections
+    assert bars(axes) == [[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
     assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0, 3.0]
     assert inside.get_offsets().tolist() == [[1.0, 1.5], [3.0, 3.5]]
     assert outside.get_offsets().tolist() == [[2.0, 9.0]]
     assert to_hex(inside.get_facecolor()[0]) != to_hex(outside.get_facecolor()[0])
 
 
+def test_a_prediction_gives_the_interval_of_the_level_and_the_target():
+    mean = np.array([[0.0, 10.0], [1.0, 30.0]])
+    prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
+    axes = intervals(prediction, mean, level=0.6827, target=1, axes=Figure().subplots())
+    # A normal lies within a standard deviation with probability 0.6827.
+    np.testing.assert_allclose(bars(axes), [[9.0, 11.0], [29.0, 31.0]], atol=1e-3)
+
+
 def test_the_legend_names_the_level_and_counts_the_truths():
-    axes = intervals(TRUTH, MEAN, LOWER, UPPER, level=0.8, axes=Figure().subplots())
+    axes = intervals(BOUNDS, TRUTH, level=0.8, axes=Figure().subplots())
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
     assert texts[1:] == ["80 % interval", "truth inside (2)", "truth outside (1)"]
 
 
-def test_a_figure_is_made_where_none_is_given():
-    axes = intervals(TRUTH, MEAN, LOWER, UPPER, label="metres")
-    assert axes.get_ylabel() == "metres"
-    matplotlib.pyplot.close(axes.figure)
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_few_rows_and_many_stand_apart(rows):
+    mean = np.arange(float(rows))
+    axes = intervals((mean, mean - 1, mean + 1), mean, axes=Figure().subplots())
+    bar = axes.collections[0].get_linewidth()[0]
+    assert axes.get_xlim() == (0.0, rows + 1.0)
+    assert bar == (2.5 if rows == 1 else 0.3)
 
 
-@pytest.mark.parametrize("mean", [MEAN[:2], MEAN[:, None], 1.0])
-def test_arrays_of_other_shapes_are_refused(mean):
-    with pytest.raises(ValueError, match="Received: shapes"):
-        intervals(TRUTH, mean, LOWER, UPPER, axes=Figure().subplots())
+@pytest.mark.parametrize("mean", [MEAN[:2], [3.0]])
+def test_arrays_of_other_lengths_are_refused(mean):
+    with pytest.raises(ValueError, match="Received: lengths"):
+        intervals((mean, *BOUNDS[1:]), TRUTH, axes=Figure().subplots())
 
 
-def test_no_rows_are_refused():
-    with pytest.raises(ValueError, match="Received: shapes"):
-        intervals([], [], [], [], axes=Figure().subplots())
+@pytest.mark.parametrize("truth", [[], 1.0, np.ones((3, 2, 2))])
+def test_truths_of_other_shapes_are_refused(truth):
+    with pytest.raises(ValueError, match="`y` must be an array of shape"):
+        intervals(BOUNDS, truth, axes=Figure().subplots())
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="Received: 1 of 3 that are not"):
+        intervals(BOUNDS, [1.0, np.nan, 2.0], axes=Figure().subplots())
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, "0.9", float("nan")])
+def test_levels_that_are_none_are_refused(level):
+    with pytest.raises(ValueError, match="`level` must be a number strictly between"):
+        intervals(BOUNDS, TRUTH, level=level, axes=Figure().subplots())
+
+
+@pytest.mark.parametrize("target", [1, -1, 0.0, True])
+def test_targets_that_are_none_are_refused(target):
+    column = MEAN[:, np.newaxis]
+    prediction = NormalPrediction(column, column, column)
+    with pytest.raises(ValueError, match="index of one of 1 targets"):
+        intervals(prediction, TRUTH, target=target, axes=Figure().subplots())
+
+
+@pytest.mark.parametrize("prediction", [MEAN, BOUNDS[:2]])
+def test_what_is_no_prediction_is_refused(prediction):
+    with pytest.raises(ValueError, match="a tuple of means, lower and upper ends"):
+        intervals(prediction, TRUTH, axes=Figure().subplots())

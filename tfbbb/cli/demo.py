@@ -139,10 +139,8 @@ def _draw(
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = intervals(
+        (predictions["mean"], predictions["lower"], predictions["upper"]),
         truth,
-        predictions["mean"],
-        predictions["lower"],
-        predictions["upper"],
         level=_LEVEL,
         label="disease progression after one year",
         axes=figure.subplots(),

@@ -5,21 +5,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.plots.arguments import (
+    check_same_length,
+    checked_level,
+    column,
+    is_prediction,
+    vector,
+)
+from tfbbb.plots.style import (
+    BLUE,
+    DARK,
+    LIGHT,
+    VERMILION,
+    count_with_ticks,
+    dots,
+    drawn_axes,
+    legend_over_data,
+    size_in_points,
+)
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Blue and vermilion of Okabe and Ito (2008), told apart by colour-blind readers.
-_INSIDE = "#0072B2"
-_OUTSIDE = "#D55E00"
+    from tfbbb.prediction import Predictive
 
 
 def intervals(
-    truth: npt.ArrayLike,
-    mean: npt.ArrayLike,
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
+    prediction: "Predictive | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]",
+    y: npt.ArrayLike,
     *,
     level: float = 0.9,
+    target: int = 0,
     label: str = "target",
     axes: "Axes | None" = None,
 ) -> "Axes":
@@ -29,11 +45,11 @@ def intervals(
     them should be.
 
     Args:
-        truth: True values `[n]`.
-        mean: Predictive means `[n]`.
-        lower: Lower ends of the intervals `[n]`.
-        upper: Upper ends of the intervals `[n]`.
+        prediction: A `tfbbb.Predictive` of n rows; or its means and the lower and upper
+            ends of its intervals, [n] each.
+        y: True values `[n]`, or `[n, k]` of k targets.
         level: Probability of the intervals.
+        target: Index of the target to draw, of a prediction with several.
         label: Name and units of the values.
         axes: Where to draw, by default on a new figure.
 
@@ -41,48 +57,62 @@ def intervals(
         The axes.
 
     Raises:
-        ValueError: The arrays are not all of the same shape `[n]`.
+        ValueError: The arrays differ in length, are empty or hold a number that is not
+            finite; the `level` is not strictly between 0 and 1; or there is no such
+            `target`.
 
     Example:
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
-    >>> intervals([1.0, 2.5], [1.2, 2.0], [0.8, 1.7], [1.6, 2.3], axes=axes)
+    >>> intervals(([1.2, 2.0], [0.8, 1.7], [1.6, 2.3]), [1.0, 2.5], axes=axes)
     <Axes: ...>
     """
-    arrays = [np.asarray(values, dtype=float) for values in (truth, mean, lower, upper)]
-    shapes = [values.shape for values in arrays]
-    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or not shapes[0][0]:
-        raise ValueError(
-            "`truth`, `mean`, `lower` and `upper` must be arrays of the same length. "
-            f"Received: shapes {shapes}"
-        )
-    order = np.argsort(arrays[1], kind="stable")
-    truth, mean, lower, upper = (values[order] for values in arrays)
+    checked_level("level", level)
+    mean, lower, upper = _of_rows(prediction, level, target)
+    truth = column("y", y, target)
+    check_same_length(mean=mean, lower=lower, upper=upper, y=truth)
+    order = np.argsort(mean, kind="stable")
+    truth, mean, lower, upper = (array[order] for array in (truth, mean, lower, upper))
     inside = (lower <= truth) & (truth <= upper)
     rank = np.arange(1, len(truth) + 1)
-    if axes is None:
-        from matplotlib import pyplot
+    axes = drawn_axes(axes)
 
-        axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")[1]
+    axes.vlines(rank, lower, upper, color=LIGHT, linewidth=_bar(axes, len(rank)))
+    axes.plot(rank, mean, color=DARK, linewidth=1.4, zorder=2)
+    look = dots(len(rank))
+    axes.scatter(rank[inside], truth[inside], color=BLUE, **look)
+    axes.scatter(rank[~inside], truth[~inside], color=VERMILION, **look)
 
-    axes.vlines(rank, lower, upper, color="0.78", linewidth=2.5, zorder=1)
-    axes.plot(rank, mean, color="0.35", linewidth=1.4, zorder=2)
-    dots: dict[str, Any] = {
-        "s": 18,
-        "linewidths": 0.5,
-        "edgecolors": "white",
-        "zorder": 3,
-    }
-    axes.scatter(rank[inside], truth[inside], color=_INSIDE, **dots)
-    axes.scatter(rank[~inside], truth[~inside], color=_OUTSIDE, **dots)
-
-    axes.set_xlabel("held-out rows, by predicted mean")
+    axes.set_xlabel("rows, by predicted mean")
     axes.set_ylabel(label)
-    axes.margins(x=0.01)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlim(0.0, len(rank) + 1.0)
+    count_with_ticks(axes)
     _add_legend(axes, inside, level)
     return axes
+
+
+def _of_rows(prediction: Any, level: float, target: int) -> list[np.ndarray]:
+    names = ("mean", "lower", "upper")
+    if is_prediction(prediction):
+        arrays = (prediction.mean, *prediction.interval(level))
+        return [
+            column(name, values, target)
+            for name, values in zip(names, arrays, strict=True)
+        ]
+    if not isinstance(prediction, tuple) or len(prediction) != len(names):
+        raise ValueError(
+            "`prediction` must be a `tfbbb.Predictive`, or a tuple of means, lower and "
+            f"upper ends. Received: prediction of type {type(prediction).__name__}"
+        )
+    return [
+        vector(name, values) for name, values in zip(names, prediction, strict=True)
+    ]
+
+
+def _bar(axes: "Axes", rows: int) -> float:
+    """Returns the width of a row's bar in points: what leaves white between two."""
+    return min(max(0.5 * size_in_points(axes)[0] / rows, 0.3), 2.5)
 
 
 def _add_legend(axes: "Axes", inside: np.ndarray, level: float) -> None:
@@ -92,11 +122,9 @@ def _add_legend(axes: "Axes", inside: np.ndarray, level: float) -> None:
         return Line2D([], [], color=color, marker="o", markersize=4.5, linestyle="")
 
     handles = {
-        "predicted mean": Line2D([], [], color="0.35", linewidth=1.4),
-        f"{100 * level:g} % interval": Line2D([], [], color="0.78", linewidth=2.5),
-        f"truth inside ({inside.sum()})": dot(_INSIDE),
-        f"truth outside ({(~inside).sum()})": dot(_OUTSIDE),
+        "predicted mean": Line2D([], [], color=DARK, linewidth=1.4),
+        f"{100 * level:g} % interval": Line2D([], [], color=LIGHT, linewidth=2.5),
+        f"truth inside ({inside.sum()})": dot(BLUE),
+        f"truth outside ({(~inside).sum()})": dot(VERMILION),
     }
-    axes.legend(
-        handles.values(), handles.keys(), frameon=False, loc="upper left", ncols=2
-    )
+    legend_over_data(axes, handles)

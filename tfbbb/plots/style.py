@@ -1,0 +1,137 @@
+"""What all pictures share: their colours, and how axes look."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+# Okabe and Ito (2008): colour-blind readers tell them apart. Their yellow is too light
+# for lines on white.
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+
+# What is predicted or expected is grey, so that what happened stands out.
+DARK = "0.35"
+LIGHT = "0.78"
+PALE = "0.90"
+
+WIDE = (8.0, 4.5)
+SQUARE = (5.0, 5.0)
+
+
+def drawn_axes(axes: "Axes | None", size: tuple[float, float] = WIDE) -> "Axes":
+    """Returns the axes to draw on, in the kit's style.
+
+    Args:
+        axes: Those of the caller; None for new ones.
+        size: Width and height of a new figure in inches.
+
+    Raises:
+        TypeError: Where `axes` are not Matplotlib's.
+    """
+    if axes is None:
+        # Pyplot shows the figure where a notebook would.
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+    elif not hasattr(axes, "spines"):
+        raise TypeError(
+            "`axes` must be Matplotlib axes, or None for a new figure. "
+            f"Received: axes={axes!r}"
+        )
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def strip_above(axes: "Axes") -> "Axes":
+    """Returns a low strip on top of the axes, which shares their horizontal axis."""
+    strip = axes.inset_axes((0.0, 1.03, 1.0, 0.16), sharex=axes)
+    strip.spines[["top", "right"]].set_visible(False)
+    strip.tick_params(axis="x", labelbottom=False, length=0)
+    strip.tick_params(axis="y", labelsize="small")
+    return strip
+
+
+def count_with_ticks(axes: "Axes") -> None:
+    """Puts the ticks of the horizontal axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+
+
+def legend_over_data(
+    axes: "Axes",
+    handles: "Mapping[str, Artist]",
+    title: str | None = None,
+    loc: Literal["upper left", "upper right"] = "upper left",
+) -> None:
+    """Adds a legend in two columns, and room for it on top of what is drawn.
+
+    Args:
+        axes: Where the data is drawn, and its limits are set.
+        handles: What the legend shows, by name.
+        title: Title of the legend.
+        loc: Where on top it is.
+    """
+    legend = axes.legend(
+        handles.values(),
+        handles.keys(),
+        frameon=False,
+        loc=loc,
+        ncols=2,
+        title=title,
+        alignment="left",
+    )
+    lines = math.ceil(len(handles) / 2) + (title is not None)
+    font = legend.get_texts()[0].get_fontproperties()
+    height = (1.5 * lines + 1.0) * font.get_size_in_points()
+    share = min(height / size_in_points(axes)[1], 0.5)
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, bottom + (top - bottom) / (1.0 - share))
+
+
+def size_in_points(axes: "Axes") -> tuple[float, float]:
+    """Returns width and height of the axes."""
+    extent = axes.get_window_extent()
+    points = extent.transformed(axes.figure.dpi_scale_trans.inverted())
+    return 72.0 * points.width, 72.0 * points.height
+
+
+def legend_beside_data(
+    axes: "Axes",
+    handles: "Sequence[Artist]",
+    loc: Literal["best", "lower right"] = "best",
+) -> None:
+    """Adds a legend in a free place, through which what is there can still be seen.
+
+    Args:
+        axes: Where the data is drawn.
+        handles: What the legend shows.
+        loc: Where it is, by default where there are no lines.
+    """
+    axes.legend(
+        handles=handles,
+        loc=loc,
+        facecolor="white",
+        edgecolor="none",
+        framealpha=0.8,
+    )
+
+
+def dots(number: int) -> dict[str, Any]:
+    """Returns how a scatter of that many dots looks: the more, the fainter."""
+    return {
+        "s": min(max(18.0 * (150.0 / number) ** 0.5, 3.0), 18.0),
+        "alpha": min(max((300.0 / number) ** 0.5, 0.3), 1.0),
+        "edgecolors": "white",
+        "linewidths": 0.5 if number <= 300 else 0.0,
+        "zorder": 3,
+    }

@@ -3,12 +3,14 @@ import json
 import pytest
 
 from tfbbb import likelihoods
-from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.likelihoods import Beta, Categorical, Gamma, Normal, NormalMixture, StudentT
 
 
 def test_likelihoods_are_found_by_name():
     assert type(likelihoods.get("normal")) is Normal
     assert type(likelihoods.get("categorical")) is Categorical
+    assert type(likelihoods.get("student_t")) is StudentT
+    assert {"student_t", "categorical", "normal"} <= set(likelihoods.names())
 
 
 def test_an_object_is_its_own_answer():
@@ -18,7 +20,15 @@ def test_an_object_is_its_own_answer():
 
 @pytest.mark.parametrize(
     "likelihood",
-    [Normal(), Normal(scale=2.0), Normal(heteroscedastic=True), Categorical()],
+    [
+        Normal(scale=2.0),
+        Normal(heteroscedastic=True, standardize=False),
+        StudentT(df=4.0, scale=0.1),
+        Gamma(concentration=2),
+        Beta(low=-1.0, high=100),
+        NormalMixture(components=3),
+        Categorical(),
+    ],
 )
 def test_likelihoods_survive_json(likelihood):
     config = json.loads(json.dumps(likelihoods.serialize(likelihood)))
@@ -29,7 +39,7 @@ def test_likelihoods_survive_json(likelihood):
 
 @pytest.mark.parametrize("unknown", ["gaussian", None, 3, Normal])
 def test_unknown_likelihood_is_answered_with_the_names_of_the_known(unknown):
-    with pytest.raises(ValueError, match=r"Pass one of 'categorical', 'normal'.*Rec"):
+    with pytest.raises(ValueError, match=r"Pass one of .*'normal', .*Rec"):
         likelihoods.get(unknown)
 
 

@@ -51,13 +51,16 @@ class LocationScale(Regression):
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {} if self.scale is not None else super()._noise_sizes(num_targets)
 
-    # The standard density; `shape` is what `_shape` returns.
+    # Names of the parameters of the standard density itself.
+    _shape_names: tuple[str, ...] = ()
 
-    # The scale at which the variance is 1.
-    _unit_scale = 1.0
+    @property
+    def _unit_scale(self) -> float:
+        """The scale at which the variance is 1, at first."""
+        return 1.0
 
     def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """Returns the parameters of the standard density itself."""
+        """Returns the parameters of the standard density, [k] or [..., k] each."""
         return ()
 
     def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
@@ -82,8 +85,10 @@ class LocationScale(Regression):
         raise NotImplementedError
 
     def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
-        location, scale, *_ = self._of_the_noise(self._raw(outputs))
-        return {"loc": location, "scale": scale}
+        location, scale, *shape = self._of_the_noise(self._raw(outputs))
+        spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
+        named = dict(zip(self._shape_names, spread, strict=True))
+        return {"loc": location, "scale": scale, **named}
 
     def mean(self, outputs: Any) -> tf.Tensor:
         return self._located(self._raw(outputs)["location"])

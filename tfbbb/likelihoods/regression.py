@@ -17,6 +17,8 @@ SMALLEST_NOISE = 1e-4
 RAW_UNIT = math.log(math.expm1(1.0))
 # The square of what is larger is infinite in single precision; its inverse's is 0.
 LARGEST_TARGET = 1e18
+# What the targets of a positive likelihood may be, in an error.
+POSITIVE = f"positive numbers, {1 / LARGEST_TARGET:.0e} to {LARGEST_TARGET:.0e}"
 # A spread below this share of a target's size is lost in single precision.
 _SMALLEST_SPREAD = 1e-6
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
@@ -208,7 +210,7 @@ class Regression(Likelihood):
     def location_variance(self, outputs: Any) -> tf.Tensor:
         raw = self._raw(outputs)
         if "location_variance" not in raw:
-            return tf.zeros_like(raw["location"])
+            return super().location_variance(outputs)
         return self._raw_location_variance(raw)
 
     def _raw_location_variance(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
@@ -227,7 +229,7 @@ class Regression(Likelihood):
 
         Those of the outputs are [..., size], the learned ones of a single model [size].
         """
-        outputs, sizes = _at_least_float32(outputs), self._columns
+        outputs, sizes = at_least_float32(outputs), self._columns
         beyond = outputs.shape[-1] - sum(sizes.values())
         if self.integrates_location and beyond == self.num_targets:
             sizes = {**sizes, "location_variance": beyond}
@@ -254,8 +256,18 @@ class Regression(Likelihood):
         return self._value(self.target_shift, raw) + scale * raw
 
     def _noise(self, raw: tf.Tensor) -> tf.Tensor:
-        """Returns the noise in units of the targets' scale: a softplus with a floor."""
-        return tf.nn.softplus(raw + self._noise_offset) + SMALLEST_NOISE
+        """Returns the noise in units of the targets' scale."""
+        return positive(raw, self._noise_offset)
+
+
+def positive(raw: tf.Tensor, offset: float = RAW_UNIT) -> tf.Tensor:
+    """Returns positive numbers: a softplus with a floor, 1 where `raw` is 0."""
+    return tf.nn.softplus(raw + offset) + SMALLEST_NOISE
+
+
+def is_positive(values: np.ndarray) -> np.ndarray:
+    """Returns which values can be targets of a positive likelihood: see `POSITIVE`."""
+    return (values >= 1.0 / LARGEST_TARGET) & (values <= LARGEST_TARGET)
 
 
 def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:
@@ -276,6 +288,7 @@ def _spread_over(values: Any, outputs: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(spread, [*outputs.shape[:-1], values.shape[-1]])
 
 
-def _at_least_float32(outputs: Any) -> tf.Tensor:
+def at_least_float32(outputs: Any) -> tf.Tensor:
+    """Returns outputs in the precision that a likelihood computes in."""
     outputs = tf.convert_to_tensor(outputs)
     return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)

@@ -1,0 +1,129 @@
+"""The gamma likelihood."""
+
+import math
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.likelihoods.regression import LARGEST_TARGET, POSITIVE, is_positive
+
+# No mean is further than the targets may be.
+_LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Gamma(MeanConcentration):
+    """Positive targets whose noise grows with their mean.
+
+        p(y | f) = (a / m)^a / G(a) * y^(a - 1) exp(-a y / m),
+        log m = log(mean) + variation * f
+
+    with mean m, concentration a, and a standard deviation of `m / sqrt(a)`: a constant
+    share of the mean (McCullagh and Nelder 1989, chapter 8). `mean` and `variation`
+    (standard deviation over mean) are those of the training targets, taken up at the
+    first `fit`, so that nothing depends on the unit of the targets. At first m is their
+    mean and `1 / sqrt(a)` their variation.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Gamma(concentration=4.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.mean([[0.0]]).numpy().tolist()
+    [[1.0]]
+    >>> likelihood.variance([[0.0]]).numpy().tolist()
+    [[0.25]]
+
+    Args:
+        heteroscedastic: Whether the network gives the concentration of each row, after
+            the k means.
+        concentration: The concentration a, positive and 1e5 at most; None to learn it.
+        standardize: Whether the network works in standard units; else it gives `log m`
+            itself.
+
+    Raises:
+        ValueError: For a concentration that is not positive or too large, or given
+            together with `heteroscedastic=True`.
+    """
+
+    _support = POSITIVE
+
+    def _supported(self, values: np.ndarray) -> np.ndarray:
+        return is_positive(values)
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, deviation = super()._shift_and_scale(values)
+        self._check_concentration(np.square(mean / deviation), values)
+        return np.log(mean), deviation / mean
+
+    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, ...]:
+        """Returns concentration and mean."""
+        raw = self._raw(outputs)
+        log_mean = tf.clip_by_value(
+            self._located(raw["location"]), -_LARGEST_LOG_MEAN, _LARGEST_LOG_MEAN
+        )
+        variation = self._value(self.target_scale, log_mean)
+        concentration = self._concentration(raw, initial=1.0 / tf.square(variation))
+        return concentration, tf.exp(log_mean)
+
+    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+        concentration, mean = self._parameters(outputs)
+        return {"concentration": concentration, "rate": concentration / mean}
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        return self._parameters(outputs)[1]
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        return tf.square(mean) / concentration
+
+    def _log_density(self, values: Any, outputs: Any) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        values = tf.cast(values, mean.dtype)
+        inside = values > 0.0
+        values = tf.where(inside, values, tf.ones_like(values))
+        # In this order large concentrations lose no digits: both terms are small near
+        # the mean.
+        share = values / mean
+        densities = (
+            concentration * (tf.math.log(share) - (share - 1.0))
+            + _log_of_powers_over_gamma(concentration)
+            - tf.math.log(values)
+        )
+        return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        concentration, mean = self._parameters(outputs)
+        values = tf.maximum(tf.cast(values, mean.dtype), 0.0)
+        return tf.math.igamma(concentration, concentration * values / mean)
+
+    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+        import tensorflow_probability as tfp
+
+        concentration, mean = parameters
+        return tfp.math.igammainv(concentration, levels) * mean / concentration
+
+    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
+        concentration, mean = parameters
+        return (
+            concentration
+            - tf.math.log(concentration / mean)
+            + tf.math.lgamma(concentration)
+            + (1.0 - concentration) * tf.math.digamma(concentration)
+        )
+
+
+def _log_of_powers_over_gamma(a: tf.Tensor) -> tf.Tensor:
+    """Returns `log(a^a exp(-a) / G(a))`."""
+    import tensorflow_probability as tfp
+
+    # The series of Stirling's correction is good from 8 on.
+    threshold = tf.constant(8.0, a.dtype)
+    few, many = tf.minimum(a, threshold), tf.maximum(a, threshold)
+    direct = few * tf.math.log(few) - few - tf.math.lgamma(few)
+    series = 0.5 * tf.math.log(many / (2.0 * math.pi))
+    series -= tfp.math.log_gamma_correction(many)
+    return tf.where(a < threshold, direct, series)

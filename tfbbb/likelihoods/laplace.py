@@ -1,0 +1,61 @@
+"""The Laplace likelihood."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.likelihoods.location_scale import LocationScale
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class Laplace(LocationScale):
+    """Targets around a median: `p(y | f) = exp(-|y - loc| / scale) / (2 scale)`.
+
+    `loc = shift + scale_of_targets * f` is median and mean, and the variance is
+    `2 scale^2`. Its negative log likelihood is the absolute error: a row far from all
+    others weighs no more than any. Mean and standard deviation of the training targets
+    are taken up as `tfbbb.likelihoods.Normal` does, and at first all of the targets'
+    variance is noise: for outputs of 0, also where the network gives the noise.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.Laplace(scale=2.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.variance([[10.0]]).numpy().tolist()
+    [[8.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row, after the k
+            locations.
+        scale: Mean absolute deviation in the units of the targets, positive; None to
+            learn it.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: For a scale that is not positive and finite, or given together with
+            `heteroscedastic=True`.
+    """
+
+    @property
+    def _unit_scale(self) -> float:
+        return math.sqrt(0.5)
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return -tf.abs(z) - math.log(2.0)
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        tail = 0.5 * tf.exp(-tf.abs(z))
+        return tf.where(z < 0.0, tail, 1.0 - tail)
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        tail = tf.math.log(2.0 * tf.minimum(levels, 1.0 - levels))
+        return tf.where(levels < 0.5, tail, -tail)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+        return 2.0
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+        return 1.0 + math.log(2.0)

@@ -1,0 +1,89 @@
+"""The log-normal likelihood."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods.normal_noise import NormalNoise
+from tfbbb.likelihoods.regression import POSITIVE, at_least_float32, is_positive
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class LogNormal(NormalNoise):
+    """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
+
+    The network works in standard units of `log y`, whose mean and standard deviation
+    are taken up at the first `fit`: `loc = shift + scale_of_logs * f`. Median, mean and
+    variance of y are
+
+        exp(loc),  exp(loc + scale^2 / 2),  (exp(scale^2) - 1) exp(2 loc + scale^2)
+
+    The noise multiplies, so that it is learned, given, or an output, as that of
+    `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.LogNormal(scale=0.1)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.quantile(0.5, [[0.0]]).numpy().tolist()
+    [[1.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row, after the k
+            locations.
+        scale: Standard deviation of `log y`, positive; None to learn it.
+        standardize: Whether the network works in standard units of `log y`; else it
+            gives the mean of `log y` itself.
+
+    Raises:
+        ValueError: For a scale that is not positive and finite, or given together with
+            `heteroscedastic=True`.
+    """
+
+    _support = POSITIVE
+
+    def _supported(self, values: np.ndarray) -> np.ndarray:
+        return is_positive(values)
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return super()._shift_and_scale(np.log(values))
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        location, scale = self._of_the_noise(self._raw(outputs))
+        return tf.exp(location + 0.5 * tf.square(scale))
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        location, scale = self._of_the_noise(self._raw(outputs))
+        return tf.math.expm1(tf.square(scale)) * tf.exp(
+            2.0 * location + tf.square(scale)
+        )
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        location, _ = self._of_the_noise(self._raw(outputs))
+        return super().entropy(outputs) + tf.reduce_sum(location, axis=-1)
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        logs = _logarithms(targets, outputs)
+        return super().log_prob(logs, outputs) - tf.reduce_sum(logs, axis=-1)
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        return super().cdf(_logarithms(values, outputs), outputs)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        density = super().prob(_logarithms(values, outputs), outputs)
+        return tf.math.divide_no_nan(density, tf.cast(values, density.dtype))
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        return tf.exp(super().quantile(levels, outputs))
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        return tf.exp(super().sample(outputs, noise))
+
+
+def _logarithms(values: Any, outputs: Any) -> tf.Tensor:
+    """Returns `log y` in the precision of the outputs; minus infinity below 0."""
+    values = tf.cast(values, at_least_float32(outputs).dtype)
+    return tf.math.log(tf.maximum(values, 0.0))

@@ -1,0 +1,131 @@
+"""What likelihoods have in common that are given by a mean and a concentration."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.likelihoods.regression import (
+    Regression,
+    at_least_float32,
+    check_given_or_output,
+    positive,
+)
+
+# Beyond it, a normal is as good, and the incomplete gamma and beta functions of
+# TensorFlow lose their digits.
+LARGEST_CONCENTRATION = 1e5
+
+
+class MeanConcentration(Regression):
+    """A density by its mean and a concentration, which makes the variance smaller.
+
+    The network gives the mean through a link function, in standard units of what is
+    linked. The concentration is learned, given, or an output: in
+
+        1 / concentration = noise^2 / c + 1e-5,
+
+    c is the concentration that gives the training targets' mean their variance, and
+    `noise` is 1 at first: for outputs of 0, mean and variance are the targets'.
+
+    Args:
+        heteroscedastic: Whether the network gives the concentration of each row.
+        concentration: The concentration, positive and 1e5 at most; None to learn it.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: For a concentration that is not positive or too large, or given
+            together with `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        concentration: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if concentration is not None:
+            positive_number("concentration", concentration)
+            if concentration > LARGEST_CONCENTRATION:
+                raise ValueError(
+                    f"`concentration` must be {LARGEST_CONCENTRATION:.0e} at most; "
+                    "beyond, `Normal` is as good. "
+                    f"Received: concentration={concentration}"
+                )
+        check_given_or_output("concentration", concentration, heteroscedastic)
+        self.concentration = concentration
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "heteroscedastic": self.heteroscedastic,
+            "concentration": self.concentration,
+        }
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        given = self.concentration is not None
+        return {} if given else super()._noise_sizes(num_targets)
+
+    def _concentration(self, raw: dict[str, tf.Tensor], initial: Any) -> tf.Tensor:
+        """Returns the concentration, [..., k], that is `initial` at first."""
+        location = raw["location"]
+        if self.concentration is not None:
+            concentration = tf.constant(self.concentration, location.dtype)
+        else:
+            inverse = tf.square(positive(raw["noise"])) / initial
+            concentration = 1.0 / (inverse + 1.0 / LARGEST_CONCENTRATION)
+        return tf.broadcast_to(concentration, tf.shape(location))
+
+    def _check_concentration(self, initial: np.ndarray, values: np.ndarray) -> None:
+        """Raises ValueError where the targets lie closer than the density can."""
+        too_close = initial > LARGEST_CONCENTRATION
+        if too_close.any():
+            column = int(np.argmax(too_close))
+            raise ValueError(
+                f"Target {column} varies too little for {type(self).__name__}; "
+                "`Normal` is as good there. "
+                f"Received: a mean of {values[:, column].mean():.6g} with a standard "
+                f"deviation of {values[:, column].std():.2g}"
+            )
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        parameters = self._parameters(tf.cast(outputs, tf.float64))
+        found = self._inverse(tf.cast(levels, tf.float64), *parameters)
+        return tf.cast(found, at_least_float32(outputs).dtype)
+
+    def _inverse(self, levels: tf.Tensor, *parameters: tf.Tensor) -> tf.Tensor:
+        """Returns quantiles, in float64: single precision has no upper tail."""
+        raise NotImplementedError
+
+    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, ...]:
+        """Returns the two parameters that the density is written in, [..., k] each."""
+        raise NotImplementedError
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        # A difference of large numbers where the concentration is large.
+        entropies = self._entropies(*self._parameters(tf.cast(outputs, tf.float64)))
+        total = tf.reduce_sum(entropies, axis=-1)
+        return tf.cast(total, at_least_float32(outputs).dtype)
+
+    def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
+        raise NotImplementedError
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        return tf.reduce_sum(self._log_density(targets, outputs), axis=-1)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        return tf.exp(self._log_density(values, outputs))
+
+    def _log_density(self, values: Any, outputs: Any) -> tf.Tensor:
+        raise NotImplementedError
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
+        # The largest level below 1: eight standard deviations.
+        return self.quantile(tf.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

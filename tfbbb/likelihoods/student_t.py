@@ -1,0 +1,109 @@
+"""The Student t likelihood."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.checked_numbers import is_finite_number
+from tfbbb.likelihoods.location_scale import LocationScale
+from tfbbb.likelihoods.regression import positive
+
+# A noise has a variance from here on.
+_LEAST_DF = 2.0
+# Above the least: six degrees of freedom at first.
+_INITIAL_DF = 4.0
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class StudentT(LocationScale):
+    """Targets with outliers: `y = loc + scale * t`, t of `df` degrees of freedom.
+
+        p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
+
+    with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. The fewer
+    degrees of freedom, the heavier the tails; with many it is a `Normal`. `loc`, shift
+    and scale of the targets are as there. At first `df` is 6 where it is not given,
+    and all of the targets' variance is noise.
+
+    A heteroscedastic network gives 3k outputs: the k locations, then k raw scales, then
+    k raw degrees of freedom (2k where `df` is given).
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.StudentT(df=4.0, scale=1.0)
+    >>> likelihood.build((None, 1))
+    >>> round(float(likelihood.variance([[0.0]])[0, 0]), 4)
+    2.0
+
+    Args:
+        heteroscedastic: Whether the network gives the noise of each row.
+        df: Degrees of freedom, more than 2; None to learn them.
+        scale: The scale in the units of the targets, positive; None to learn it.
+        standardize: Whether the network works in standard units.
+
+    Raises:
+        ValueError: For `df` not finite and more than 2, for a scale that is not
+            positive and finite, or given together with `heteroscedastic=True`.
+    """
+
+    _shape_names = ("df",)
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        df: float | None = None,
+        scale: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(heteroscedastic, scale, standardize, **kwargs)
+        if df is not None and not (is_finite_number(df) and df > _LEAST_DF):
+            raise ValueError(
+                "`df` must be finite and greater than 2, for the noise to have a "
+                f"variance. Received: df={df!r}"
+            )
+        self.df = df
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "df": self.df}
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        sizes = super()._noise_sizes(num_targets)
+        return sizes if self.df is not None else {**sizes, "df": num_targets}
+
+    @property
+    def _unit_scale(self) -> float:
+        df = _LEAST_DF + _INITIAL_DF if self.df is None else self.df
+        return math.sqrt((df - _LEAST_DF) / df)
+
+    def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        if self.df is not None:
+            return (tf.constant(self.df, raw["location"].dtype),)
+        return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
+
+    def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return _standard(*shape).log_prob(z)
+
+    def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return _standard(*shape).cdf(z)
+
+    def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        return _standard(*shape).quantile(levels)
+
+    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+        (df,) = shape
+        return df / (df - _LEAST_DF)
+
+    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+        (df,) = shape
+        # A difference of large numbers where there are many degrees of freedom.
+        return tf.cast(_standard(tf.cast(df, tf.float64)).entropy(), df.dtype)
+
+
+def _standard(df: tf.Tensor) -> Any:
+    import tensorflow_probability as tfp
+
+    return tfp.distributions.StudentT(df, loc=0.0, scale=1.0)

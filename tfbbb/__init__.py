@@ -28,6 +28,7 @@ _SUBPACKAGES = frozenset(
         "layers",
         "likelihoods",
         "losses",
+        "metrics",
         "optimizers",
         "plots",
         "posteriors",

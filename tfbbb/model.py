@@ -18,6 +18,7 @@ from tfbbb.kl_schedules.schedule_callback import scheduled
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.members import Members, check_shared_layers
+from tfbbb.metrics.step_prediction import StepPrediction, scored
 from tfbbb.optimizers import Adam
 from tfbbb.prediction import Predictive, predictive
 from tfbbb.prediction.engine import num_members
@@ -145,7 +146,9 @@ class BayesianModel(keras.Model):
     ) -> None:
         """Configures training, as `keras.Model.compile`, but for the loss.
 
-        Metrics compare the targets with the mean of the likelihood, in raw units.
+        Keras' metrics compare the targets with the mean of the likelihood, in raw
+        units; those of `tfbbb.metrics` score the mixture of the likelihoods under the
+        draws of each step.
 
         Args:
             optimizer: A Keras optimizer, or the name of one; `"adam"` is
@@ -375,8 +378,11 @@ class BayesianModel(keras.Model):
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        means = self._mean_over_draws(y_pred, tf.shape(tree.flatten(y)[0])[0])
-        return super().compute_metrics(x, y, means, sample_weight=sample_weight)
+        num_rows = tf.shape(tree.flatten(y)[0])[0]
+        means = self._mean_over_draws(y_pred, num_rows)
+        outputs = self._by_row(self._outputs_of_members(y_pred), num_rows)
+        with scored(StepPrediction(self.likelihood, outputs)):
+            return super().compute_metrics(x, y, means, sample_weight=sample_weight)
 
     def predict_step(self, data: Any) -> Any:
         """Returns the likelihood's mean for one draw of the weights, in raw units.
@@ -391,10 +397,17 @@ class BayesianModel(keras.Model):
         means = self.likelihood.mean(self._outputs_of_members(outputs))
         if self._num_members * self._num_samples == 1:
             return means
+        return tf.reduce_mean(self._by_row(means, num_rows), axis=1)
+
+    def _by_row(self, of_batch: Any, num_rows: Any) -> tf.Tensor:
+        """Returns [draws * rows, ...], draw by draw, as [rows, draws, ...]."""
+        of_batch = tf.convert_to_tensor(of_batch)
+        if self._num_members * self._num_samples == 1:
+            return of_batch[:, tf.newaxis]
         # A replica of a strategy may have no rows.
-        copies = tf.shape(means)[0] // tf.maximum(num_rows, 1)
-        by_draw = tf.reshape(means, [copies, num_rows, *dimensions(means, 1)])
-        return tf.reduce_mean(by_draw, axis=0)
+        copies = tf.shape(of_batch)[0] // tf.maximum(num_rows, 1)
+        by_draw = tf.reshape(of_batch, [copies, num_rows, *dimensions(of_batch, 1)])
+        return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
     def predictive(
         self, x: Any, num_samples: int = 100, method: str = "auto", seed: int = 0

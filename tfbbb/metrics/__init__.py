@@ -1,0 +1,65 @@
+"""Scores of predictive distributions: functions of a prediction, and Keras metrics.
+
+Each function takes a `tfbbb.Predictive` (or what a loaded export gives) and the targets
+in raw units, and returns one number, the mean over rows; with `per_row=True`, where
+rows have scores of their own, an array of these. Each class is the same score for
+`model.compile(metrics=[...])`. Curves and histograms are frozen dataclasses of arrays,
+for `tfbbb.plots` or any other plotting.
+"""
+
+import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.metrics.brier_score import BrierScore, brier_score
+from tfbbb.metrics.expected_calibration_error import (
+    ExpectedCalibrationError,
+    ReliabilityDiagram,
+    expected_calibration_error,
+    reliability_diagram,
+)
+from tfbbb.metrics.interval_width import IntervalWidth, interval_width
+from tfbbb.metrics.mean_score import MeanScore
+from tfbbb.metrics.negative_log_likelihood import (
+    NegativeLogLikelihood,
+    negative_log_likelihood,
+)
+from tfbbb.metrics.out_of_distribution import (
+    OutOfDistributionAUPR,
+    OutOfDistributionAUROC,
+    out_of_distribution_aupr,
+    out_of_distribution_auroc,
+)
+from tfbbb.metrics.predictive_metric import PredictiveMetric
+from tfbbb.metrics.risk_coverage import (
+    AreaUnderRiskCoverage,
+    RiskCoverageCurve,
+    area_under_risk_coverage,
+    risk_coverage_curve,
+)
+from tfbbb.metrics.root_mean_squared_error import (
+    RootMeanSquaredError,
+    root_mean_squared_error,
+)
+
+__all__ = [
+    "AreaUnderRiskCoverage",
+    "BrierScore",
+    "ExpectedCalibrationError",
+    "IntervalWidth",
+    "MeanScore",
+    "NegativeLogLikelihood",
+    "OutOfDistributionAUPR",
+    "OutOfDistributionAUROC",
+    "PredictiveMetric",
+    "ReliabilityDiagram",
+    "RiskCoverageCurve",
+    "RootMeanSquaredError",
+    "area_under_risk_coverage",
+    "brier_score",
+    "expected_calibration_error",
+    "interval_width",
+    "negative_log_likelihood",
+    "out_of_distribution_aupr",
+    "out_of_distribution_auroc",
+    "reliability_diagram",
+    "risk_coverage_curve",
+    "root_mean_squared_error",
+]

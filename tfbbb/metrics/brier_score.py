@@ -1,0 +1,93 @@
+"""The squared error of class probabilities."""
+
+from typing import Any, Literal, overload
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.point_prediction import PredictedProbabilities
+from tfbbb.metrics.targets import checked_targets
+
+
+@overload
+def brier_score(
+    prediction: Any, y: Any, *, per_row: Literal[False] = False
+) -> float: ...
+
+
+@overload
+def brier_score(prediction: Any, y: Any, *, per_row: Literal[True]) -> np.ndarray: ...
+
+
+def brier_score(
+    prediction: Any, y: Any, *, per_row: bool = False
+) -> float | np.ndarray:
+    """Computes `sum_c (p_c - 1{y = c})^2` (Brier 1950), from 0 to 2.
+
+    The sum is over all classes: of two, it is twice the squared error of one
+    probability, which others call by the same name. It is proper, the lower the better.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> prediction = model.predictive([[1.0, 2.0], [3.0, 4.0]])
+    >>> tfbbb.metrics.brier_score(prediction, [0, 2], per_row=True).shape
+    (2,)
+
+    Args:
+        prediction: A `tfbbb.Predictive` of classes.
+        y: Class indices or one-hot rows.
+        per_row: Whether to return the score of each row, [rows], and not their mean.
+
+    Raises:
+        ValueError: For numbers, or where the targets do not fit the prediction.
+    """
+    targets = checked_targets(prediction, y, "classes", "brier_score")
+    return averaged(_scores(prediction, targets), per_row)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class BrierScore(MeanScore):
+    """`brier_score` as a Keras metric, of plain Keras models too.
+
+    Example:
+
+    >>> import tfbbb
+    >>> metric = tfbbb.metrics.BrierScore()
+    >>> metric.update_state([1], [[0.4, 0.6]])
+    >>> float(metric.result())
+    0.32
+
+    Args:
+        from_logits: Whether a plain Keras model gives logits and not probabilities.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    scored = "classes"
+
+    def __init__(
+        self, from_logits: bool = False, name: str = "brier_score", dtype: Any = None
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.from_logits = from_logits
+
+    def of_mean(self, y_pred: Any) -> PredictedProbabilities:
+        return PredictedProbabilities(y_pred, self.from_logits)
+
+    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+        return _scores(prediction, targets)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "from_logits": self.from_logits}
+
+
+def _scores(prediction: Any, targets: Any) -> tf.Tensor:
+    probabilities = tf.cast(prediction.probabilities, tf.float64)
+    one_hot = tf.one_hot(targets, probabilities.shape[-1], dtype=tf.float64)
+    return tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)

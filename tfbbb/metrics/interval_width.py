@@ -1,0 +1,94 @@
+"""How wide intervals are."""
+
+from typing import Any, Literal, overload
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.level import checked_level
+from tfbbb.metrics.mean_score import MeanScore, averaged
+
+
+@overload
+def interval_width(
+    prediction: Any, level: float = 0.9, *, per_row: Literal[False] = False
+) -> float: ...
+
+
+@overload
+def interval_width(
+    prediction: Any, level: float = 0.9, *, per_row: Literal[True]
+) -> np.ndarray: ...
+
+
+def interval_width(
+    prediction: Any, level: float = 0.9, *, per_row: bool = False
+) -> float | np.ndarray:
+    """Computes the mean width of central predictive intervals, in units of y.
+
+    Of predictions whose `interval_coverage` is right, the sharper is the better
+    (Gneiting et al. 2007). Counts and ordered classes have the difference of the last
+    and the first value of the interval, which is 0 for a single one.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> narrow = tfbbb.metrics.interval_width(prediction, level=0.5)
+    >>> narrow < tfbbb.metrics.interval_width(prediction, level=0.9)
+    True
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
+        level: Probability of the interval, strictly between 0 and 1.
+        per_row: Whether to return the widths, [rows, k], and not their mean.
+
+    Raises:
+        ValueError: For classes without an order, or a level that is not strictly
+            between 0 and 1.
+    """
+    return averaged(_widths(prediction, checked_level(level)), per_row)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class IntervalWidth(MeanScore):
+    """`interval_width` as a Keras metric.
+
+    With several draws in a step it inverts a distribution function at every step,
+    which takes longer than a step of a small network.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> model.compile(metrics=[tfbbb.metrics.IntervalWidth(0.9)])
+
+    Args:
+        level: Probability of the interval, strictly between 0 and 1.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    scored = "ordered"
+
+    def __init__(
+        self, level: float = 0.9, name: str = "interval_width", dtype: Any = None
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.level = checked_level(level)
+
+    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+        return _widths(prediction, self.level)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "level": self.level}
+
+
+def _widths(prediction: Any, level: float) -> tf.Tensor:
+    bounds = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
+    return tf.cast(bounds[:, 1] - bounds[:, 0], tf.float64)

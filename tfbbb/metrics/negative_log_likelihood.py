@@ -1,0 +1,84 @@
+"""The negative log likelihood of a predictive distribution."""
+
+from typing import Any, Literal, overload
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.targets import checked_targets
+
+
+@overload
+def negative_log_likelihood(
+    prediction: Any, y: Any, *, per_row: Literal[False] = False
+) -> float: ...
+
+
+@overload
+def negative_log_likelihood(
+    prediction: Any, y: Any, *, per_row: Literal[True]
+) -> np.ndarray: ...
+
+
+def negative_log_likelihood(
+    prediction: Any, y: Any, *, per_row: bool = False
+) -> float | np.ndarray:
+    """Computes `-log p(y | x, data)`, the logarithmic score (Good 1952), in nats.
+
+    Of all of a row's targets (and places) together. It is proper, and of distributions
+    in one unit the lower is the better; a change of units shifts it.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> prediction = model.predictive([[0.0, 0.0]])  # logits of 0, but for the biases
+    >>> score = tfbbb.metrics.negative_log_likelihood(prediction, [1])
+    >>> rows = tfbbb.metrics.negative_log_likelihood(prediction, [1], per_row=True)
+    >>> rows.shape, score == float(rows.mean())
+    ((1,), True)
+
+    Args:
+        prediction: A `tfbbb.Predictive`.
+        y: Targets in raw units, [rows, k] (or [rows] for one target); for classes their
+            indices or one-hot rows.
+        per_row: Whether to return the score of each row, [rows], and not their mean.
+
+    Raises:
+        ValueError: Where the targets do not fit the prediction.
+    """
+    targets = checked_targets(prediction, y, "any", "negative_log_likelihood")
+    return averaged(_scores(prediction, targets), per_row)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class NegativeLogLikelihood(MeanScore):
+    """`negative_log_likelihood` as a Keras metric.
+
+    In a step of a `tfbbb.BayesianModel`, `nll` is the mean over the draws of `-log p(y
+    | x, w)`, which the objective has; this is `-log` of the mean of `p(y | x, w)` over
+    the draws, which by Jensen's inequality is never larger, and the same for one draw.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, members=3)
+    >>> model.compile(metrics=[tfbbb.metrics.NegativeLogLikelihood("mixture_nll")])
+    """
+
+    def __init__(self, name: str = "negative_log_likelihood", dtype: Any = None):
+        super().__init__(name=name, dtype=dtype)
+
+    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+        return _scores(prediction, targets)
+
+
+def _scores(prediction: Any, targets: Any) -> tf.Tensor:
+    log_prob = tf.convert_to_tensor(prediction.log_prob(targets))
+    return -tf.reduce_sum(log_prob, axis=list(range(1, len(log_prob.shape))))

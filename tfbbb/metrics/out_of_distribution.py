@@ -1,0 +1,220 @@
+"""How well uncertainty tells rows of another distribution."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
+from tfbbb.metrics.step_prediction import current_prediction
+from tfbbb.metrics.targets import is_of_classes
+from tfbbb.metrics.uncertainty import check_uncertainty, uncertainty
+
+
+def out_of_distribution_auroc(
+    inside: Any, outside: Any, *, by: str | None = None
+) -> float:
+    """Computes the area under the receiver operating characteristic.
+
+    It is the probability that a row from outside is more uncertain than one from
+    inside, where ties count half (Hendrycks and Gimpel 2017): 1 where the two are told
+    apart, 0.5 where uncertainty says nothing.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> near, far = model.predictive([[0.1, 0.1]]), model.predictive([[9.0, 9.0]])
+    >>> tfbbb.metrics.out_of_distribution_auroc(near, far)
+    1.0
+
+    Args:
+        inside: A `tfbbb.Predictive` of rows like those of training.
+        outside: A `tfbbb.Predictive` of other rows by the same model.
+        by: `"entropy"`, `"mutual_information"`, `"epistemic"`, `"aleatoric"` or
+            `"variance"`; by default the entropy of classes and the epistemic variance
+            of numbers.
+
+    Raises:
+        ValueError: Where there is no such uncertainty, or one prediction is of classes
+            and the other of numbers.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(*_marks_and_scores(inside, outside, by)))
+
+
+def out_of_distribution_aupr(
+    inside: Any, outside: Any, *, by: str | None = None
+) -> float:
+    """Computes the average precision, the area under precision against recall.
+
+    `sum_n (R_n - R_{n-1}) P_n` over thresholds of the uncertainty, with the rows from
+    outside as the positive ones. Where uncertainty says nothing it is their share.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> near, far = model.predictive([[0.1, 0.1]]), model.predictive([[9.0, 9.0]])
+    >>> tfbbb.metrics.out_of_distribution_aupr(near, far, by="variance")
+    1.0
+
+    Args:
+        inside: A `tfbbb.Predictive` of rows like those of training.
+        outside: A `tfbbb.Predictive` of other rows by the same model.
+        by: As for `out_of_distribution_auroc`.
+
+    Raises:
+        ValueError: As for `out_of_distribution_auroc`.
+    """
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(*_marks_and_scores(inside, outside, by)))
+
+
+class OutOfDistributionMetric(RankedByUncertainty):
+    """The base of both areas: the targets mark the rows from outside by 1."""
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        """Takes in the rows of a minibatch, or of a prediction.
+
+        Args:
+            y_true: 1 for each row from outside, else 0, [rows] or [rows, 1].
+            y_pred: A `tfbbb.Predictive`, or what Keras gives, the mean.
+            sample_weight: [rows], or None for 1.
+
+        Raises:
+            ValueError: Where the targets are no such marks.
+        """
+        step = current_prediction()
+        if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
+            prediction = y_pred
+            marks = _checked_marks(y_true, len(y_pred.mean))
+        else:
+            prediction = self.of_mean(y_pred) if step is None else step
+            marks = tf.reshape(y_true, tf.shape(prediction.mean)[:1])
+        marks = tf.cast(marks, tf.float64)
+        weights = tf.ones_like(marks)
+        if sample_weight is not None:
+            weights *= tf.reshape(tf.cast(sample_weight, tf.float64), tf.shape(marks))
+        self.add(prediction, _named(prediction, self.by), marks, weights)
+
+    def _outside_and_inside(self) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the weights of rows, [bins] each, the most uncertain first."""
+        outside = tf.convert_to_tensor(self.values)[::-1]
+        return outside, tf.convert_to_tensor(self.weights)[::-1] - outside
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class OutOfDistributionAUROC(OutOfDistributionMetric):
+    """`out_of_distribution_auroc` as a Keras metric.
+
+    Its targets are no classes or numbers but marks, 1 for each row from outside, so
+    compile a model with it to `evaluate(x, marks)`, where loss and nll mean nothing. A
+    step of one posterior has one draw, and hence no epistemic uncertainty.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> metric = tfbbb.metrics.OutOfDistributionAUROC()
+    >>> metric.update_state([0, 1], model.predictive([[0.1, 0.1], [9.0, 9.0]]))
+    >>> float(metric.result())
+    1.0
+
+    Args:
+        by: As for `out_of_distribution_auroc`.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    def __init__(
+        self,
+        by: str | None = None,
+        name: str = "out_of_distribution_auroc",
+        dtype: Any = None,
+    ):
+        super().__init__(by=by, name=name, dtype=dtype)
+
+    def result(self) -> tf.Tensor:
+        outside, inside = self._outside_and_inside()
+        less_certain = tf.cumsum(outside, exclusive=True) + outside / 2.0
+        pairs = tf.reduce_sum(outside) * tf.reduce_sum(inside)
+        return tf.math.divide_no_nan(tf.reduce_sum(inside * less_certain), pairs)
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class OutOfDistributionAUPR(OutOfDistributionMetric):
+    """`out_of_distribution_aupr` as a Keras metric, to which marks are given.
+
+    See `OutOfDistributionAUROC`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> metric = tfbbb.metrics.OutOfDistributionAUPR(by="epistemic")
+    >>> metric.update_state([0, 1], model.predictive([[0.1, 0.1], [9.0, 9.0]]))
+    >>> float(metric.result())
+    1.0
+
+    Args:
+        by: As for `out_of_distribution_auroc`.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    def __init__(
+        self,
+        by: str | None = None,
+        name: str = "out_of_distribution_aupr",
+        dtype: Any = None,
+    ):
+        super().__init__(by=by, name=name, dtype=dtype)
+
+    def result(self) -> tf.Tensor:
+        outside, inside = self._outside_and_inside()
+        found, taken = tf.cumsum(outside), tf.cumsum(outside + inside)
+        precision = tf.math.divide_no_nan(found, taken)
+        return tf.math.divide_no_nan(
+            tf.reduce_sum(outside * precision), tf.reduce_sum(outside)
+        )
+
+
+def _named(prediction: Any, by: str | None) -> str:
+    return by or ("entropy" if is_of_classes(prediction) else "epistemic")
+
+
+def _marks_and_scores(
+    inside: Any, outside: Any, by: str | None
+) -> tuple[np.ndarray, np.ndarray]:
+    check_uncertainty(by)
+    if is_of_classes(inside) != is_of_classes(outside):
+        raise ValueError(
+            "Both predictions must be by the same model. "
+            f"Received: inside={inside!r}, outside={outside!r}"
+        )
+    by = _named(inside, by)
+    scores = [np.asarray(uncertainty(part, by)) for part in (inside, outside)]
+    marks = np.repeat([0, 1], [len(part) for part in scores])
+    return marks, np.concatenate(scores)
+
+
+def _checked_marks(y: Any, rows: int) -> np.ndarray:
+    marks = np.asarray(y)
+    if marks.shape not in ((rows,), (rows, 1)) or not np.isin(marks, (0, 1)).all():
+        raise ValueError(
+            "The targets must mark each row by 1 where it is from outside and else by "
+            f"0, {rows} in all. Received: {y!r}"
+        )
+    return marks.reshape(rows)

@@ -1,0 +1,49 @@
+"""The base of metrics that rank rows by their uncertainty."""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.metrics.predictive_metric import PredictiveMetric
+from tfbbb.metrics.uncertainty import check_uncertainty, uncertainty
+
+# An uncertainty may be of any unit, so its bins are of equal width in its logarithm:
+# 0.14 % each, from 4e-15 to 3e14.
+_BINS_PER_OCTAVE = 512
+_OCTAVES = 48
+_BINS = 2 * _OCTAVES * _BINS_PER_OCTAVE
+
+
+class RankedByUncertainty(PredictiveMetric):
+    """Weights and values of rows, added up in narrow bins of their uncertainty.
+
+    Minibatches need not be kept for that: rows whose uncertainties differ by less than
+    a bin, 0.14 %, count as equal.
+    """
+
+    def __init__(
+        self, by: str | None = None, name: str | None = None, dtype: Any = None
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.by = check_uncertainty(by)
+        self.weights = self.add_variable((_BINS,), "zeros", name="weights")
+        self.values = self.add_variable((_BINS,), "zeros", name="values")
+
+    def add(
+        self, prediction: Any, by: str, values: tf.Tensor, weights: tf.Tensor
+    ) -> None:
+        """Adds values [rows] of rows of some weights [rows] to their bins."""
+        octaves = tf.math.log(uncertainty(prediction, by)) / math.log(2.0) + _OCTAVES
+        # The logarithm of 0 is in no range of integers.
+        position = tf.clip_by_value(octaves * _BINS_PER_OCTAVE, 0.0, _BINS - 1.0)
+        index = tf.cast(position, tf.int32)
+        for variable, summands in (
+            (self.weights, weights),
+            (self.values, weights * tf.cast(values, weights.dtype)),
+        ):
+            summed = tf.math.unsorted_segment_sum(summands, index, _BINS)
+            variable.assign_add(tf.cast(summed, self.dtype))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "by": self.by}

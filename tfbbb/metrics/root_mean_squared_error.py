@@ -1,0 +1,82 @@
+"""The error of the predictive mean."""
+
+from typing import Any, Literal, overload
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.mean_score import MeanScore
+from tfbbb.metrics.point_prediction import PredictedNumbers
+from tfbbb.metrics.targets import checked_targets
+
+
+@overload
+def root_mean_squared_error(
+    prediction: Any, y: Any, *, per_row: Literal[False] = False
+) -> float: ...
+
+
+@overload
+def root_mean_squared_error(
+    prediction: Any, y: Any, *, per_row: Literal[True]
+) -> np.ndarray: ...
+
+
+def root_mean_squared_error(
+    prediction: Any, y: Any, *, per_row: bool = False
+) -> float | np.ndarray:
+    """Computes `sqrt(mean((E[y] - y)^2))` over rows and targets, in units of y.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> tfbbb.metrics.root_mean_squared_error(prediction, prediction.mean + 3.0)
+    3.0
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers.
+        y: Targets in raw units, [rows, k] (or [rows] for one target).
+        per_row: Whether to return the error's size target by target, [rows, k].
+
+    Raises:
+        ValueError: For classes, or where the targets do not fit the prediction.
+    """
+    targets = checked_targets(prediction, y, "numbers", "root_mean_squared_error")
+    squares = np.asarray(_squared_errors(prediction, targets))
+    return np.sqrt(squares) if per_row else float(np.sqrt(squares.mean()))
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class RootMeanSquaredError(MeanScore):
+    """`root_mean_squared_error` as a Keras metric, of plain Keras models too.
+
+    Example:
+
+    >>> import tfbbb
+    >>> metric = tfbbb.metrics.RootMeanSquaredError()
+    >>> metric.update_state([[1.0], [2.0]], [[4.0], [6.0]])
+    >>> float(metric.result())  # sqrt((9 + 16) / 2)
+    3.5355
+    """
+
+    scored = "numbers"
+
+    def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None):
+        super().__init__(name=name, dtype=dtype)
+
+    def of_mean(self, y_pred: Any) -> PredictedNumbers:
+        return PredictedNumbers(y_pred)
+
+    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+        return _squared_errors(prediction, targets)
+
+    def result(self) -> tf.Tensor:
+        return tf.sqrt(super().result())
+
+
+def _squared_errors(prediction: Any, targets: Any) -> tf.Tensor:
+    return tf.square(tf.cast(prediction.mean, tf.float64) - targets)

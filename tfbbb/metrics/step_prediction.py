@@ -1,0 +1,137 @@
+"""The predictive distribution of a minibatch, inside a compiled step."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction import mixture
+from tfbbb.prediction.quantiles import checked_levels, quantiles
+
+_current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
+
+
+@contextlib.contextmanager
+def scored(prediction: "StepPrediction") -> Iterator[None]:
+    """Within it, metrics of predictive distributions score `prediction`.
+
+    Keras hands every metric one and the same tensor, the mean of the likelihood, which
+    its own metrics can take; ours find the distribution here.
+    """
+    token = _current.set(prediction)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_prediction() -> "StepPrediction | None":
+    """Returns the prediction to be scored, None outside a step of a BayesianModel."""
+    return _current.get()
+
+
+class StepPrediction:
+    """A uniform mixture of the likelihoods under the draws of one step.
+
+    What `tfbbb.Predictive` is to arrays: the same names, whose values are float64
+    tensors that are computed where they are read. One draw alone has no epistemic
+    variance and no mutual information.
+
+    Args:
+        likelihood: The likelihood of the model.
+        outputs: [rows, S, ..., P], as the likelihood takes them.
+    """
+
+    def __init__(self, likelihood: Likelihood, outputs: Any):
+        self._likelihood = likelihood
+        self._outputs = tf.cast(outputs, tf.float64)
+
+    @property
+    def num_samples(self) -> int | None:
+        """Number S of draws, None where it is not known before the step runs."""
+        return self._outputs.shape[1]
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are integers."""
+        return self._likelihood.discrete
+
+    @property
+    def mean(self) -> tf.Tensor:
+        return tf.reduce_mean(self._likelihood.mean(self._outputs), axis=1)
+
+    @property
+    def variance(self) -> tf.Tensor:
+        return self.epistemic + self.aleatoric
+
+    @property
+    def stddev(self) -> tf.Tensor:
+        return tf.sqrt(self.variance)
+
+    @property
+    def epistemic(self) -> tf.Tensor:
+        means = self._likelihood.mean(self._outputs)
+        num_samples = tf.cast(tf.shape(means)[1], means.dtype)
+        deviations = means - tf.reduce_mean(means, axis=1, keepdims=True)
+        squares = tf.reduce_sum(tf.square(deviations), axis=1)
+        return tf.math.divide_no_nan(squares, num_samples - 1.0)
+
+    @property
+    def aleatoric(self) -> tf.Tensor:
+        return tf.reduce_mean(self._likelihood.variance(self._outputs), axis=1)
+
+    @property
+    def probabilities(self) -> tf.Tensor:
+        return self._of_classes("probabilities")
+
+    @property
+    def entropy(self) -> tf.Tensor:
+        return self._of_classes("entropy")
+
+    @property
+    def mutual_information(self) -> tf.Tensor:
+        return self._of_classes("mutual_information")
+
+    def log_prob(self, y: Any) -> tf.Tensor:
+        return mixture.log_prob(self._likelihood, y, self._outputs)
+
+    def cdf(self, y: Any) -> tf.Tensor:
+        self._check_order()
+        below = self._likelihood.cdf(tf.expand_dims(y, 1), self._outputs)
+        return tf.reduce_mean(below, axis=1)
+
+    def quantile(self, p: Sequence[float]) -> tf.Tensor:
+        self._check_order()
+        levels = checked_levels(p)
+        if self.num_samples == 1:
+            shape = [len(levels), *[1] * (len(self._outputs.shape) - 2)]
+            return self._likelihood.quantile(levels.reshape(shape), self._outputs)
+        return quantiles(self._likelihood, levels, self._outputs)
+
+    def aligned(self, targets: Any) -> tf.Tensor:
+        """Returns a minibatch's targets as a score takes them.
+
+        They are float64 [rows, ..., k], or class indices [rows, ...].
+        """
+        targets = self._likelihood._aligned(targets, self._outputs[:, 0])
+        is_class = self._likelihood.task == "classification"
+        return tf.cast(targets, tf.int32 if is_class else tf.float64)
+
+    def __repr__(self) -> str:
+        return f"StepPrediction(likelihood={type(self._likelihood).__name__})"
+
+    def _of_classes(self, name: str) -> tf.Tensor:
+        if self._likelihood.task != "classification":
+            raise AttributeError(f"`{name}` is defined for classes only.")
+        return mixture.information(self._likelihood, self._outputs)[name]
+
+    def _check_order(self) -> None:
+        if not self._likelihood.ordered:
+            raise ValueError(
+                "Classes without an order have no distribution function and no "
+                "quantiles; use `BrierScore` or `ExpectedCalibrationError`. "
+                f"Received: likelihood={type(self._likelihood).__name__}"
+            )

@@ -1,0 +1,118 @@
+"""The targets that a prediction is scored on."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+# What a score is defined for: numbers, classes, whatever has quantiles (numbers, counts
+# and ordered classes), or all of these.
+Scored = Literal["numbers", "classes", "ordered", "any"]
+
+
+def is_of_classes(prediction: Any) -> bool:
+    """Returns whether a prediction is of classes rather than numbers."""
+    return hasattr(prediction, "probabilities")
+
+
+def is_discrete(prediction: Any) -> bool:
+    """Returns whether the targets are counts or classes, whose F(y) is a staircase."""
+    return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
+
+
+def check_kind(prediction: Any, scored: Scored, score: str) -> None:
+    """Refuses a score of numbers for classes, and the other way round.
+
+    Raises:
+        ValueError: Where `score` is not defined for the prediction.
+    """
+    of_classes = is_of_classes(prediction)
+    if scored == "numbers" and of_classes:
+        raise ValueError(
+            f"`{score}` scores predictions of numbers; use `brier_score`, "
+            "`negative_log_likelihood` or `expected_calibration_error` for classes. "
+            f"Received: {prediction!r}"
+        )
+    if scored == "classes" and not of_classes:
+        raise ValueError(
+            f"`{score}` scores predictions of classes; use `crps`, "
+            "`negative_log_likelihood` or `calibration_error` for numbers. "
+            f"Received: {prediction!r}"
+        )
+
+
+def checked_targets(prediction: Any, y: Any, scored: Scored, score: str) -> np.ndarray:
+    """Returns the targets of a prediction's rows.
+
+    Args:
+        prediction: A `tfbbb.Predictive`, or what offers the same.
+        y: Targets in raw units, [rows, ..., k] (or [rows] for one target); for classes
+            their indices or one-hot rows.
+        scored: What the score is defined for.
+        score: Its name, for errors.
+
+    Returns:
+        float64 [rows, ..., k], or class indices [rows, ...].
+
+    Raises:
+        ValueError: Where the score is not defined for the prediction, or the targets
+            do not fit it: none, others in number or shape, not finite, no classes.
+    """
+    check_kind(prediction, scored, score)
+    shape = np.shape(prediction.mean)
+    values = np.asarray(y)
+    if values.ndim == 0 or len(values) == 0:
+        raise ValueError(
+            f"`{score}` needs one target per row, and one row at the least. "
+            f"Received: y of shape {values.shape}"
+        )
+    if len(values) != shape[0]:
+        raise ValueError(
+            f"There is one predictive distribution per row, {shape[0]} in all. "
+            f"Received: {len(values)} targets"
+        )
+    if is_of_classes(prediction):
+        return _classes(values, shape)
+    return _numbers(values, shape)
+
+
+def _numbers(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if shape[-1] == 1 and values.shape == shape[:-1]:
+        values = values[..., np.newaxis]
+    if values.shape != shape:
+        raise ValueError(
+            f"The targets must have the shape {list(shape)} of the predictive mean. "
+            f"Received: y of shape {values.shape}"
+        )
+    numbers = values.astype(np.float64)
+    finite = np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(
+            "The targets must be finite; drop the rows where they are not. "
+            f"Received: {numbers[row].tolist()} in row {row}"
+        )
+    return numbers
+
+
+def _classes(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    *places, num_classes = shape
+    values_of_rows = values.reshape(len(values), -1)
+    if values.shape == tuple(shape):
+        one_hot = np.isin(values, (0, 1)).all(-1) & (values.sum(-1) == 1)
+        valid = one_hot.reshape(len(values), -1).all(axis=1)
+        indices = values.argmax(axis=-1)
+    elif values.shape in (tuple(places), (*places, 1)):
+        valid = np.isin(values_of_rows, np.arange(num_classes)).all(axis=1)
+        indices = values.reshape(places)
+    else:
+        raise ValueError(
+            f"The targets must be class indices of shape {places}, or one-hot rows of "
+            f"shape {list(shape)}. Received: y of shape {values.shape}"
+        )
+    if not valid.all():
+        row = int(np.argmin(valid))
+        raise ValueError(
+            f"The targets must be class indices 0 to {num_classes - 1}, or one-hot "
+            f"rows. Received: {values_of_rows[row].tolist()} in row {row}"
+        )
+    return indices.astype(np.int32)

@@ -1,0 +1,54 @@
+"""The uncertainty of a row, as one number."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.metrics.targets import is_of_classes
+
+_OF_CLASSES = ("entropy", "mutual_information")
+_OF_BOTH = ("epistemic", "aleatoric", "variance")
+
+
+def check_uncertainty(by: str | None) -> str | None:
+    """Returns `by`, the name of an uncertainty or None.
+
+    Raises:
+        ValueError: Where there is no such uncertainty.
+    """
+    if by is None or by in (*_OF_CLASSES, *_OF_BOTH):
+        return by
+    names = ", ".join(f"'{name}'" for name in (*_OF_CLASSES, *_OF_BOTH))
+    raise ValueError(f"`by` must be one of {names}. Received: by={by!r}")
+
+
+def uncertainty(prediction: Any, by: str) -> tf.Tensor:
+    """Returns an uncertainty of each row of a prediction, [rows], float64.
+
+    Variances are added over targets or classes, which is the trace of the covariance;
+    that and entropies are added over places.
+
+    Args:
+        prediction: A `tfbbb.Predictive`, or what offers the same.
+        by: `"entropy"` or `"mutual_information"`, of classes, or `"epistemic"`,
+            `"aleatoric"` or `"variance"`.
+
+    Raises:
+        ValueError: For the entropy of a prediction of numbers, or what one draw alone
+            cannot tell.
+    """
+    if by in _OF_CLASSES and not is_of_classes(prediction):
+        raise ValueError(
+            f"A prediction of numbers has no `{by}`; rank it by 'epistemic', "
+            f"'aleatoric' or 'variance'. Received: by={by!r}"
+        )
+    num_samples = getattr(prediction, "num_samples", None)
+    if by in ("mutual_information", "epistemic") and num_samples == 1:
+        raise ValueError(
+            "It takes two draws at the least to tell epistemic uncertainty, and a step "
+            "of a model of one posterior has one. Give the model several `members`, or "
+            "call `update_state(y, prediction)` with a `tfbbb.Predictive`. "
+            f"Received: by={by!r}"
+        )
+    values = tf.cast(getattr(prediction, by), tf.float64)
+    return tf.reduce_sum(values, axis=list(range(1, len(values.shape))))

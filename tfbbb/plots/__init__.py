@@ -2,14 +2,20 @@
 
 from tfbbb.plots.elbo_curve import elbo_curve
 from tfbbb.plots.intervals import intervals
+from tfbbb.plots.out_of_distribution import out_of_distribution
 from tfbbb.plots.predictive_band import predictive_band
 from tfbbb.plots.pruning_curve import pruning_curve
+from tfbbb.plots.reliability_diagram import reliability_diagram
+from tfbbb.plots.risk_coverage import risk_coverage
 from tfbbb.plots.signal_to_noise import signal_to_noise
 
 __all__ = [
     "elbo_curve",
     "intervals",
+    "out_of_distribution",
     "predictive_band",
     "pruning_curve",
+    "reliability_diagram",
+    "risk_coverage",
     "signal_to_noise",
 ]

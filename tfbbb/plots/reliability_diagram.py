@@ -1,0 +1,159 @@
+"""How often classes come true."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfbbb.plots.arguments import checked_level, is_prediction
+from tfbbb.plots.sampling_band import sampling_band
+from tfbbb.plots.style import (
+    BLUE,
+    DARK,
+    LIGHT,
+    SQUARE,
+    VERMILION,
+    drawn_axes,
+    legend_beside_data,
+    strip_above,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from tfbbb.metrics import ReliabilityDiagram
+    from tfbbb.prediction import Predictive
+
+
+def reliability_diagram(
+    prediction: "Predictive | ReliabilityDiagram",
+    y: npt.ArrayLike | None = None,
+    *,
+    bins: int = 15,
+    confidence: float = 0.95,
+    axes: "Axes | None" = None,
+) -> "Axes":
+    """Draws the accuracy of classes against the probability they were predicted with.
+
+    Rows are gathered into bins of equal width by the probability of their most probable
+    class (DeGroot and Fienberg 1983); a dot is at the mean of these probabilities and
+    the share of the rows whose class it was. Under a calibrated model the number of
+    right rows of a bin is about binomial with that mean: the bar holds it with
+    probability `confidence` (Bröcker and Smith 2007), and dots beyond stand out. The
+    strip above counts the rows of each bin.
+
+    Args:
+        prediction: A `tfbbb.Predictive` of classes; or what
+            `tfbbb.metrics.reliability_diagram` measured of one.
+        y: Indices of the true classes or one-hot rows; not for what was measured.
+        bins: Number of bins from 0 to 1, of a prediction.
+        confidence: Probability of a bar.
+        axes: Where to draw, by default on a new figure.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: `y` is missing, does not fit the prediction, or is given beside what
+            was measured; the prediction is of numbers; `bins` is no positive integer;
+            or the `confidence` is not strictly between 0 and 1.
+
+    Example:
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from tfbbb.metrics import ReliabilityDiagram
+    >>> measured = ReliabilityDiagram(
+    ...     edges=np.array([0.0, 0.5, 1.0]),
+    ...     counts=np.array([0, 20]),
+    ...     confidence=np.array([np.nan, 0.9]),
+    ...     accuracy=np.array([np.nan, 0.65]),
+    ... )
+    >>> axes = reliability_diagram(measured, axes=Figure().subplots())
+    >>> axes.get_legend_handles_labels()[1]
+    ['calibrated', 'its 95 % sampling band', 'beyond the band']
+    """
+    checked_level("confidence", confidence)
+    measured = _measured(prediction, y, bins)
+    filled = measured.counts > 0
+    rows, expected = measured.counts[filled], measured.confidence[filled]
+    observed = measured.accuracy[filled]
+    lower, upper = sampling_band(rows, np.minimum(expected, 1.0), confidence)
+    hits = np.round(rows * observed)
+    outside = (hits < lower) | (hits > upper)
+    axes = drawn_axes(axes, SQUARE)
+
+    axes.plot(
+        [0, 100],
+        [0, 100],
+        color=DARK,
+        linestyle="--",
+        linewidth=1.2,
+        label="calibrated",
+    )
+    axes.vlines(
+        100 * expected,
+        100 * lower / rows,
+        100 * upper / rows,
+        color=LIGHT,
+        linewidth=7,
+        label=f"its {100 * confidence:g} % sampling band",
+    )
+    for which, color, name in (
+        (~outside, BLUE, f"observed (n = {rows.sum()})"),
+        (outside, VERMILION, "beyond the band"),
+    ):
+        if which.any():
+            axes.scatter(
+                100 * expected[which],
+                100 * observed[which],
+                s=40,
+                color=color,
+                edgecolors="white",
+                linewidths=0.8,
+                zorder=3,
+                clip_on=False,
+                label=name,
+            )
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("probability of the predicted class (%)")
+    axes.set_ylabel("rows of that class (%)")
+    axes.set_aspect("equal")
+    # Dots lie about the diagonal, and seldom so far below.
+    handles = axes.get_legend_handles_labels()[0]
+    legend_beside_data(axes, handles, loc="lower right")
+
+    strip = strip_above(axes)
+    strip.bar(
+        100 * measured.edges[:-1],
+        measured.counts,
+        width=100 * np.diff(measured.edges),
+        align="edge",
+        color=LIGHT,
+        edgecolor="white",
+        linewidth=0.8,
+    )
+    strip.set_yticks([0, int(measured.counts.max())])
+    strip.set_ylabel("rows", fontsize="small")
+    return axes
+
+
+def _measured(prediction: Any, y: Any, bins: int) -> "ReliabilityDiagram":
+    if is_prediction(prediction):
+        if y is None:
+            raise ValueError(
+                "A prediction needs the true classes to be compared with. "
+                "Received: y=None"
+            )
+        from tfbbb import metrics
+
+        return metrics.reliability_diagram(prediction, y, bins=bins)
+    if y is not None or not hasattr(prediction, "accuracy"):
+        raise ValueError(
+            "Pass a `tfbbb.Predictive` with `y`, or what "
+            "`tfbbb.metrics.reliability_diagram` returns without `y`. Received: "
+            f"prediction of type {type(prediction).__name__}, y of type "
+            f"{type(y).__name__}"
+        )
+    return prediction

@@ -1,0 +1,32 @@
+"""How far a share may lie from its probability by chance."""
+
+import numpy as np
+import numpy.typing as npt
+
+
+def sampling_band(
+    number: npt.ArrayLike, probability: npt.ArrayLike, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the counts between which a binomial one lies.
+
+    The central interval of Binomial(number, probability) that holds at least
+    `confidence` of it, both ends included.
+
+    Example:
+
+    >>> lower, upper = sampling_band(100, [0.5, 0.9], 0.95)
+    >>> lower, upper
+    (array([40., 84.]), array([60., 95.]))
+
+    Args:
+        number: Numbers of trials.
+        probability: Probabilities of success in each, broadcast against them.
+        confidence: Probability of the interval.
+    """
+    from scipy.stats import binom  # type: ignore[import-untyped]
+
+    tail = (1.0 - confidence) / 2.0
+    return (
+        binom.ppf(tail, number, probability),
+        binom.ppf(1.0 - tail, number, probability),
+    )

@@ -1,6 +1,7 @@
 """Likelihoods p(y | f(x, w)), resolvable by string name."""
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.likelihoods.bernoulli import Bernoulli
 from tfbbb.likelihoods.beta import Beta
 from tfbbb.likelihoods.categorical import Categorical
 from tfbbb.likelihoods.gamma import Gamma
@@ -8,8 +9,11 @@ from tfbbb.likelihoods.laplace import Laplace
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.likelihoods.log_normal import LogNormal
 from tfbbb.likelihoods.multivariate_normal import MultivariateNormal
+from tfbbb.likelihoods.negative_binomial import NegativeBinomial
 from tfbbb.likelihoods.normal import Normal
 from tfbbb.likelihoods.normal_mixture import NormalMixture
+from tfbbb.likelihoods.ordered_logistic import OrderedLogistic
+from tfbbb.likelihoods.poisson import Poisson
 from tfbbb.likelihoods.student_t import StudentT
 from tfbbb.strategy import Registry
 
@@ -17,14 +21,18 @@ _registry = Registry(
     "likelihood",
     Likelihood,
     [
+        Bernoulli,
         Beta,
         Categorical,
         Gamma,
         Laplace,
         LogNormal,
         MultivariateNormal,
+        NegativeBinomial,
         Normal,
         NormalMixture,
+        OrderedLogistic,
+        Poisson,
         StudentT,
     ],
 )
@@ -36,6 +44,7 @@ names, get, serialize, deserialize = (
 )
 
 __all__ = [
+    "Bernoulli",
     "Beta",
     "Categorical",
     "Gamma",
@@ -43,8 +52,11 @@ __all__ = [
     "Likelihood",
     "LogNormal",
     "MultivariateNormal",
+    "NegativeBinomial",
     "Normal",
     "NormalMixture",
+    "OrderedLogistic",
+    "Poisson",
     "StudentT",
     "deserialize",
     "get",

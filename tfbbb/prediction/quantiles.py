@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
+from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.prediction.blocks import map_blocks
 
 _MOST_STEPS = 100
@@ -18,14 +19,33 @@ _MOST_STEPS = 100
 _MOST_COMPONENTS = 1 << 22
 
 
+def cdf(likelihood: Likelihood, values: Any, outputs: Any) -> tf.Tensor:
+    """Returns P(y <= values) under the mixture, target by target.
+
+    Args:
+        likelihood: One with ordered targets.
+        values: In raw units, [rows, ..., k]; one of a row for ordered classes.
+        outputs: [rows, S, ..., P].
+
+    Returns:
+        [rows, ..., k], float64.
+    """
+    values = tf.cast(values, tf.float64)[:, tf.newaxis]
+    per_sample = likelihood.cdf(values, tf.cast(outputs, tf.float64))
+    return tf.reduce_mean(per_sample, axis=1)
+
+
 def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     """Inverts the mixture's distribution function, target by target.
 
-    A mixture's quantile lies between the least and the greatest of its components'
-    quantiles. From there Newton's method finds it, falling back to bisection where a
-    step would leave the bracket or not halve the step before (components of unequal
-    widths make it circle), until it moves by less than one part in 10^12 of its
-    bracket's width at the start.
+    Of integers it is the least whose distribution function reaches the level, found by
+    bisection.
+
+    Of real targets, a mixture's quantile lies between the least and the greatest of its
+    components' quantiles. From there Newton's method finds it, falling back to
+    bisection where a step would leave the bracket or not halve the step before
+    (components of unequal widths make it circle), until it moves by less than one part
+    in 10^12 of its bracket's width at the start.
 
     Args:
         likelihood: One with ordered targets.
@@ -39,13 +59,35 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     shape = tf.shape(outputs)
     per_row = tf.size(levels, tf.int64) * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
+    invert = _inverted_steps if likelihood.discrete else _inverted
 
     def block(first: Any, count: Any) -> tf.Tensor:
-        return _inverted(likelihood, levels, outputs[first : first + count])
+        return invert(likelihood, levels, outputs[first : first + count])
 
-    event_shape = likelihood.mean(tf.zeros([1, *outputs.shape[2:]], tf.float64)).shape
-    spec = tf.TensorSpec([None, None, *event_shape[1:]], tf.float64)
+    one_row = tf.zeros([1, *outputs.shape[2:]], tf.float64)
+    # Neither mean nor outputs have the shape of ordered classes themselves.
+    event_shape = likelihood.cdf(0.0, one_row).shape[1:]
+    spec = tf.TensorSpec([None, None, *event_shape], tf.float64)
     return map_blocks(block, shape[0], rows, spec)
+
+
+def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> Any:
+    outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
+    # [Q] -> [Q, 1, ..., 1] over places and targets.
+    shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 3], tf.int32)], 0)
+    wanted = tf.reshape(levels, shape)
+
+    def reaches(values: tf.Tensor) -> tf.Tensor:
+        per_sample = likelihood.cdf(values[:, :, tf.newaxis], outputs)
+        return tf.reduce_mean(per_sample, axis=2) >= wanted
+
+    if likelihood.task == "classification":
+        one = tf.ones_like(likelihood.cdf(0.0, outputs)[:, :, 0] + wanted)
+        return least_integer(reaches, -one, (likelihood.num_classes - 1.0) * one)
+    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
+    mean = tf.reduce_mean(means, axis=2, keepdims=True)
+    variance = tf.reduce_mean(variances + tf.square(means - mean), axis=2)
+    return least_integer(reaches, *bracket_of_counts(wanted, mean[:, :, 0], variance))
 
 
 def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Tensor:

@@ -1,0 +1,117 @@
+"""What likelihoods of classes have in common."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods.likelihood import Likelihood
+
+
+class Classification(Likelihood):
+    """One of C classes; `outputs` are what their log probabilities are computed from.
+
+    Targets are class indices, [rows, places...] with or without a last axis of 1, or
+    one-hot rows, [rows, places..., C]. Mean and variance of the targets are those of
+    their one-hot code: p and p (1 - p), with the class probabilities p.
+
+    Subclasses set `num_classes`, say in `build` how many places a row has, and compute
+    `log_probabilities`.
+    """
+
+    task: Literal["regression", "classification"] = "classification"
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        self._rank = len(output_shape) - 1
+
+    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+        """Returns the log probability of each class, [..., C], all of them finite."""
+        raise NotImplementedError
+
+    def check_targets(self, targets: Any) -> np.ndarray:
+        values = np.asarray(targets)
+        coded = values.ndim == self._rank + 1
+        if coded and values.shape[-1] == self.num_classes:
+            one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
+            if not one_hot.all():
+                first = np.unravel_index(np.argmin(one_hot), one_hot.shape)
+                raise ValueError(
+                    "One-hot targets must have one 1 and else 0 in every row. "
+                    f"Received: {values[first].tolist()} in row {int(first[0])}"
+                )
+            values = values.argmax(axis=-1)
+        elif coded and values.shape[-1] == 1:
+            values = values[..., 0]
+        if values.ndim != self._rank:
+            raise ValueError(
+                f"The targets must be class indices 0 to {self.num_classes - 1}, or "
+                f"one-hot rows of {self.num_classes}. "
+                f"Received: shape={np.shape(targets)}"
+            )
+        try:
+            if values.dtype == object:
+                values = values.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                indices = values.astype(np.int32)
+            valid = (indices == values) & (indices >= 0) & (indices < self.num_classes)
+        except (TypeError, ValueError):
+            valid = np.zeros(values.shape, dtype=bool)
+        if not np.all(valid):
+            first = np.unravel_index(np.argmin(valid), valid.shape)
+            raise ValueError(
+                f"The targets must be class indices 0 to {self.num_classes - 1}, or "
+                f"one-hot rows of {self.num_classes}. "
+                f"Received: {values.tolist()[first[0]]!r} in row {int(first[0])}"
+            )
+        return indices
+
+    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+        targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
+        return tf.cond(
+            tf.size(targets) == tf.reduce_prod(rows),
+            lambda: tf.cast(tf.reshape(targets, rows), tf.int32),
+            # Both branches are traced, so the last dimension must fit either size.
+            lambda: tf.argmax(
+                tf.reshape(targets, tf.concat([rows, [-1]], 0)),
+                axis=-1,
+                output_type=tf.int32,
+            ),
+        )
+
+    def probabilities(self, outputs: Any) -> tf.Tensor:
+        return tf.exp(self.log_probabilities(outputs))
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        return self.probabilities(outputs)
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        probabilities = self.probabilities(outputs)
+        return probabilities * (1.0 - probabilities)
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        log_probabilities = self.log_probabilities(outputs)
+        return -tf.reduce_sum(tf.exp(log_probabilities) * log_probabilities, axis=-1)
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        log_probabilities = self.log_probabilities(outputs)
+        places = tf.shape(log_probabilities)[:-1]
+        targets = tf.broadcast_to(tf.cast(targets, tf.int32), places)
+        chosen = tf.gather(
+            log_probabilities,
+            targets[..., tf.newaxis],
+            batch_dims=len(log_probabilities.shape) - 1,
+        )
+        return chosen[..., 0]
+
+    @property
+    def noise_size(self) -> int:
+        return 1
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        """Returns class indices, [...], from standard normal noise [..., 1]."""
+        cumulative = tf.cumsum(self.probabilities(outputs), axis=-1)
+        noise = tf.cast(noise, cumulative.dtype)
+        uniform = 0.5 * tf.math.erfc(-noise * math.sqrt(0.5))
+        # The last cumulative probability is 1 up to rounding and not counted.
+        return tf.reduce_sum(tf.cast(uniform > cumulative[..., :-1], tf.int32), axis=-1)

@@ -1,0 +1,131 @@
+"""What likelihoods of counts have in common."""
+
+import math
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods import count_distribution
+from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.likelihoods.normal_noise import standard_normal_cdf
+from tfbbb.likelihoods.regression import Regression, at_least_float32
+
+# Its square is finite in single precision, and it is a double without rounding.
+_LARGEST_COUNT = 1e12
+_LARGEST_LOG_MEAN = math.log(_LARGEST_COUNT)
+# Of values at which a distribution function may be asked.
+_LARGEST_VALUE = 1e100
+
+
+class Counts(Regression):
+    """Whole numbers y >= 0, k of them in a row, with a mean by the log link.
+
+        log mean = log(average) + f
+
+    where f is an output of the network and `average` is the mean of the training
+    targets, taken up at the first `fit` and 1 until then. Means above 1e12, which no
+    target has, grow linearly in f, so that no output is without a finite gradient.
+
+    Distribution function, quantiles, samples and entropy are computed in float64.
+
+    Subclasses say in `_concentration` what the variance is beyond the Poisson
+    distribution's.
+
+    Args:
+        standardize: Whether the network gives the log of the mean relative to
+            `average`; else it gives the log of the mean itself.
+    """
+
+    discrete = True
+    _support = f"counts: whole numbers from 0 to {_LARGEST_COUNT:.0e}"
+
+    def _supported(self, values: np.ndarray) -> np.ndarray:
+        within = (values >= 0.0) & (values <= _LARGEST_COUNT)
+        return within & (np.floor(values) == values)
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns log of mean and, in its units, standard deviation, [k] each."""
+        mean = values.mean(axis=0)
+        if not mean.all():
+            raise ValueError(
+                f"Target {int(np.argmin(mean))} is 0 in every row, so there is nothing "
+                "to learn; leave it out. "
+                f"Received: {len(values)} rows of zeros"
+            )
+        return np.log(mean), values.std(axis=0) / mean
+
+    def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor | None:
+        """Returns the concentration, [..., k], or None where it is infinite."""
+        raise NotImplementedError
+
+    def _distribution(self, outputs: Any) -> tuple[Any, ...]:
+        """Returns mean, log mean and concentration, [..., k] each."""
+        raw = self._raw(outputs)
+        log_mean = raw["location"]
+        if self.standardize:
+            log_mean += self._value(self.target_shift, log_mean)
+        beyond = tf.nn.relu(log_mean - _LARGEST_LOG_MEAN)
+        log_mean = tf.minimum(log_mean, _LARGEST_LOG_MEAN) + tf.math.log1p(beyond)
+        return tf.exp(log_mean), log_mean, self._concentration(raw)
+
+    def _in_doubles(self, outputs: Any) -> tuple[tuple[Any, ...], tf.DType]:
+        """Returns the distribution in float64, and the precision of the outputs."""
+        dtype = at_least_float32(outputs).dtype
+        return self._distribution(tf.cast(outputs, tf.float64)), dtype
+
+    def mean(self, outputs: Any) -> tf.Tensor:
+        return self._distribution(outputs)[0]
+
+    def variance(self, outputs: Any) -> tf.Tensor:
+        return _variance(*self._distribution(outputs))
+
+    def entropy(self, outputs: Any) -> tf.Tensor:
+        (mean, _, concentration), dtype = self._in_doubles(outputs)
+        entropies = count_distribution.entropy(mean, concentration)
+        return tf.cast(tf.reduce_sum(entropies, axis=-1), dtype)
+
+    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+        distribution = self._distribution(outputs)
+        targets = tf.cast(targets, distribution[0].dtype)
+        masses = count_distribution.log_mass(targets, *distribution)
+        return tf.reduce_sum(masses, axis=-1)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        """Returns the mass at `values`, [..., k], 0 for what is no count."""
+        distribution = self._distribution(outputs)
+        values = tf.cast(values, distribution[0].dtype)
+        counts = tf.floor(tf.maximum(values, 0.0))
+        mass = tf.exp(count_distribution.log_mass(counts, *distribution))
+        return tf.where(counts == values, mass, 0.0)
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        return tf.cast(_cdf(tf.cast(values, tf.float64), *distribution), dtype)
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        return tf.cast(_quantile(tf.cast(levels, tf.float64), *distribution), dtype)
+
+    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+        distribution, dtype = self._in_doubles(outputs)
+        levels = standard_normal_cdf(tf.cast(noise, tf.float64))
+        return tf.cast(_quantile(levels, *distribution), dtype)
+
+
+def _variance(mean: tf.Tensor, log_mean: tf.Tensor, concentration: Any) -> tf.Tensor:
+    return mean if concentration is None else mean + tf.square(mean) / concentration
+
+
+def _cdf(values: tf.Tensor, *distribution: Any) -> tf.Tensor:
+    counts = tf.clip_by_value(tf.floor(values), 0.0, _LARGEST_VALUE)
+    found = count_distribution.cumulative(counts, *distribution)
+    return tf.where(values >= 0.0, found, 0.0)
+
+
+def _quantile(levels: tf.Tensor, *distribution: Any) -> tf.Tensor:
+    mean, *_ = distribution
+    below, enough = bracket_of_counts(levels, mean, _variance(*distribution))
+    return least_integer(
+        lambda counts: _cdf(counts, *distribution) >= levels, below, enough
+    )

@@ -1,0 +1,54 @@
+"""The inverse of distribution functions of integers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+# Levels nearer to 0 or 1 are taken for these, so that every bracket is finite.
+_SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
+
+
+def least_integer(
+    reaches: Callable[[tf.Tensor], tf.Tensor], below: Any, enough: Any
+) -> tf.Tensor:
+    """Returns the least integer that reaches something, element by element.
+
+    Args:
+        reaches: Returns whether integers do; true from some integer on.
+        below: Integers that do not reach it, as float64.
+        enough: Integers above them that do; these are not asked.
+
+    Returns:
+        float64 in the shape of `below` and `enough`.
+    """
+
+    def halved(below: Any, enough: Any) -> tuple[tf.Tensor, tf.Tensor]:
+        middle = below + tf.floor(0.5 * (enough - below))
+        # Where the two are neighbours it is `below` itself, and nothing moves.
+        reached = reaches(middle) & (middle > below)
+        return tf.where(reached, below, middle), tf.where(reached, middle, enough)
+
+    _, enough = tf.while_loop(
+        lambda below, enough: tf.reduce_any(enough - below > 1.0),
+        halved,
+        (below, enough),
+        parallel_iterations=1,
+    )
+    return enough
+
+
+def bracket_of_counts(
+    levels: tf.Tensor, mean: tf.Tensor, variance: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns integers below and not below a quantile of counts, for `least_integer`.
+
+    By Cantelli's inequality a quantile at level p lies between
+    `mean - sqrt((1 - p) / p * variance)` and `mean + sqrt(p / (1 - p) * variance)`,
+    whatever the distribution.
+    """
+    levels = tf.clip_by_value(levels, _SMALLEST_LEVEL, _LARGEST_LEVEL)
+    odds, stddev = levels / (1.0 - levels), tf.sqrt(variance)
+    below = tf.floor(mean - stddev / tf.sqrt(odds)) - 1.0
+    enough = tf.math.ceil(mean + stddev * tf.sqrt(odds)) + 1.0
+    return tf.maximum(below, -1.0), enough

@@ -1,0 +1,96 @@
+"""The negative binomial likelihood."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.likelihoods.counts import Counts
+from tfbbb.likelihoods.regression import check_given_or_output
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class NegativeBinomial(Counts):
+    """Counts whose variance exceeds their mean, by mean m and concentration r.
+
+        p(y | f) = G(y + r) / (G(r) y!) * (r / (r + m))^r (m / (r + m))^y,
+        log m = log(average) + f
+
+    with the variance `m + m^2 / r` (NB2 of Cameron and Trivedi 1986): a Poisson rate
+    that is gamma distributed. For r to infinity it is `Poisson`. `average` is the mean
+    of the training targets, taken up at the first `fit` of a `tfbbb.BayesianModel`, and
+    1 until then. The concentration is one of
+
+    - learned and the same for all rows (the default), one per target; the network gives
+      k outputs. It starts where the variance is that of the training targets, or twice
+      their mean if that is more;
+    - a given number: `NegativeBinomial(concentration=2.0)`;
+    - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
+      first those of the means, then k numbers. The dispersion `1 / r` is a softplus of
+      them that is where it would start if they are 0.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.NegativeBinomial(concentration=4.0)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.adapt([0, 1, 2, 5])
+    >>> likelihood.variance([[0.0]]).numpy().tolist()
+    [[3.0]]
+
+    Args:
+        heteroscedastic: Whether the network gives the dispersion of each row.
+        concentration: The concentration r, positive; None to learn it.
+        standardize: Whether the network gives the log of the mean relative to
+            `average`; else it gives the log of the mean itself.
+
+    Raises:
+        ValueError: For a concentration that is not positive and finite, or given
+            together with `heteroscedastic=True`.
+    """
+
+    def __init__(
+        self,
+        heteroscedastic: bool = False,
+        concentration: float | None = None,
+        standardize: bool = True,
+        **kwargs: Any,
+    ):
+        super().__init__(
+            heteroscedastic=heteroscedastic, standardize=standardize, **kwargs
+        )
+        if concentration is not None:
+            positive_number("concentration", concentration)
+        check_given_or_output("concentration", concentration, heteroscedastic)
+        self.concentration = concentration
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "heteroscedastic": self.heteroscedastic,
+            "concentration": self.concentration,
+        }
+
+    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
+        given = self.concentration is not None
+        return {} if given else super()._noise_sizes(num_targets)
+
+    def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+        location = raw["location"]
+        if self.concentration is not None:
+            concentration = tf.constant(self.concentration, location.dtype)
+        else:
+            initial = self._initial_dispersion(location)
+            concentration = 1.0 / (initial * self._noise(raw["noise"]))
+        return tf.broadcast_to(concentration, tf.shape(location))
+
+    def _initial_dispersion(self, like: tf.Tensor) -> tf.Tensor:
+        """Returns 1 / r at the variance of the training targets, [k]."""
+        inverse_mean = tf.exp(-self._value(self.target_shift, like))
+        variation = tf.square(self._value(self.target_scale, like))
+        return tf.maximum(variation - inverse_mean, inverse_mean)
+
+    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+        mean, _, concentration = self._distribution(outputs)
+        return {"mean": mean, "concentration": concentration}

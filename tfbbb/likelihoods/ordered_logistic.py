@@ -1,0 +1,249 @@
+"""The likelihood of ordered classes."""
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_integer
+from tfbbb.fold import with_gradient_times
+from tfbbb.likelihoods.classification import Classification
+from tfbbb.likelihoods.regression import at_least_float32, positive
+
+# Beyond it, in either direction, the probabilities hardly depend on the scale, and its
+# powers have no place in single precision.
+_LARGEST_LOG_SCALE = 10.0
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
+class OrderedLogistic(Classification):
+    """One of C ordered classes, by the cumulative logit model (McCullagh 1980).
+
+    The class says between which cutpoints a logistic variable around `loc` lies:
+
+        P(y <= c | f) = sigmoid((cutpoints[c] - loc) / scale),  c = 0, ..., C - 2
+
+    `loc` is the output of the network. The C - 1 ordered cutpoints are learned, the
+    same for all rows: the first is free, and each of the others exceeds the one before
+    by a softplus. They start where the classes are as frequent as in the training
+    targets for `loc = 0`. `scale` is 1, or the exponential of a second output
+    (`heteroscedastic=True`).
+
+    Targets are class indices in their order, [n] or [n, 1], or one-hot rows, [n, C].
+    Mean, variance and probabilities are of the classes, as for `Categorical`; quantiles
+    are class indices.
+
+    Example:
+
+    >>> import tfbbb
+    >>> likelihood = tfbbb.likelihoods.OrderedLogistic(num_classes=4)
+    >>> likelihood.build((None, 1))
+    >>> likelihood.probabilities([[0.0]]).numpy().round(3).tolist()
+    [[0.25, 0.25, 0.25, 0.25]]
+    >>> likelihood.quantile(0.6, [[0.0]]).numpy().tolist()
+    [[2.0]]
+
+    Args:
+        num_classes: Number C of classes, two at the least. A model needs it.
+        heteroscedastic: Whether the network gives the log of the scale of each row.
+
+    Raises:
+        ValueError: For fewer than two classes, and in a model where their number is
+            missing or the network has other outputs.
+    """
+
+    ordered = True
+    discrete = True
+
+    def __init__(
+        self,
+        num_classes: int | None = None,
+        heteroscedastic: bool = False,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        if num_classes is not None and positive_integer("num_classes", num_classes) < 2:
+            raise ValueError(
+                "OrderedLogistic needs two classes at the least. "
+                f"Received: num_classes={num_classes}"
+            )
+        self.num_classes = num_classes
+        self.heteroscedastic = heteroscedastic
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "heteroscedastic": self.heteroscedastic,
+        }
+
+    @property
+    def learns(self) -> bool:
+        return True
+
+    def num_outputs(self, num_targets: int | None = None) -> int:
+        """Returns how many outputs the network needs: a location, and maybe a scale.
+
+        Raises:
+            ValueError: For another number of classes than it was made for.
+        """
+        if self.num_classes is not None and num_targets not in (None, self.num_classes):
+            raise ValueError(
+                f"The likelihood was made for {self.num_classes} classes. "
+                f"Received: num_targets={num_targets}"
+            )
+        return 2 if self.heteroscedastic else 1
+
+    def build(self, output_shape: tuple[int | None, ...]) -> None:
+        if self.num_classes is None:
+            raise ValueError(
+                "OrderedLogistic must know the number of classes, since its cutpoints "
+                "lie between them: `OrderedLogistic(num_classes=5)`. "
+                "Received: num_classes=None"
+            )
+        if output_shape[-1] != self.num_outputs():
+            needed = (
+                "two outputs, the location and the log of the scale"
+                if self.heteroscedastic
+                else "one output, the location, whatever the number of classes"
+            )
+            raise ValueError(
+                f"This OrderedLogistic needs {needed}. "
+                f"Received: output_shape={output_shape}"
+            )
+        super().build(output_shape)
+        num_cutpoints = self.num_classes - 1
+
+        def variable(
+            name: str, shape: tuple[int, ...], initial: Any, trainable: bool = False
+        ) -> keras.Variable:
+            return self.add_weight(
+                name=name,
+                shape=shape,
+                initializer=lambda shape, dtype=None: tf.cast(initial, dtype),
+                trainable=trainable,
+                dtype="float32",
+                autocast=False,
+            )
+
+        equal = np.full(self.num_classes, 1.0 / self.num_classes)
+        self._initial_cutpoints = variable(
+            "initial_cutpoints", (num_cutpoints,), _cutpoints_of(equal)
+        )
+        # 1 once the targets have been seen.
+        self._adapted = variable("adapted", (), 0.0)
+        # Of 0 the cutpoints are the initial ones.
+        leading = () if self.members == 1 else (self.members,)
+        shape = (*leading, num_cutpoints)
+        self._raw_cutpoints = variable("raw_cutpoints", shape, np.zeros(shape), True)
+
+    @property
+    def adapted(self) -> bool:
+        return bool(self._adapted.numpy())
+
+    def adapt(self, targets: Any) -> None:
+        if self.adapted:
+            return
+        labels = self.check_targets(targets).ravel()
+        # Half a row more in every class, so that none is without a place.
+        counts = np.bincount(labels, minlength=self.num_classes) + 0.5
+        self._initial_cutpoints.assign(_cutpoints_of(counts / counts.sum()))
+        self._adapted.assign(1.0)
+
+    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+        outputs = tf.convert_to_tensor(outputs)
+        if self.members == 1:
+            return outputs
+        each = with_gradient_times(
+            tf.convert_to_tensor(self._raw_cutpoints), self.members
+        )
+        raw = tf.cast(tf.gather(each, member), outputs.dtype)
+        shape = tf.concat([tf.shape(outputs)[:-1], [self.num_classes - 1]], 0)
+        raw = tf.ensure_shape(
+            tf.broadcast_to(raw, shape), [*outputs.shape[:-1], self.num_classes - 1]
+        )
+        return tf.concat([outputs, raw], axis=-1)
+
+    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+        location, log_scale, cutpoints = self._parts(outputs)
+        return {
+            "loc": location,
+            "scale": tf.exp(log_scale),
+            "cutpoints": cutpoints + tf.zeros_like(location),
+        }
+
+    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+        # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
+        location, log_scale, cutpoints = self._parts(outputs)
+        inverse_scale = tf.exp(-log_scale)
+        standardized = (cutpoints - location) * inverse_scale
+        gaps = (cutpoints[..., 1:] - cutpoints[..., :-1]) * inverse_scale
+        end = tf.zeros_like(standardized[..., :1])
+        below_upper = tf.concat([tf.math.log_sigmoid(standardized), end], axis=-1)
+        above_lower = tf.concat([end, tf.math.log_sigmoid(-standardized)], axis=-1)
+        between = tf.concat([end, tf.math.log(-tf.math.expm1(-gaps)), end], axis=-1)
+        return below_upper + above_lower + between
+
+    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+        """Returns P(y <= values | outputs), [..., 1]."""
+        cumulative = self._cumulative(outputs)
+        values = tf.floor(tf.cast(values, cumulative.dtype))
+        index = tf.clip_by_value(values, -1.0, self.num_classes - 1.0)
+        return _picked(cumulative, index)
+
+    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+        """Returns P(y = values | outputs), [..., 1], 0 for what is no class."""
+        probabilities = self.probabilities(outputs)
+        return _picked(probabilities, tf.cast(values, probabilities.dtype))
+
+    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+        """Returns the least class whose `cdf` reaches the levels, [..., 1]."""
+        cumulative = self._cumulative(outputs)
+        below = cumulative[..., :-1] < tf.cast(levels, cumulative.dtype)
+        return tf.reduce_sum(tf.cast(below, cumulative.dtype), axis=-1, keepdims=True)
+
+    def _cumulative(self, outputs: Any) -> tf.Tensor:
+        """Returns P(y <= c) of every class, [..., C]."""
+        location, log_scale, cutpoints = self._parts(outputs)
+        below = tf.sigmoid((cutpoints - location) * tf.exp(-log_scale))
+        return tf.concat([below, tf.ones_like(below[..., :1])], axis=-1)
+
+    def _parts(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Returns location and log scale, [..., 1], and cutpoints, [C - 1] or more."""
+        outputs = at_least_float32(outputs)
+        sizes = [1, int(self.heteroscedastic)]
+        if self.members > 1:
+            sizes.append(self.num_classes - 1)
+        if outputs.shape[-1] != sum(sizes):
+            raise ValueError(
+                f"The likelihood needs {sum(sizes)} outputs of each row. "
+                f"Received: outputs of shape {tuple(outputs.shape)}"
+            )
+        location, log_scale, *learned = tf.split(outputs, sizes, axis=-1)
+        raw = learned[0] if learned else tf.convert_to_tensor(self._raw_cutpoints)
+        cutpoints = self._cutpoints(tf.cast(raw, outputs.dtype))
+        if not self.heteroscedastic:
+            log_scale = tf.zeros_like(location)
+        log_scale = tf.clip_by_value(log_scale, -_LARGEST_LOG_SCALE, _LARGEST_LOG_SCALE)
+        return location, log_scale, cutpoints
+
+    def _cutpoints(self, raw: tf.Tensor) -> tf.Tensor:
+        initial = tf.cast(tf.convert_to_tensor(self._initial_cutpoints), raw.dtype)
+        first = initial[:1] + raw[..., :1]
+        increments = (initial[1:] - initial[:-1]) * positive(raw[..., 1:])
+        return tf.cumsum(tf.concat([first, increments], axis=-1), axis=-1)
+
+
+def _cutpoints_of(frequencies: np.ndarray) -> np.ndarray:
+    """Returns where the classes have these probabilities around a location of 0."""
+    below = np.cumsum(frequencies)[:-1]
+    return np.log(below) - np.log1p(-below)
+
+
+def _picked(of_classes: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
+    """Returns the element of [..., C] at each index [..., 1], 0 where it is none."""
+    classes = tf.range(of_classes.shape[-1], dtype=of_classes.dtype)
+    return tf.reduce_sum(
+        tf.where(index == classes, of_classes, 0.0), axis=-1, keepdims=True
+    )

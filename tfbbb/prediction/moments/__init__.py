@@ -1,0 +1,35 @@
+"""Means and variances propagated through a network in closed form."""
+
+import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.prediction.moments import (  # noqa: F401  (they register what they define)
+    activation_layers,
+    deterministic_layers,
+    max_pooling,
+    mean_pooling,
+    merging,
+    normalization,
+    rearrangement,
+    variational_layers,
+)
+from tfbbb.prediction.moments.activations import register_activation
+from tfbbb.prediction.moments.error import MomentsError
+from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.output_moments import (
+    operations,
+    output_moments,
+    prepared,
+)
+from tfbbb.prediction.moments.propagation import Operation
+from tfbbb.prediction.moments.registry import Call, register_moments
+
+__all__ = [
+    "Call",
+    "Marginals",
+    "MomentsError",
+    "Operation",
+    "operations",
+    "output_moments",
+    "prepared",
+    "register_activation",
+    "register_moments",
+]

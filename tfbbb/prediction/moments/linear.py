@@ -1,0 +1,48 @@
+"""What the rules of layers that are linear in their kernel share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.registry import Call
+
+CORRELATED = "Its inputs are taken as independent of each other, and they are not."
+
+
+def require_independence(call: Call, inputs: Marginals) -> None:
+    """Notes it where a sum over inputs takes correlated ones as independent."""
+    if not inputs.is_independent:
+        call.approximate(CORRELATED)
+
+
+def through_fixed_kernel(
+    call: Call,
+    inputs: Marginals,
+    kernel: Any,
+    linear: Callable[[Any, Any], Any],
+    bias: Any = None,
+) -> Marginals:
+    """Returns the marginals of `linear(x, W) + b` with a certain W and b.
+
+        E = linear(m, W) + b,   Var = linear(v, W^2)
+
+    Args:
+        call: The call.
+        inputs: x.
+        kernel: W, a variable or a tensor.
+        linear: `linear(inputs, kernel)`.
+        bias: b, in a shape that broadcasts against the outputs, or None.
+    """
+    require_independence(call, inputs)
+    square = call.of_weights("kernel_square", lambda: tf.square(_float32(kernel)))
+    mean = linear(inputs.mean, _float32(kernel))
+    if bias is not None:
+        mean += _float32(bias)
+    variance = linear(inputs.variance, square)
+    return inputs.replace(mean=mean, variance=variance, independent=False)
+
+
+def _float32(values: Any) -> Any:
+    return tf.cast(tf.convert_to_tensor(values), tf.float32)

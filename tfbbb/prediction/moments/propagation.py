@@ -1,0 +1,156 @@
+"""The walk through a model's graph that carries means and variances along."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.layers.variational import active_engine
+from tfbbb.prediction.engine import num_members
+from tfbbb.prediction.moments.error import MomentsError
+from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.registry import Call, rule_of
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What happens to means and variances at one place of a model.
+
+    Attributes:
+        name: Name of the layer or operation, behind those of the models it is in.
+        kind: Its class.
+        exact: Whether it adds no error: means and variances of its outputs are those
+            of the model where those of its inputs are. A model all of whose operations
+            are exact has exact moments.
+        why: Why it is not exact, empty where it is.
+    """
+
+    name: str
+    kind: str
+    exact: bool
+    why: str = ""
+
+
+class Propagation:
+    """Carries means and variances through a model, operation by operation.
+
+    What is not random yet simply runs, on the rows alone.
+
+    Args:
+        model: A built functional or sequential model.
+        prepared: What depends on the weights alone, by name, as far as known.
+    """
+
+    def __init__(self, model: keras.Model, prepared: Mapping[str, Any] | None = None):
+        self._model = model
+        self._prepared = prepared or {}
+        self._indices = {id(layer): i for i, layer in enumerate(sublayers(model))}
+        # Kept, so that the id of a tensor stays its own.
+        self._batches: dict[int, Any] = {}
+        self.members = num_members(model)
+        self.operations: list[Operation] = []
+        self.of_weights_alone: dict[str, Callable[[], Any]] = {}
+
+    def run(self, inputs: Any) -> Any:
+        """Returns the outputs, each a `Marginals` or a tensor where it is certain."""
+        with _certain_layers_at_their_mean():
+            return self._walk(self._model, inputs, "")
+
+    def of_weights(self, layer: Any, name: str, compute: Callable[[], Any]) -> Any:
+        """Returns a tensor that depends on weights alone, prepared or computed now."""
+        key = f"{self._indices[id(layer)]}/{layer.name}/{name}"
+        self.of_weights_alone[key] = compute
+        return self._prepared[key] if key in self._prepared else compute()
+
+    def _walk(self, model: keras.Model, inputs: Any, path: str) -> Any:
+        graph = graph_of(model)
+        if graph is None:
+            raise MomentsError(
+                model, "it is no functional or sequential model, whose graph is known"
+            )
+        flat = tree.flatten(inputs)
+        if not any(isinstance(x, Marginals) for x in flat):
+            flat = graph._standardize_inputs(inputs)
+            self._batches |= {id(x): x for x in flat}
+
+        def operation(op: Any) -> Any:
+            return lambda *args, **kwargs: self._call(op, args, kwargs, path)
+
+        return graph._run_through_graph(flat, operation_fn=operation)
+
+    def _call(
+        self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str
+    ) -> Any:
+        given = tree.flatten((args, kwargs))
+        uncertain = any(isinstance(x, Marginals) for x in given)
+        if kwargs.get("training"):
+            raise MomentsError(op, "it is called with `training=True`")
+        if not (uncertain or self._is_random(op)):
+            outputs = op(*args, **kwargs)
+            self._batches |= {id(x): x for x in tree.flatten(outputs)}
+            return outputs
+        name = f"{path}{op.name}"
+        if isinstance(op, keras.Model) and graph_of(op) is not None:
+            inner = args[0] if args else kwargs["inputs"]
+            return self._walk(op, inner, f"{name}/")
+        if any(getattr(x, "_keras_mask", None) is not None for x in given):
+            raise MomentsError(op, "its inputs have a mask")
+        rule = rule_of(op)
+        if rule is None:
+            raise MomentsError(op, "there is no rule for its class")
+        if uncertain:
+            args, kwargs = tree.map_structure(self._for_every_member, (args, kwargs))
+        call = Call(self, op, args, kwargs)
+        outputs = rule(call)
+        self.operations.append(
+            Operation(name, type(op).__name__, not call.reasons, " ".join(call.reasons))
+        )
+        return outputs
+
+    def _is_random(self, op: Any) -> bool:
+        # Points are certain, but those of several members are not the same.
+        return isinstance(op, keras.Layer) and any(
+            isinstance(layer, VariationalLayer)
+            and (self.members > 1 or not _is_certain(layer))
+            for layer in sublayers(op)
+        )
+
+    def _for_every_member(self, tensor: Any) -> Any:
+        if self.members == 1 or id(tensor) not in self._batches:
+            return tensor
+        return tf.tile(tensor, [self.members, *[1] * (len(tensor.shape) - 1)])
+
+
+def _is_certain(layer: VariationalLayer) -> bool:
+    return all(w.posterior.deterministic for w in layer.variational_weights)
+
+
+class _AtTheMean:
+    """Gives layers whose weights are points those points, and counts no divergence."""
+
+    def outputs(self, layer: Any, inputs: Any) -> Any:
+        inputs = layer.cast_inputs(inputs)
+        kernel = tf.cast(layer.kernel.mean, layer.compute_dtype)
+        outputs = layer.linear(inputs, kernel)
+        if layer.bias is None:
+            return outputs
+        bias = tf.cast(layer.bias.mean, layer.compute_dtype)
+        return outputs + layer.broadcast_bias(bias, len(outputs.shape))
+
+    def drawn_weights(self, layer: VariationalLayer) -> dict[str, Any]:
+        return {w.name: w.mean[tf.newaxis] for w in layer.variational_weights}
+
+
+@contextlib.contextmanager
+def _certain_layers_at_their_mean() -> Iterator[None]:
+    token = active_engine.set(_AtTheMean())
+    try:
+        yield
+    finally:
+        active_engine.reset(token)

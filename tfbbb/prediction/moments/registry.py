@@ -1,0 +1,126 @@
+"""Which rule propagates means and variances through which operation."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import keras
+
+from tfbbb.prediction.moments.error import MomentsError
+from tfbbb.prediction.moments.marginals import Marginals
+
+if TYPE_CHECKING:
+    from tfbbb.prediction.moments.propagation import Propagation
+
+
+class Call:
+    """One call of a layer or operation, at least one of whose results is uncertain.
+
+    Attributes:
+        operation: The layer or operation.
+        args: Its arguments: `Marginals` where it gets random tensors, and tensors or
+            plain values elsewhere. The tensors' batches hold each row once for every
+            member wherever one of the arguments is random.
+        kwargs: Its arguments by name, likewise.
+        members: Number of members.
+    """
+
+    def __init__(
+        self,
+        propagation: "Propagation",
+        operation: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ):
+        self.operation = operation
+        self.args = args
+        self.kwargs = kwargs
+        self.members = propagation.members
+        self.reasons: list[str] = []
+        self._propagation = propagation
+
+    @property
+    def inputs(self) -> Any:
+        """The first argument."""
+        return self.args[0] if self.args else next(iter(self.kwargs.values()))
+
+    def approximate(self, reason: str) -> None:
+        """Notes why means and variances are not exact, in one sentence."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raises `MomentsError`, which goes on with `reason`, a clause."""
+        raise MomentsError(self.operation, reason)
+
+    def of_weights(
+        self, name: str, compute: Callable[[], Any], layer: Any = None
+    ) -> Any:
+        """Returns what depends on a layer's weights alone, computed once if prepared.
+
+        Args:
+            name: Name of the tensor within the layer.
+            compute: A function of no arguments that returns it.
+            layer: The layer, where it is not the operation itself but one within it.
+        """
+        layer = self.operation if layer is None else layer
+        return self._propagation.of_weights(layer, name, compute)
+
+
+Rule = Callable[[Call], Marginals]
+
+_RULES: dict[type, Rule] = {}
+
+
+def register_moments(*kinds: type) -> Callable[[Rule], Rule]:
+    """Registers how means and variances go through layers or operations of a class.
+
+    The rule is a function of a `Call` that returns the `Marginals` of the outputs. It
+    says by `call.approximate(why)` where they are not exact, and by `call.refuse(why)`
+    where there are none. It holds for subclasses that have no rule of their own; a
+    later rule takes the place of an earlier one.
+
+    Example:
+
+    >>> import keras
+    >>> from tfbbb.prediction.moments import register_moments
+    >>> class Doubled(keras.layers.Layer):
+    ...     def call(self, inputs):
+    ...         return 2.0 * inputs
+    >>> @register_moments(Doubled)
+    ... def doubled(call):
+    ...     x = call.inputs
+    ...     return x.replace(mean=2.0 * x.mean, variance=4.0 * x.variance)
+
+    Args:
+        kinds: Classes of `keras.Layer` or `keras.Operation`.
+
+    Raises:
+        ValueError: For what is no such class.
+    """
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, keras.Operation)):
+            raise ValueError(
+                "Rules are registered for classes of layers or operations of Keras. "
+                f"Received: kinds={kinds!r}"
+            )
+
+    def register(rule: Rule) -> Rule:
+        for kind in kinds:
+            _RULES[kind] = rule
+        return rule
+
+    return register
+
+
+def rule_of(operation: Any) -> Rule | None:
+    """Returns the rule of the operation's class, or of its nearest base that has one.
+
+    None where a subclass of a layer computes something of its own: the rule of a base
+    says nothing of a `call` that overrides the base's.
+    """
+    kind = type(operation)
+    for base in kind.__mro__:
+        if base in _RULES:
+            own = getattr(kind, "call", None) is getattr(base, "call", None)
+            return _RULES[base] if own else None
+    return None

@@ -1,0 +1,137 @@
+"""Layers whose weights have a posterior."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.fold import merge_leading, split_leading
+from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.posteriors import NormalPosterior
+from tfbbb.prediction.moments.activations import activated
+from tfbbb.prediction.moments.linear import require_independence
+from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.prediction.moments.registry import Call, register_moments
+
+OWN_WEIGHTS = "Its inputs depend on its own weights, and are taken as independent."
+
+
+@register_moments(LinearVariationalLayer)
+def linear_variational(call: Call) -> Marginals:
+    """A layer `activation(linear(x, w) + b)`.
+
+    With the mean M and the variance V of w, for inputs of mean m and variance v,
+
+        E = linear(m, M) + E[b]
+        Var = linear(m^2 + v, V) + linear(v, M^2) + Var[b]
+
+    which is exact for inputs that are independent of each other and of w, and for
+    weights that are independent of each other.
+    """
+    layer = call.operation
+    return activated(call, layer.activation, _pre_activations(call, layer, call.inputs))
+
+
+@register_moments(EmbeddingVariational)
+def embedding(call: Call) -> Marginals:
+    """Vectors of a table: their entries' own means and variances."""
+    if call.operation.mask_zero:
+        call.refuse("it makes a mask")
+    return linear_variational(call)
+
+
+@register_moments(SeparableConv2DVariational)
+def separable(call: Call) -> Marginals:
+    """A depthwise convolution, then a pointwise one."""
+    depthwise, pointwise = call.operation.depthwise, call.operation.pointwise
+    inputs = call.inputs
+    between = _pre_activations(call, depthwise, inputs)
+    if depthwise.depth_multiplier == 1 or not isinstance(inputs, Marginals):
+        # The pointwise one sums over channels, which have neither weights nor inputs
+        # in common; positions have.
+        between = between.replace(independent=True)
+    outputs = _pre_activations(call, pointwise, between)
+    return activated(call, pointwise.activation, outputs)
+
+
+def _pre_activations(
+    call: Call, layer: LinearVariationalLayer, inputs: Any
+) -> Marginals:
+    kernel, bias = layer.kernel, layer.bias
+    sums = not isinstance(layer, EmbeddingVariational)
+    if sums and not kernel.posterior.factorised:
+        call.refuse(
+            f"its posterior {kernel.posterior!r} correlates the weights of a unit, "
+            "whose covariances would count in the variance of their sum"
+        )
+    if isinstance(inputs, Marginals):
+        mean, variance = _of_uncertain(call, layer, inputs)
+        sources = inputs.sources
+    else:
+        mean, variance = _of_certain(call, layer, inputs)
+        sources = frozenset()
+    if bias is not None:
+        rank = len(mean.shape)
+        mean += layer.broadcast_bias(bias.mean, rank)
+        variance += layer.broadcast_bias(_variance(call, layer, bias), rank)
+    if layer.members > 1:
+        mean, variance = merge_leading(mean), merge_leading(variance)
+    posteriors = [weight.posterior for weight in layer.variational_weights]
+    certain = not isinstance(inputs, Marginals)
+    return Marginals(
+        mean,
+        variance,
+        sources | {id(layer)},
+        independent=certain
+        and layer.is_local_exact(len(inputs.shape), calls=1)
+        and all(posterior.factorised for posterior in posteriors),
+        normal=certain
+        and all(
+            posterior.factorised or isinstance(posterior, NormalPosterior)
+            for posterior in posteriors
+        ),
+    )
+
+
+def _of_certain(
+    call: Call, layer: LinearVariationalLayer, inputs: Any
+) -> tuple[Any, Any]:
+    if isinstance(layer, EmbeddingVariational):
+        inputs = layer.cast_inputs(inputs)
+    else:
+        inputs = tf.cast(inputs, tf.float32)
+    if layer.members > 1:
+        # One batch for the kernels of all members.
+        inputs = inputs[tf.newaxis]
+    mean = layer.linear(inputs, layer.kernel.mean)
+    if layer.kernel.posterior.deterministic:
+        return mean, tf.zeros_like(mean)
+    variance = _variance(call, layer, layer.kernel)
+    return mean, layer.linear_in_squares(inputs, variance)
+
+
+def _of_uncertain(
+    call: Call, layer: LinearVariationalLayer, inputs: Marginals
+) -> tuple[Any, Any]:
+    if isinstance(layer, EmbeddingVariational):
+        call.refuse("its indices are random")
+    require_independence(call, inputs)
+    if id(layer) in inputs.sources:
+        call.approximate(OWN_WEIGHTS)
+    m, v, kernel = inputs.mean, inputs.variance, layer.kernel
+    if layer.members > 1:
+        m, v = split_leading(m, layer.members), split_leading(v, layer.members)
+    square = call.of_weights("kernel_square", lambda: tf.square(kernel.mean), layer)
+    mean = layer.linear(m, kernel.mean)
+    variance = layer.linear(v, square)
+    if not kernel.posterior.deterministic:
+        # Two products are faster than one of twice the depth, which copies its factors.
+        variance += layer.linear(tf.square(m) + v, _variance(call, layer, kernel))
+    return mean, variance
+
+
+def _variance(
+    call: Call, layer: LinearVariationalLayer, weight: VariationalWeight
+) -> Any:
+    return call.of_weights(f"{weight.name}_variance", lambda: weight.variance, layer)

@@ -5,23 +5,38 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.prediction.blocks import MAX_FLOATS
+from tfbbb.prediction.plan import plan_for
+from tfbbb.prediction.program import Program
 from tfbbb.prediction.sampler import Sampler
+from tfbbb.prediction.structure import Structure
 
 
-def engine_draws(model, x, method, num_samples, seed=0, max_floats=MAX_FLOATS):
-    """Returns outputs [S, rows, ..., P], those behind `predictive` with this seed."""
+def engine_draws(
+    model, x, method, num_samples, seed=0, max_floats=MAX_FLOATS, mirrored=False
+):
+    """Returns outputs [S, rows, ..., P] of independent draws, one of every pair.
+
+    Those behind `predictive` with this seed are these and their mirror images, which
+    follow each of them where `mirrored`.
+    """
     inputs = tf.nest.map_structure(tf.constant, x)
-    sampler = Sampler(
-        model, tfbbb.likelihoods.Normal(scale=1.0), method, inputs, max_floats
-    )
+    structure = Structure.of(model)
+    plan = plan_for(structure, method, 1, num_samples, max_floats)
+    likelihood = tfbbb.likelihoods.Normal(scale=1.0)
+    program = Program(model, [likelihood], plan, inputs)
+    sampler = Sampler(program, program.moments(), max_floats)
     outputs = sampler.map_rows(
         lambda outputs, first: outputs,
         inputs,
-        tf.constant(num_samples),
+        tf.constant(num_samples if mirrored else 2 * num_samples),
         tf.constant([0, seed]),
-        tf.TensorSpec([None, None, *sampler.event_shape], sampler.output_dtype),
+        tf.TensorSpec([None, None, *program.event_shapes[0]], program.output_dtypes[0]),
     )
-    return np.moveaxis(outputs.numpy(), 1, 0)
+    draws = np.moveaxis(outputs.numpy(), 1, 0)
+    if mirrored:
+        return draws
+    pairs = draws.reshape(-1, 2, structure.members, *draws.shape[1:])
+    return pairs[:, 0].reshape(-1, *draws.shape[1:])[:num_samples]
 
 
 def brute_force_draws(model, x, num_samples):

@@ -3,7 +3,7 @@
 import inspect
 import os
 import warnings
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 import tensorflow as tf
@@ -20,8 +20,8 @@ from tfbbb.layers.sharing import sublayers
 from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.step_prediction import StepPrediction, scored
 from tfbbb.optimizers import Adam
-from tfbbb.prediction import Predictive, predictive
-from tfbbb.prediction.engine import num_members
+from tfbbb.prediction import Predictive, PredictiveOptions, predictive
+from tfbbb.prediction.structure import num_members
 from tfbbb.priors import FromPosterior
 from tfbbb.training_rows import TrainingRows, training_rows
 
@@ -410,15 +410,22 @@ class BayesianModel(keras.Model):
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
     def predictive(
-        self, x: Any, num_samples: int = 100, method: str = "auto", seed: int = 0
+        self,
+        x: Any,
+        num_samples: int = 100,
+        method: str = "auto",
+        seed: int = 0,
+        **options: Unpack[PredictiveOptions],
     ) -> Predictive:
         """Computes the posterior predictive distribution p(y | x, data).
 
         Args:
             x: Inputs of the rows: an array, or a list or dictionary of arrays.
             num_samples: Number of draws from the posterior, two at the least.
-            method: `"local"`, `"weight"` or `"auto"`: see `tfbbb.predictive`.
+            method: `"local"`, `"weight"`, `"moments"` or `"auto"`.
             seed: The same seed gives the same answer.
+            **options: `max_standard_error`, `deadline_ms` and others: see
+                `tfbbb.predictive`, which has the whole of it.
 
         Returns:
             A `tfbbb.Predictive`, in raw units.
@@ -430,6 +437,7 @@ class BayesianModel(keras.Model):
             num_samples=num_samples,
             method=method,
             seed=seed,
+            **options,
         )
 
     def export_predictive(

@@ -12,7 +12,7 @@ from tests.keras_twins import (
     with_weights,
 )
 from tfbbb import posteriors
-from tfbbb.estimators.local import pre_activation_moments
+from tfbbb.estimators.local import pre_activation_moments, weight_moments
 from tfbbb.layers import EinsumDenseVariational
 from tfbbb.layers.einsum_equation import EinsumEquation
 
@@ -135,7 +135,7 @@ def test_local_is_exact_where_outputs_of_a_row_are_independent(
     variance = np.einsum("nii->ni", covariance)
     independent = np.allclose(covariance, variance[:, None] * np.eye(len(variance[0])))
     # Where a weight serves several inputs of one output, the variance itself is wrong.
-    _, drawn = pre_activation_moments(layer, x)
+    _, drawn = pre_activation_moments(layer, x, weight_moments(layer))
     right = np.allclose(np.reshape(drawn, variance.shape), variance, rtol=1e-4)
     assert layer.is_local_exact(rank, calls=1) == once == (independent and right)
     assert not layer.is_local_exact(rank, calls=2)

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfbbb.layers import DenseVariational
-from tfbbb.prediction.blocks import block_sizes, map_blocks
+from tfbbb.prediction.blocks import block_sizes, map_blocks, reduce_blocks
+from tfbbb.prediction.plan import plan_for
+from tfbbb.prediction.structure import Structure
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -28,48 +30,74 @@ def test_blocks_are_put_together_in_order(total, block):
     np.testing.assert_array_equal(found["sum"], tf.reduce_sum(values, axis=1))
 
 
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(total=st.integers(1, 12), block=st.integers(1, 15))
+def test_blocks_are_merged_into_one(total, block):
+    values = tf.range(total, dtype=tf.float32)
+
+    def compute(first, count):
+        part = values[first : first + count]
+        return {"sum": tf.reduce_sum(part), "greatest": tf.reduce_max(part)}
+
+    def merge(one, other):
+        return {
+            "sum": one["sum"] + other["sum"],
+            "greatest": tf.maximum(one["greatest"], other["greatest"]),
+        }
+
+    found = reduce_blocks(compute, merge, tf.constant(total), tf.constant(block))
+    assert float(found["sum"]) == total * (total - 1) / 2
+    assert float(found["greatest"]) == total - 1
+
+
 @pytest.fixture(scope="module")
-def model():
+def structure():
     layers = [DenseVariational(units, kl_weight=0.1) for units in (30, 2)]
-    return keras.Sequential([keras.Input((20,)), *layers])
+    return Structure(keras.Sequential([keras.Input((20,)), *layers]))
 
 
-@pytest.mark.parametrize("num_samples", [2, 100, 10**6])
+def sizes(structure, method, num_rows, num_rounds, max_floats):
+    plan = plan_for(structure, method, 1, 100, max_floats)
+    found = block_sizes(structure, plan, 2, num_rows, num_rounds, max_floats)
+    in_graph = block_sizes(
+        structure,
+        plan,
+        2,
+        tf.constant(num_rows),
+        tf.constant(num_rounds),
+        max_floats,
+        tf.minimum,
+        tf.maximum,
+    )
+    assert found == tuple(map(int, in_graph))
+    return found
+
+
+@pytest.mark.parametrize("num_rounds", [2, 50, 10**6])
 @pytest.mark.parametrize("max_floats", [10**4, 10**6, 2**26])
-def test_blocks_hold_no_more_than_they_may(model, num_samples, max_floats):
+def test_blocks_hold_no_more_than_they_may(structure, num_rounds, max_floats):
     num_weights = 20 * 30 + 30 + 30 * 2 + 2
-    for method, drawn in (("local", 0), ("weight", num_weights)):
-        samples, rows = block_sizes(
-            model, method, tf.constant(50), tf.constant(num_samples), 2, max_floats
-        )
-        assert 1 <= samples <= num_samples
-        assert rows >= 1
-        # Some row of every sample is the least that a block can hold.
-        assert samples * drawn <= max_floats or samples == 1
-        assert rows * samples * 30 <= max_floats or rows == 1
-        # The outputs of all samples, in float64, meet for their summary.
-        assert rows * num_samples * 2 * 2 <= max_floats or rows == 1
+    for method, drawn in (("local", 32), ("weight", num_weights)):
+        rows, rounds = sizes(structure, method, 50, num_rounds, max_floats)
+        assert 1 <= rounds <= num_rounds
+        assert 1 <= rows <= 50
+        # One row in one round is the least that a block can hold; the widest tensor is
+        # the kernel's, and the outputs are in float64.
+        flowing = 2 * rounds * rows * 4 * (50 + 2 * 2)
+        assert 2 * rounds * drawn + flowing <= max_floats or rows * rounds == 1
 
 
-def test_methods_that_draw_no_weights_take_more_samples_at_a_time(model):
-    local, _ = block_sizes(
-        model, "local", tf.constant(50), tf.constant(10**6), 2, 10**5
-    )
-    weight, _ = block_sizes(
-        model, "weight", tf.constant(50), tf.constant(10**6), 2, 10**5
-    )
+def test_methods_that_draw_no_weights_take_more_rounds_at_a_time(structure):
+    _, local = sizes(structure, "local", 50, 10**6, 10**5)
+    _, weight = sizes(structure, "weight", 50, 10**6, 10**5)
     assert local > weight
 
 
-def test_weights_are_drawn_once_for_all_rows_rather_than_for_all_samples(model):
-    # 692 weights a sample, and 4 * 50 floats a row and sample, within 10^6.
-    samples, rows = block_sizes(
-        model, "weight", tf.constant(150), tf.constant(100), 2, 10**6
-    )
-    assert int(rows) == 150
-    assert int(samples) == 10**6 // (692 + 150 * 200)
+def test_rounds_come_before_rows_for_they_are_drawn_once_for_all(structure):
+    # Half of 10^6 floats holds 361 rounds of 2 * 692 weights, and as much of the net.
+    rows, rounds = sizes(structure, "weight", 150, 50, 10**6)
+    assert (rows, rounds) == (500_000 // (2 * 4 * 54) // 50, 50)
 
 
-def test_block_too_small_for_anything_holds_one_row_of_one_sample(model):
-    samples, rows = block_sizes(model, "weight", tf.constant(9), tf.constant(50), 2, 1)
-    assert (int(samples), int(rows)) == (1, 1)
+def test_block_too_small_for_anything_holds_one_row_of_one_round(structure):
+    assert sizes(structure, "weight", 9, 50, 1) == (1, 1)

@@ -21,7 +21,7 @@ from tfbbb.layers import (
     SeparableConv2DVariational,
 )
 from tfbbb.posteriors import MeanFieldNormal
-from tfbbb.prediction.blocks import widest_output
+from tfbbb.prediction.structure import widest_output
 
 WIDE = {
     "posterior": MeanFieldNormal(initial_scale=1.0),

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tfbbb
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Categorical, Normal
+from tfbbb.prediction.structure import Structure
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
 NORMAL = Normal(scale=1.0)
@@ -74,10 +75,10 @@ def test_likelihoods_that_differ_are_not_taken_for_each_other(plain):
 
 
 def test_likelihoods_that_are_alike_share_one_computation(plain):
-    plain.__dict__.pop("_predictive_computations", None)
+    before = len(Structure.of(plain).computations)
     for _ in range(3):
-        tfbbb.predictive(plain, X, likelihood=Normal(scale=0.25))
-    assert len(plain._predictive_computations) == 1
+        tfbbb.predictive(plain, X, likelihood=Normal(scale=0.2514))
+    assert len(Structure.of(plain).computations) == before + 1
 
 
 def test_own_likelihood_of_a_model_is_not_to_be_given():
@@ -102,7 +103,8 @@ def test_no_rows_are_refused(plain):
 
 def test_unknown_method_is_answered_with_the_names_of_the_known(plain):
     with pytest.raises(
-        ValueError, match=r"one of 'auto', 'local', 'weight'\. Received: method='exact'"
+        ValueError,
+        match=r"one of 'auto', 'local', 'weight', 'moments'\. Received: method='exact'",
     ):
         tfbbb.predictive(plain, X, likelihood=NORMAL, method="exact")
 
@@ -127,11 +129,11 @@ def test_noise_that_was_not_trained_with_the_model_is_refused(plain):
 
 
 @pytest.mark.parametrize("functional", [True, False])
-def test_several_outputs_are_refused(functional):
+def test_each_of_several_outputs_has_a_likelihood(functional):
     class Two(keras.Model):
         def __init__(self):
             super().__init__()
-            self.layer = DenseVariational(1)
+            self.layer = DenseVariational(1, use_bias=False)
 
         def call(self, inputs):
             return self.layer(inputs), self.layer(-inputs)
@@ -140,8 +142,13 @@ def test_several_outputs_are_refused(functional):
     if functional:
         inputs = keras.Input((3,))
         model = keras.Model(inputs, model(inputs))
-    with pytest.raises(ValueError, match=r"one output tensor\. Received: 2 outputs"):
+    with pytest.raises(ValueError, match=r"has 2 outputs, each of which has a like"):
         tfbbb.predictive(model, X, likelihood=NORMAL)
+    first, second = tfbbb.predictive(model, X, likelihood=[NORMAL, Normal(scale=2.0)])
+    # One function of x and of -x, without a bias.
+    np.testing.assert_allclose(first.mean, -second.mean, rtol=1e-5)
+    np.testing.assert_allclose(first.epistemic, second.epistemic, rtol=1e-5)
+    np.testing.assert_allclose(second.aleatoric, 4.0, rtol=1e-6)
 
 
 def test_inputs_of_unequal_length_are_refused(pair):

@@ -53,38 +53,62 @@ class Local(Estimator):
         self, layer: "LinearVariationalLayer", inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
         fold = Fold(layer.members)
-        mean, variance = pre_activation_moments(layer, fold.split(inputs))
+        mean, variance = pre_activation_moments(
+            layer, fold.split(inputs), weight_moments(layer)
+        )
         stddev = _safe_sqrt(variance)
         seed = layer.noise_seed("pre_activations", shared=False)
         outputs = mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype)
         return fold.merge(outputs, ops.shape(inputs)[0]), {}
 
 
+def weight_moments(layer: "LinearVariationalLayer") -> dict[str, Any]:
+    """Returns mean and variance of a layer's weights, in the dtype it computes in.
+
+    Of the kernel `mean` and `variance`, of the bias `bias_mean` and `bias_variance`.
+    """
+
+    def cast(values: Any) -> Any:
+        return ops.cast(values, layer.compute_dtype)
+
+    moments = {
+        "mean": cast(layer.kernel.mean),
+        "variance": cast(layer.kernel.variance * _scale(layer)),
+    }
+    if layer.bias is not None:
+        moments["bias_mean"] = cast(layer.bias.mean)
+        moments["bias_variance"] = cast(layer.bias.variance)
+    return moments
+
+
 def pre_activation_moments(
-    layer: "LinearVariationalLayer", inputs: Any
+    layer: "LinearVariationalLayer", inputs: Any, moments: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Returns mean and variance of a layer's pre-activations under q.
 
     Args:
         layer: A layer whose posteriors are factorised.
         inputs: [n, ...]; with members [members, n, ...] or [1, n, ...].
+        moments: What `weight_moments` returns.
     """
-    dtype = layer.compute_dtype
     inputs = layer.cast_inputs(inputs)
-    mean = layer.linear(inputs, ops.cast(layer.kernel.mean, dtype))
-    variance = layer.kernel.variance
-    if dtype == "float16" and layer.kernel.fan_in > 1:
-        # Variances are about 1 / fan_in, which has few digits in half precision.
-        scale = layer.kernel.fan_in
-        scaled = inputs / scale**0.5
-        variance = layer.linear_in_squares(scaled, ops.cast(variance * scale, dtype))
-    else:
-        variance = layer.linear_in_squares(inputs, ops.cast(variance, dtype))
+    mean = layer.linear(inputs, moments["mean"])
+    scale = _scale(layer)
+    scaled = inputs if scale == 1 else inputs / scale**0.5
+    variance = layer.linear_in_squares(scaled, moments["variance"])
     if layer.bias is not None:
         rank = len(mean.shape)
-        mean += layer.broadcast_bias(ops.cast(layer.bias.mean, dtype), rank)
-        variance += layer.broadcast_bias(ops.cast(layer.bias.variance, dtype), rank)
+        mean += layer.broadcast_bias(moments["bias_mean"], rank)
+        variance += layer.broadcast_bias(moments["bias_variance"], rank)
     return mean, variance
+
+
+def _scale(layer: "LinearVariationalLayer") -> int:
+    """Returns what variances are multiplied with, and squared inputs divided by.
+
+    Variances are about 1 / fan_in, which has few digits in half precision.
+    """
+    return layer.kernel.fan_in if layer.compute_dtype == "float16" else 1
 
 
 @tf.custom_gradient

@@ -7,7 +7,6 @@ import tensorflow as tf
 
 from tfbbb import noise
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.computation import summarized, summary_specs
 from tfbbb.prediction.quantiles import quantiles
 from tfbbb.prediction.sampler import Sampler
 
@@ -90,14 +89,15 @@ class Signatures:
         classes = self._likelihood.task == "classification"
 
         def sample(outputs: Any, first: Any) -> tf.Tensor:
-            width = [1] if classes else self._target_shape
+            shape = [*self._target_shape[:-1], self._likelihood.noise_size]
             normals = noise.normal_block(
                 noise.fold(_seeds(seed), _TARGET_NOISE),
                 first,
                 tf.shape(outputs)[0],
-                [num_samples, *width],
+                [num_samples, *shape],
             )
-            return tf.cast(self._likelihood.sample(outputs, normals), dtype)
+            drawn = self._likelihood.sample(outputs[:, :num_samples], normals)
+            return tf.cast(drawn, dtype)
 
         shape, dtype = ([], tf.int32) if classes else (self._target_shape, tf.float32)
         spec = tf.TensorSpec([None, None, *shape], dtype)
@@ -107,34 +107,33 @@ class Signatures:
     def _summary(
         self, features: Any, num_samples: Any, seed: Any, names: Sequence[str]
     ) -> dict[str, tf.Tensor]:
-        def chosen(outputs: Any, first: Any) -> dict[str, tf.Tensor]:
-            summary = summarized(self._likelihood, outputs)
-            return {name: tf.cast(summary[name], tf.float32) for name in names}
-
-        specs = {
-            name: tf.TensorSpec(self._specs[name].shape, tf.float32) for name in names
-        }
-        return self._map(chosen, features, num_samples, seed, specs)
+        summary = self._sampler.summary(
+            self._pack(features), _at_least_two(num_samples), _seeds(seed)
+        )
+        return {name: tf.cast(summary[name], tf.float32) for name in names}
 
     def _map(
         self, compute: Any, features: Any, num_samples: Any, seed: Any, specs: Any
     ) -> Any:
-        at_least_two = tf.debugging.assert_greater_equal(
-            num_samples, 2, "num_samples must be at least 2."
-        )
-        with tf.control_dependencies([at_least_two]):
-            num_samples = tf.identity(num_samples)
         return self._sampler.map_rows(
-            compute, self._pack(features), num_samples, _seeds(seed), specs
+            compute,
+            self._pack(features),
+            _at_least_two(num_samples),
+            _seeds(seed),
+            specs,
         )
-
-    @property
-    def _specs(self) -> dict[str, tf.TensorSpec]:
-        return summary_specs(self._likelihood, self._sampler.event_shape)
 
     @property
     def _target_shape(self) -> list[int]:
-        return list(self._specs["mean"].shape[1:])
+        return list(self._sampler.summary_specs["mean"].shape[1:])
+
+
+def _at_least_two(num_samples: Any) -> tf.Tensor:
+    enough = tf.debugging.assert_greater_equal(
+        num_samples, 2, "num_samples must be at least 2."
+    )
+    with tf.control_dependencies([enough]):
+        return tf.identity(num_samples)
 
 
 def _seeds(seed: Any) -> tf.Tensor:

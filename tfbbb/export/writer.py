@@ -26,7 +26,11 @@ from tfbbb.export.manifest import (
 )
 from tfbbb.export.signatures import Signatures
 from tfbbb.layers import VariationalLayer
+from tfbbb.prediction.blocks import MAX_FLOATS
+from tfbbb.prediction.plan import plan_for
+from tfbbb.prediction.program import Program
 from tfbbb.prediction.sampler import Sampler
+from tfbbb.prediction.structure import Structure
 from tfbbb.strategy import snake_case
 
 if TYPE_CHECKING:
@@ -119,7 +123,14 @@ def write_saved_model(
             )
     features = _features(model, schema, feature_names)
     likelihood = model.likelihood
-    sampler = Sampler(model, likelihood, method, _input_specs(model))
+    plan = plan_for(
+        Structure.of(model), method, 1, num_samples, MAX_FLOATS, [likelihood]
+    )
+    program = Program(model, [likelihood], plan, _input_specs(model))
+    moments = tree.map_structure(
+        lambda value: tf.Variable(value, trainable=False), program.moments()
+    )
+    sampler = Sampler(program, moments)
     tensors = {feature.tensor: feature for feature in features}
     signatures = Signatures(
         sampler,
@@ -131,6 +142,7 @@ def write_saved_model(
     )
     archive = keras.export.ExportArchive()
     archive.track(model)
+    archive.moments = moments
     for name, (function, specs) in signatures.all().items():
         archive.add_endpoint(name, function, input_signature=specs)
 

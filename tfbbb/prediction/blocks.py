@@ -1,62 +1,52 @@
 """Work done block by block, so that memory stays bounded whatever its size."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.layers import VariationalLayer
-from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
-from tfbbb.prediction.engine import is_local
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
 
-# 256 MB of float32 for what one block holds at a time.
+# 256 MB of float32: what prediction holds at a time.
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
 _LIVE_TENSORS = 4
 
 
 def block_sizes(
-    model: keras.Model,
-    method: str,
-    num_rows: Any,
-    num_samples: Any,
+    structure: Structure,
+    plan: Plan,
     num_outputs: int,
+    num_rows: Any,
+    num_rounds: Any,
     max_floats: int = MAX_FLOATS,
+    least: Callable[[Any, Any], Any] = min,
+    greatest: Callable[[Any, Any], Any] = max,
 ) -> tuple[Any, Any]:
-    """Returns how many samples and how many rows one block may hold.
+    """Returns how many rows and how many rounds of draws one block may hold.
+
+    Half of the memory is for what is drawn, half for what flows through the network:
+    as many rounds as both halves hold of a single row, and then as many rows.
 
     Args:
-        model: The model to be run.
-        method: `"local"` or `"weight"`.
-        num_rows: Number of rows, an integer tensor.
-        num_samples: Number of samples S, an integer tensor.
-        num_outputs: Size of the model's output, per row.
+        structure: The model's.
+        plan: What is drawn.
+        num_outputs: Size of the model's outputs, per row.
+        num_rows: Number of rows.
+        num_rounds: Number of rounds.
         max_floats: What one block may hold.
+        least: Returns the lesser of two numbers; `tf.minimum` for tensors.
+        greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
     """
-    per_sample = sum(
-        weight.size
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer)
-        and not (method == "local" and is_local_when_built(model, layer))
-        for weight in layer.variational_weights
-    )
-    per_row_and_sample = _LIVE_TENSORS * widest_output(model)
-    # The outputs of all samples meet in their summary, which is in float64.
-    rows = max_floats // (2 * _LIVE_TENSORS * num_outputs) // num_samples
-    if per_sample:
-        # Weights are drawn once per block of rows: as many rows as leave half of the
-        # memory to the draws of samples.
-        rows = tf.minimum(rows, max_floats // 2 // per_row_and_sample)
-        rows = tf.maximum(1, tf.minimum(num_rows, rows))
-        samples = max_floats // (per_sample + per_row_and_sample * rows)
-        return tf.clip_by_value(samples, 1, num_samples), rows
-    samples = tf.minimum(num_samples, max(1, max_floats // per_row_and_sample))
-    rows = tf.minimum(rows, max_floats // per_row_and_sample // samples)
-    return samples, tf.maximum(1, rows)
+    draws, half = 2 * structure.members, max_floats // 2
+    # The outputs meet in their summary, which is in float64.
+    per_row = draws * _LIVE_TENSORS * (structure.widest + 2 * num_outputs)
+    per_round = draws * max(plan.floats_per_draw(structure), 1)
+    rounds = least(num_rounds, max(1, min(half // per_round, half // per_row)))
+    rows = least(num_rows, greatest(1, half // per_row // rounds))
+    return rows, rounds
 
 
 def map_blocks(
@@ -96,33 +86,38 @@ def map_blocks(
     return tree.pack_sequence_as(specs, [array.concat() for array in arrays])
 
 
-def widest_output(model: keras.Model) -> int:
-    """Returns the size of the largest tensor in the model, per row."""
-    weights = [
-        weight
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer)
-        for weight in layer.variational_weights
-    ]
-    sizes = [1, *(sum(weight.shape) for weight in weights)]
-    for layer in sublayers(model):
-        if isinstance(layer, LinearVariationalLayer):
-            # Within another layer it is no node of a graph.
-            shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
-            sizes.append(math.prod(size or 1 for size in shape[1:]))
-        graph = graph_of(layer)
-        if graph is not None:
-            nodes = tree.flatten(list(graph._nodes_by_depth.values()))
-            sizes += [
-                math.prod(size or 1 for size in tensor.shape)
-                for node in nodes
-                for tensor in node.outputs
-            ]
-    return max(sizes)
+def reduce_blocks(
+    compute: Callable[[Any, Any], Any],
+    merge: Callable[[Any, Any], Any],
+    total: Any,
+    block: Any,
+) -> Any:
+    """Returns `compute(first, count)` of consecutive blocks, merged into one.
 
+    Args:
+        compute: Returns a structure of tensors.
+        merge: Returns two of them as one.
+        total: Number of items, at least 1.
+        block: Number of items in one block, at least 1.
+    """
 
-def is_local_when_built(model: keras.Model, layer: VariationalLayer) -> bool:
-    """Whether `local` draws pre-activations for the input that a layer is built for."""
-    return isinstance(layer, LinearVariationalLayer) and is_local(
-        layer, layer.input_rank, calls_per_pass(model, layer)
+    def of_block(first: Any) -> Any:
+        return compute(first, tf.minimum(block, total - first))
+
+    def body(first: Any, merged: Any) -> Any:
+        return first + block, merge(merged, of_block(first))
+
+    start = of_block(tf.constant(0))
+    shapes = tf.nest.map_structure(
+        lambda x: tf.TensorShape([None] * x.shape.rank), start
+    )
+    _, merged = tf.while_loop(
+        lambda first, _: first < total,
+        body,
+        (tf.convert_to_tensor(block), start),
+        shape_invariants=(tf.TensorShape([]), shapes),
+        parallel_iterations=1,
+    )
+    return tf.nest.map_structure(
+        lambda x, first: tf.ensure_shape(x, first.shape), merged, start
     )

@@ -1,196 +1,227 @@
-"""The compiled prediction of one model by one method."""
+"""The compiled prediction of one model by one plan."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.layers.sharing import sublayers
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction import mixture
-from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.sampler import Sampler
+from tfbbb.prediction.compiled import Compiled, spec_of
+from tfbbb.prediction.draws import Tensors
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.program import Program, structure_of_outputs
+from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.variables import Snapshot
 
-# 256 MB of float32: outputs beyond that are not kept but computed again when asked for.
-_MOST_OUTPUTS_KEPT = 1 << 26
-# 32 MB of float64, in which densities are computed.
-_OUTPUTS_AT_A_TIME = 1 << 22
+_INTEGER = tf.TensorSpec([], tf.int32)
+_SEED = tf.TensorSpec([2], tf.int32)
+# Names of variables that steer training, which no prediction reads.
+_OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 
 
 class Computation:
     """Computes a model's posterior predictive, traced once for any number of rows.
 
-    A result can ask for more later, from the weights that it was made with, whatever
-    the model has become: it keeps the network's outputs, or, where these are too many,
-    the values of the variables, from which they are computed again.
+    All of it is a function of the values of the variables. Those of one prediction are
+    held for what its result may be asked later; moments of weights, noise and drawn
+    weights are held for the next prediction, as long as the variables stay as they are.
 
     Args:
-        sampler: Draws the network's outputs.
-        likelihood: p(y | outputs).
+        program: What is computed.
     """
 
-    def __init__(self, sampler: Sampler, likelihood: Likelihood):
-        self._sampler = sampler
-        self._likelihood = likelihood
-        variables = [*sampler.model.variables, *likelihood.variables]
-        self._variables = list({id(v): v for v in variables}.values())
-        self._outputs_per_draw = sampler.event_shape.num_elements() or 1
+    def __init__(self, program: Program):
+        self.program = program
+        self._posterior, self._others = _variables(program)
+        self._memory: Memory | None = None
 
     @classmethod
     def of(
-        cls, model: keras.Model, likelihood: Likelihood, method: str, inputs: Any
+        cls,
+        model: keras.Model,
+        likelihoods: Sequence[Likelihood],
+        plan: Plan,
+        inputs: Any,
     ) -> "Computation":
         """Returns the model's computation, made at the first call of its kind."""
-        kinds = tree.map_structure(lambda x: (tuple(x.shape[1:]), x.dtype.name), inputs)
-        layers = [id(layer) for layer in sublayers(model)]
-        key: tuple[Any, ...] = (method, *layers, repr(kinds))
-        if likelihood not in sublayers(model):
-            # Like ones share a computation, which a copy keeps as it is.
-            config = {**likelihood.get_config(), "name": None}
-            state = likelihood.get_weights()
-            key = (*key, type(likelihood), repr(config), repr(state))
-        # Past Keras' tracking of attributes: this is no part of the model's state.
-        known = model.__dict__.setdefault("_predictive_computations", {})
+        structure = Structure.of(model)
+        kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
+        key = (plan, repr(kinds), *(_key(x, structure) for x in likelihoods))
+        known = structure.computations
         if key not in known:
-            sampler = Sampler(model, likelihood, method, inputs)
-            if likelihood not in sublayers(model):
-                likelihood = _copy(likelihood, sampler.event_shape)
-            known[key] = cls(sampler, likelihood)
+            outputs = tree.flatten(structure_of_outputs(model, inputs))
+            own = [
+                likelihood
+                if id(likelihood) in structure.indices
+                else _copy(likelihood, output.shape)
+                for likelihood, output in zip(likelihoods, outputs, strict=True)
+            ]
+            known[key] = cls(_program(model, own, plan, inputs))
         return known[key]
 
-    def predict(
-        self, inputs: Any, num_rows: int, num_samples: int, seed: int
-    ) -> Predictive:
-        """Returns the predictive distribution of each row.
+    def memory(self) -> "Memory":
+        """Returns the values that the variables have now, and what is known of them."""
+        memory = Memory(Snapshot(self._posterior), Snapshot(self._others))
+        if self._memory is None or not memory.is_same(self._memory):
+            self._memory = memory
+        return self._memory
 
-        Args:
-            inputs: Tensors whose leading dimension is `num_rows`.
-            num_rows: Number of rows.
-            num_samples: Number of posterior samples S.
-            seed: Seed of the draws.
-        """
-        draws = (tf.constant(num_samples, tf.int32), tf.constant((0, seed), tf.int32))
-        likelihood_state = _values_of(self._likelihood.variables)
-        outputs_per_row = num_samples * self._outputs_per_draw
-        rows = max(1, _OUTPUTS_AT_A_TIME // outputs_per_row)
-        slices = [slice(first, first + rows) for first in range(0, num_rows, rows)]
-        if num_rows * outputs_per_row <= _MOST_OUTPUTS_KEPT:
-            summary = _finite(self._live(inputs, *draws, []))
-            outputs = summary.pop("outputs")
+    @property
+    def is_compiled(self) -> bool:
+        """Whether a prediction has been made already."""
+        return "moments" in self.__dict__
 
-            def blocks() -> Iterator[Any]:
-                return (outputs[block] for block in slices)
-
-        else:
-            summary = _finite(self._live_summary(inputs, *draws, []))
-            values = [value for _, value in _values_of(self._variables)]
-
-            def blocks() -> Iterator[Any]:
-                for block in slices:
-                    part = tree.map_structure(lambda x, block=block: x[block], inputs)
-                    yield self._of_snapshot(part, *draws, values)["outputs"]
-
-        return Predictive(
-            self._likelihood, likelihood_state, summary, blocks, num_samples, seed
-        )
+    def state(self, memory: "Memory") -> list[tuple[keras.Variable, Any]]:
+        """Returns the variables that are no posterior's with their values."""
+        return list(zip(self._others, memory.others.values, strict=True))
 
     @functools.cached_property
-    def _live(self) -> Any:
-        return self._compiled(keep_outputs=True)
+    def moments(self) -> Compiled:
+        return Compiled(self._with_posterior(self.program.moments), self._specs)
 
     @functools.cached_property
-    def _live_summary(self) -> Any:
-        return self._compiled(keep_outputs=False)
+    def draws(self) -> Compiled:
+        of_rounds = self._with_posterior(self.program.draws)
+        return Compiled(of_rounds, self._specs, _SEED, _INTEGER, _INTEGER)
 
     @functools.cached_property
-    def _of_snapshot(self) -> Any:
-        return self._compiled(keep_outputs=True, snapshot=True)
+    def summaries(self) -> Compiled:
+        def summaries(*arguments: Any) -> Any:
+            found, outputs = self.program.sums(*arguments)
+            return [self.program.summary(x) for x in found], outputs
 
-    def _compiled(self, *, keep_outputs: bool, snapshot: bool = False) -> Any:
-        """Returns a function of inputs, number of samples, seed and variables' values.
+        return self._of_rows(summaries)
 
-        Only that of a snapshot takes values; the others read the live variables.
-        """
-        replaced = self._variables if snapshot else []
-        signature = [
-            self._sampler.input_specs,
-            tf.TensorSpec([], tf.int32),
-            tf.TensorSpec([2], tf.int32),
-            [tf.TensorSpec(variable.shape, variable.dtype) for variable in replaced],
-        ]
+    @functools.cached_property
+    def sums(self) -> Compiled:
+        return self._of_rows(self.program.sums)
 
-        @tf.function(input_signature=signature, autograph=False)
-        def compute(inputs: Any, num_samples: Any, seed: Any, values: Any) -> Any:
-            state = zip(replaced, values, strict=True)
+    @functools.cached_property
+    def outputs(self) -> Compiled:
+        return self._of_rows(self.program.outputs)
+
+    @property
+    def _specs(self) -> Any:
+        return [tf.TensorSpec(v.shape, v.dtype) for v in self._posterior]
+
+    def _with_posterior(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def pure(values: Any, *arguments: Any) -> Any:
+            state = zip(self._posterior, values, strict=True)
             with keras.StatelessScope(state_mapping=state):
-                return self._compute(inputs, num_samples, seed, keep_outputs)
+                return function(*arguments)
 
-        return compute.get_concrete_function()
+        return pure
 
-    def _compute(
-        self, inputs: Any, num_samples: Any, seed: Any, keep_outputs: bool
-    ) -> dict[str, tf.Tensor]:
-        sampler = self._sampler
+    def _of_rows(self, function: Callable[..., Any]) -> Compiled:
+        def pure(values: Any, *arguments: Any) -> Any:
+            state = zip(self._others, values, strict=True)
+            with keras.StatelessScope(state_mapping=state):
+                return function(*arguments)
 
-        def summarize(outputs: Any, first: Any) -> dict[str, tf.Tensor]:
-            summary = summarized(self._likelihood, outputs)
-            return {**summary, "outputs": outputs} if keep_outputs else summary
-
-        specs = summary_specs(self._likelihood, sampler.event_shape)
-        if keep_outputs:
-            specs["outputs"] = tf.TensorSpec(
-                [None, None, *sampler.event_shape], sampler.output_dtype
-            )
-        return sampler.map_rows(summarize, inputs, num_samples, seed, specs)
-
-
-def summarized(likelihood: Likelihood, outputs: Any) -> dict[str, tf.Tensor]:
-    """Returns every summary that the likelihood's task has, [rows, ...], float64."""
-    summary = mixture.moments(likelihood, outputs)
-    if likelihood.task == "classification":
-        summary |= mixture.information(likelihood, outputs)
-    return summary
-
-
-def summary_specs(
-    likelihood: Likelihood, event_shape: tf.TensorShape
-) -> dict[str, tf.TensorSpec]:
-    """Returns the `tf.TensorSpec` of every tensor that `summarized` returns."""
-    example = tf.function(lambda x: summarized(likelihood, x), autograph=False)
-    spec = tf.TensorSpec([None, None, *event_shape], tf.float32)
-    return {
-        name: tf.TensorSpec(tensor.shape, tensor.dtype)
-        for name, tensor in example.get_concrete_function(
-            spec
-        ).structured_outputs.items()
-    }
-
-
-def _finite(summary: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Returns `summary`, or raises ValueError where a row has no finite answer."""
-    variance = np.asarray(summary["variance"])
-    finite = np.isfinite(variance).reshape(len(variance), -1).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            "The model has no finite answer for every row: look for values in `x` that "
-            "are not numbers or far too large, or for training that diverged. "
-            f"Received: row {int(np.argmin(finite))} of {len(finite)}"
+        return Compiled(
+            pure,
+            [tf.TensorSpec(v.shape, v.dtype) for v in self._others],
+            self.program.input_specs,
+            spec_of(self.moments.structure),
+            spec_of(self.draws.structure),
         )
-    return summary
 
 
-def _copy(likelihood: Likelihood, event_shape: tf.TensorShape) -> Likelihood:
+class Memory:
+    """The values of a model's variables, and what has been computed of them.
+
+    Args:
+        posterior: Values of the variables of posteriors and priors.
+        others: Values of all others that a prediction reads.
+    """
+
+    def __init__(self, posterior: Snapshot, others: Snapshot):
+        self.posterior = posterior
+        self.others = others
+        self._moments: Tensors | None = None
+        self._draws: tuple[tuple[tuple[int, int], int, int], Tensors] | None = None
+
+    def is_same(self, other: "Memory") -> bool:
+        """Whether the variables have the same values in both."""
+        return self.posterior.is_same(other.posterior) and self.others.is_same(
+            other.others
+        )
+
+    def moments(self, compute: Compiled) -> Tensors:
+        """Returns the moments of the weights, computed at the first call."""
+        if self._moments is None:
+            self._moments = compute(self.posterior.values)
+        return self._moments
+
+    def draws(
+        self,
+        compute: Compiled,
+        seed: tuple[int, int],
+        first: int,
+        count: int,
+        keep: bool,
+    ) -> Tensors:
+        """Returns draws, kept from one call to the next where `keep` says so."""
+        key = (seed, first, count)
+        if self._draws is not None and self._draws[0] == key:
+            return self._draws[1]
+        draws = compute(
+            self.posterior.values,
+            tf.constant(seed, tf.int32),
+            tf.constant(first, tf.int32),
+            tf.constant(count, tf.int32),
+        )
+        if keep:
+            self._draws = (key, draws)
+        return draws
+
+
+def _variables(
+    program: Program,
+) -> tuple[list[keras.Variable], list[keras.Variable]]:
+    """Returns the variables of the posteriors, and what else a prediction may read."""
+    posterior = [
+        variable
+        for place in program.structure.places
+        for weight in place.layer.variational_weights
+        for variable in weight.all_variables
+    ]
+    known = {id(variable) for variable in posterior}
+    others = [*program.model.variables]
+    for likelihood in program.likelihoods:
+        others += likelihood.variables
+    found = {
+        id(variable): variable
+        for variable in others
+        if id(variable) not in known and variable.name not in _OF_TRAINING
+    }
+    return posterior, list(found.values())
+
+
+def _program(
+    model: keras.Model, likelihoods: Sequence[Likelihood], plan: Plan, inputs: Any
+) -> Program:
+    if not plan.propagated:
+        return Program(model, likelihoods, plan, inputs)
+    from tfbbb.prediction.propagated import PropagatedProgram
+
+    return PropagatedProgram(model, likelihoods, plan, inputs)
+
+
+def _key(likelihood: Likelihood, structure: Structure) -> Any:
+    if id(likelihood) in structure.indices:
+        return id(likelihood)
+    # Like ones share a computation, which a copy keeps as it is.
+    config = {**likelihood.get_config(), "name": None}
+    return type(likelihood), repr(config), repr(likelihood.get_weights())
+
+
+def _copy(likelihood: Likelihood, output_shape: Any) -> Likelihood:
     copy = type(likelihood).from_config(likelihood.get_config())
-    copy.build((None, *event_shape))
+    copy.build(tuple(output_shape))
     if likelihood.built:
         copy.set_weights(likelihood.get_weights())
     return copy
-
-
-def _values_of(variables: list[keras.Variable]) -> list[tuple[keras.Variable, Any]]:
-    """Returns each variable with its value now; no copy until it is assigned to."""
-    return [(variable, tf.convert_to_tensor(variable)) for variable in variables]

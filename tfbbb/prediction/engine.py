@@ -6,18 +6,17 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb import noise
-from tfbbb.estimators import Local
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+from tfbbb.layers.sharing import graph_of
 from tfbbb.layers.variational import active_engine
+from tfbbb.prediction.draws import Noise, Tensors
+from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.local import local_pre_activations
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure, is_stochastic, num_members  # noqa: F401
 from tfbbb.prediction.weight import weight_pre_activations
-
-# Of one layer: pre-activations, then its weights.
-_PLACES = 64
 
 
 class Engine:
@@ -28,96 +27,94 @@ class Engine:
     tensors that join such a path are repeated there. A model without a graph (a
     subclass) is folded at its inputs.
 
-    In a model of K members, sample i is one of member i modulo K. Within a pass the
-    samples are in the order of the members, which keeps each member's together.
-
     Args:
         model: A built Keras model.
-        method: `"local"` draws pre-activations where that is exact and weights in the
-            other layers; `"weight"` draws weights everywhere.
-        seed: int32 tensor of shape [2].
-        first: Index of the first sample.
-        count: Number of samples S, a multiple of the number of members.
+        structure: Its structure.
+        plan: What is drawn in each layer.
+        moments: What `local_moments` returns.
+        draws: What `draw` returns: samples are by member, by sign, by round.
+
+    Attributes:
+        members: Number of members.
+        count: Number of samples S.
     """
 
     def __init__(
-        self, model: keras.Model, method: str, seed: Any, first: Any, count: Any
+        self,
+        model: keras.Model,
+        structure: Structure,
+        plan: Plan,
+        moments: Tensors,
+        draws: Tensors,
     ):
         self._model = model
-        self._method = method
-        self._seed = seed
-        self._first = first
-        self.count = count
-        self.members = num_members(model)
-        self._indices = {id(layer): i for i, layer in enumerate(sublayers(model))}
+        self._structure = structure
+        self._plan = plan
+        self._moments = moments
+        self._draws = draws
+        self.members = structure.members
+        source = draws["source"]
+        self.count = 2 * self.members * source["count"]
+        self._source = Noise(**source, members=self.members)
         # Every tensor of the pass that has a batch dimension, and whether the samples
         # are folded into it; the tensor is kept so that its id stays its own.
         self._batches: dict[int, tuple[Any, bool]] = {}
         self._input_is_folded = True
+        self._location_variance: Any = None
 
-    def run(self, inputs: Any) -> tf.Tensor:
-        """Returns the model's output for every sample and row, [S, rows, ...]."""
+    def run(self, inputs: Any) -> tuple[list[tf.Tensor], Any]:
+        """Runs the model.
+
+        Returns:
+            Its outputs for every sample and row, [S, rows, ...] each, in a list, and
+            the variance of the means that were integrated, not drawn, [S, rows, k], or
+            None.
+        """
         token = active_engine.set(self)
         try:
             tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
-            outputs = self.unfold(self._folded(self._walk(self._model, inputs)))
-            return self._in_order_of_samples(outputs)
+            outputs = self._walk(self._model, inputs)
+            folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
+            return folded, self._location_variance
         finally:
             active_engine.reset(token)
 
     def outputs(self, layer: LinearVariationalLayer, inputs: Any) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
-        calls = calls_per_pass(self._model, layer)
-        draw = (
-            local_pre_activations
-            if self._method == "local" and is_local(layer, len(inputs.shape), calls)
-            else weight_pre_activations
+        index = self._structure.indices[id(layer)]
+        folded = self._input_is_folded
+        if index not in self._plan.local:
+            return weight_pre_activations(self, layer, inputs, folded)
+        integrated = index == self._plan.integrated
+        num_integrated = self._plan.num_integrated if integrated else 0
+        draws, variance = local_pre_activations(
+            self, layer, inputs, folded, num_integrated
         )
-        return draw(self, layer, inputs, self._input_is_folded)
+        if integrated:
+            self._location_variance = variance
+        return draws
 
     def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
-        """Returns S draws of every weight of a layer by name, [S, *shape], float32.
+        """Returns S draws of every weight of a layer by name, [S, *shape].
 
         All rows, and all calls of a shared layer, see the same S weights.
         """
-        return {
-            weight.name: weight.draw_from(
-                self.noise(layer, place, weight.posterior.noise_shape(weight.shape))
-            )
-            for place, weight in enumerate(layer.variational_weights, start=1)
-        }
+        return self._draws[self._key(layer)]
 
-    def noise(
-        self, layer: VariationalLayer, place: int, shape: tuple[int, ...]
-    ) -> tf.Tensor:
-        """Returns noise: a function of seed, layer, place and sample.
+    def moments_of(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
+        """Returns mean and variance of the weights of a layer that draws outputs."""
+        return self._moments[self._key(layer)]
 
-        Args:
-            layer: The layer that it is for.
-            place: 0 for pre-activations, then the layer's weights in their order.
-            shape: Shape of the noise of one sample.
-
-        Returns:
-            [S, *shape]; with members [members, S / members, *shape].
-        """
-        seed = noise.fold(self._seed, _PLACES * self._indices[id(layer)] + place)
-        block = noise.normal_block(seed, self._first, self.count, shape)
-        if self.members == 1:
-            return block
-        by_turns = tf.reshape(block, [-1, self.members, *shape])
-        return tf.transpose(by_turns, [1, 0, *range(2, 2 + len(shape))])
+    def noise_of(self, layer: VariationalLayer) -> tf.Tensor:
+        """Returns the noise of a layer that draws outputs, [members, S, units]."""
+        return self._draws[self._key(layer)]["noise"]
 
     def unfold(self, tensor: Any) -> tf.Tensor:
         """Returns [S * rows, ...] as [S, rows, ...]."""
         return split_leading(tensor, self.count)
 
-    def _in_order_of_samples(self, tensor: Any) -> tf.Tensor:
-        """Returns [S, ...] in the order of the samples, from that of the members."""
-        if self.members == 1:
-            return tensor
-        by_member = split_leading(tensor, self.members)
-        axes = [1, 0, *range(2, len(by_member.shape))]
-        return merge_leading(tf.transpose(by_member, axes))
+    def _key(self, layer: keras.Layer) -> str:
+        return str(self._structure.indices[id(layer)])
 
     def _walk(self, model: keras.Layer, inputs: Any) -> Any:
         graph = graph_of(model)
@@ -136,10 +133,10 @@ class Engine:
         return graph._run_through_graph(standardized, operation_fn=operation)
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
-        stochastic = isinstance(operation, keras.Layer) and any(
-            isinstance(layer, VariationalLayer) for layer in sublayers(operation)
-        )
-        if stochastic and graph_of(operation) is not None:
+        if self._plan.dropout and is_dropout(operation):
+            return self._drop(operation, args[0] if args else kwargs["inputs"])
+        stochastic = is_stochastic(operation)
+        if graph_of(operation) is not None and (stochastic or self._plan.dropout):
             return self._walk(operation, args[0] if args else kwargs["inputs"])
         folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
         folds_itself = isinstance(operation, LinearVariationalLayer)
@@ -155,6 +152,18 @@ class Engine:
             # Keras gives the outputs the mask of inputs that were not folded yet.
             self._repeat_mask(outputs, outputs)
         tree.map_structure(lambda x: self._mark(x, folded=folded), outputs)
+        return outputs
+
+    def _drop(self, layer: keras.Layer, inputs: Any) -> tf.Tensor:
+        """Returns a dropout layer's outputs, whose units all rows drop together."""
+        folded = self._folded(inputs)
+        shape = mask_shape(layer, inputs)
+        index = self._structure.indices[id(layer)]
+        noise = self._source.normal(index, 0, shape)
+        noise = tf.reshape(noise, [self.count, 1, *shape])
+        outputs = merge_leading(dropped(layer, self.unfold(folded), noise))
+        self._repeat_mask(inputs, outputs, copies=1 if folded is inputs else None)
+        self._mark(outputs, folded=True)
         return outputs
 
     def _mark(self, tensor: Any, *, folded: bool) -> None:
@@ -173,37 +182,9 @@ class Engine:
         self._mark(folded, folded=True)
         return folded
 
-    def _repeat_mask(self, masked: Any, folded: Any) -> None:
+    def _repeat_mask(self, masked: Any, folded: Any, copies: Any = None) -> None:
         """Gives a folded tensor the mask of another for every sample, if it has one."""
         mask = getattr(masked, "_keras_mask", None)
         if mask is not None:
-            copies = [self.count, *[1] * (len(mask.shape) - 1)]
-            folded._keras_mask = tf.tile(mask, copies)
-
-
-def is_local(layer: VariationalLayer, input_rank: int, calls: int | None) -> bool:
-    """Whether the method `local` draws pre-activations in this layer, not weights."""
-    return (
-        isinstance(layer, LinearVariationalLayer)
-        and layer.is_local_exact(input_rank, calls)
-        and all(Local().can_serve(w.posterior) for w in layer.variational_weights)
-    )
-
-
-def num_members(model: keras.Model) -> int:
-    """Returns the number of members of a model's variational layers.
-
-    Raises:
-        ValueError: Where they do not agree.
-    """
-    members = {
-        layer.members
-        for layer in sublayers(model)
-        if isinstance(layer, VariationalLayer)
-    }
-    if len(members) > 1:
-        raise ValueError(
-            "All variational layers of a model need the same number of members. "
-            f"Received: members={sorted(members)}"
-        )
-    return members.pop() if members else 1
+            copies = self.count if copies is None else copies
+            folded._keras_mask = tf.tile(mask, [copies, *[1] * (len(mask.shape) - 1)])

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 
 def local_pre_activations(
-    engine: "Engine", layer: "LinearVariationalLayer", inputs: Any, folded: bool
-) -> tf.Tensor:
+    engine: "Engine",
+    layer: "LinearVariationalLayer",
+    inputs: Any,
+    folded: bool,
+    num_integrated: int = 0,
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns S draws of every row's pre-activations, [S * rows, units].
 
     The noise is a function of seed, layer, sample and unit and shared by the rows: each
@@ -26,23 +30,40 @@ def local_pre_activations(
         inputs: [rows, ...], or [S * rows, ...] where `folded`.
         folded: Whether the samples are in the leading dimension already. Where they are
             not, mean and variance are computed once, not S times.
+        num_integrated: Number of units, from the first on, that are not drawn: they
+            stay at their mean.
+
+    Returns:
+        The draws, and the variance of the units that were not drawn,
+        [S, rows, num_integrated].
     """
-    members = engine.members
+    members, samples = engine.members, engine.count // engine.members
     if members > 1:
         inputs = split_leading(inputs, members) if folded else inputs[tf.newaxis]
-    mean, variance = pre_activation_moments(layer, inputs)
-    stddev = tf.sqrt(variance)
+    moments = engine.moments_of(layer)
+    mean, variance = pre_activation_moments(layer, inputs, moments)
+    # [members, samples, rows, units], samples of 1 where they are not folded in yet;
+    # the 1 in the noise is for the rows.
     rank = 1 if members == 1 else 2
-    noise = engine.noise(layer, 0, tuple(mean.shape[rank:]))
-    # [members, samples, 1, units]: the 1 is for the rows.
-    noise = tf.cast(tf.expand_dims(noise, rank), mean.dtype)
+    noise = tf.expand_dims(engine.noise_of(layer), rank)
+    noise = tf.cast(noise, mean.dtype)
     if folded:
-        samples = engine.count // members
-        mean, stddev = (_by_sample(x, members, samples) for x in (mean, stddev))
+        mean, variance = (_by_sample(x, members, samples) for x in (mean, variance))
     elif members > 1:
-        mean, stddev = mean[:, tf.newaxis], stddev[:, tf.newaxis]
-    draws = mean + stddev * noise
-    return merge_leading(draws if members == 1 else merge_leading(draws))
+        mean, variance = mean[:, tf.newaxis], variance[:, tf.newaxis]
+    integrated = variance[..., :num_integrated]
+    if num_integrated:
+        noise *= tf.constant(
+            [0.0] * num_integrated + [1.0] * (mean.shape[-1] - num_integrated),
+            mean.dtype,
+        )
+        shape = tf.concat([tf.shape(noise)[:rank], tf.shape(mean)[-2:-1]], 0)
+        shape = tf.concat([shape, [num_integrated]], 0)
+        integrated = tf.broadcast_to(integrated, shape)
+    draws = mean + tf.sqrt(variance) * noise
+    if members > 1:
+        draws, integrated = merge_leading(draws), merge_leading(integrated)
+    return merge_leading(draws), integrated
 
 
 def _by_sample(tensor: Any, members: int, samples: Any) -> tf.Tensor:

@@ -1,6 +1,7 @@
 """The posterior predictive of any Keras model with variational layers."""
 
-from typing import Any
+import time
+from typing import Any, TypedDict
 
 import keras
 import numpy as np
@@ -8,12 +9,26 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import likelihoods
-from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import graph_of, sublayers
+from tfbbb.checked_numbers import positive_number
+from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.adaptive import predict_adaptively
 from tfbbb.prediction.computation import Computation
-from tfbbb.prediction.method import resolve_method
-from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.dropout import check_dropout, is_dropout
+from tfbbb.prediction.plan import check_method, plan_for
+from tfbbb.prediction.program import structure_of_outputs
+from tfbbb.prediction.sampling import Sampling
+from tfbbb.prediction.structure import Structure
+
+
+class PredictiveOptions(TypedDict, total=False):
+    """The options of a prediction that are seldom needed: see `predictive`."""
+
+    max_standard_error: float | None
+    relative_error: bool
+    deadline_ms: float | None
+    include_dropout: bool
+    max_memory_mb: float
 
 
 def predictive(
@@ -24,10 +39,16 @@ def predictive(
     num_samples: int = 100,
     method: str = "auto",
     seed: int = 0,
-) -> Predictive:
+    max_standard_error: float | None = None,
+    relative_error: bool = False,
+    deadline_ms: float | None = None,
+    include_dropout: bool = False,
+    max_memory_mb: float = 256,
+) -> Any:
     """Computes the posterior predictive distribution of each row of `x`.
 
-    `p(y | x, data) = E_q(w)[p(y | f(x, w))]`, by S draws from the posterior.
+    `p(y | x, data) = E_q(w)[p(y | f(x, w))]`, by S draws from the posterior, or by
+    propagating moments through the network.
 
     Example:
 
@@ -42,51 +63,124 @@ def predictive(
     Predictive(rows=1, targets=1, num_samples=100)
 
     Args:
-        model: A built Keras model: functional, sequential or subclassed, with one
-            output tensor. Layers that are not variational run in inference mode.
+        model: A built Keras model: functional, sequential or subclassed. Layers that
+            are not variational run in inference mode.
         x: Inputs of the rows: an array, or a list or dictionary of arrays where the
             model takes several.
         likelihood: p(y | f), as the model was trained: `"categorical"` or a
-            `tfbbb.likelihoods.Likelihood`. Not needed for a `tfbbb.BayesianModel`.
-        num_samples: Number S of draws from the posterior, two at the least.
+            `tfbbb.likelihoods.Likelihood`; of a model with several outputs a list of
+            them, or a dictionary where the outputs are one. Not needed for a
+            `tfbbb.BayesianModel`.
+        num_samples: Number S of draws from the posterior, two at the least. They come
+            in pairs of opposite noise, equally many from each member: S is rounded up
+            to two whole pairs or more.
         method: `"local"` draws pre-activations in layers where that is exact, with
-            noise that is shared by all rows; `"weight"` draws weights; `"auto"` takes
-            the faster one. With a named method, a row's answer does not depend on the
-            rows beside it.
+            noise that is shared by all rows; `"weight"` draws weights; `"moments"`
+            draws nothing and propagates means and variances in closed form, which is
+            approximate in deep networks; `"auto"` draws what is faster, layer by layer.
+            With a named method, a row's answer does not depend on the rows beside it.
+            `"local"` and `"auto"` integrate a linear last layer that gives the mean of
+            a likelihood with an identity link.
         seed: The same seed gives the same answer.
+        max_standard_error: The standard error that the mean may have, in the units of
+            the targets. A pilot of `num_samples` draws finds how many draws each row
+            needs; the answer is that of fresh ones, so that stopping does not bias it.
+        relative_error: Whether `max_standard_error` is a share of the predictive
+            standard deviation.
+        deadline_ms: Time after which the answer should be there, in milliseconds; rows
+            that would need more draws get fewer, and say so in `truncated`.
+        include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
+            Ghahramani 2016), with one mask per draw for all rows.
+        max_memory_mb: Memory for what is drawn and for what flows through the network
+            at a time, in MB (2^20 bytes). Results are computed again where they are
+            too many to be kept.
 
     Returns:
-        A `tfbbb.Predictive`.
+        A `tfbbb.Predictive`; of several outputs, a list or dictionary of them.
 
     Raises:
         ValueError: For fewer than two samples, no rows, inputs that are not the
             model's, an unknown method, a model without variational layers, a missing
             likelihood, or an answer that is not finite.
     """
-    likelihood = _likelihood_of(model, likelihood)
+    begin = time.perf_counter()
+    _check_numbers(num_samples, max_standard_error, deadline_ms, max_memory_mb)
+    check_method(method)
+    inputs = _as_tensors(model, x)
+    num_rows = _num_rows(inputs)
+    if not model.built:
+        model(tree.map_structure(lambda tensor: tensor[:1], inputs))
+    structure = Structure.of(model)
+    _check_stochastic(model, structure, include_dropout)
+    form, found = _likelihoods_of(model, likelihood, inputs)
+    # Half for what is kept from one call to the next.
+    max_floats = max(1, int(max_memory_mb * 2**18))
+
+    def computation_for(num_rows: int, num_samples: int) -> Computation:
+        plan = plan_for(
+            structure, method, num_rows, num_samples, max_floats, found, include_dropout
+        )
+        return Computation.of(model, found, plan, inputs)
+
+    if max_standard_error is None and deadline_ms is None:
+        computation = computation_for(num_rows, num_samples)
+        predictions = Sampling(
+            computation, inputs, num_samples, seed, max_floats
+        ).results()
+    else:
+        predictions = predict_adaptively(
+            computation_for,
+            inputs,
+            num_samples=num_samples,
+            seed=seed,
+            max_floats=max_floats,
+            max_standard_error=max_standard_error,
+            relative=relative_error,
+            deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
+        )
+    return tree.pack_sequence_as(form, predictions)
+
+
+def _check_numbers(
+    num_samples: int,
+    max_standard_error: float | None,
+    deadline_ms: float | None,
+    max_memory_mb: float,
+) -> None:
     if num_samples < 2:
         raise ValueError(
             "It takes two samples at the least to tell epistemic from aleatoric "
             f"variance. Received: num_samples={num_samples}"
         )
-    if not any(isinstance(layer, VariationalLayer) for layer in sublayers(model)):
+    if max_standard_error is not None:
+        positive_number("max_standard_error", max_standard_error)
+    if deadline_ms is not None:
+        positive_number("deadline_ms", deadline_ms)
+    positive_number("max_memory_mb", max_memory_mb)
+
+
+def _check_stochastic(
+    model: keras.Model, structure: Structure, include_dropout: bool
+) -> None:
+    """Raises ValueError for a model that draws nothing."""
+    if include_dropout:
+        check_dropout(structure.layers)
+    dropout = include_dropout and any(map(is_dropout, structure.layers))
+    if not structure.places and not dropout:
+        what = "variational or dropout" if include_dropout else "variational"
         raise ValueError(
-            "The model has no variational layer, so its prediction has no epistemic "
-            f"part. Received: model={model.name!r}"
+            f"The model has no {what} layer, so its prediction has no epistemic part. "
+            f"Received: model={model.name!r}"
         )
-    inputs = _as_tensors(model, x)
-    num_rows = _num_rows(inputs)
-    if not model.built:
-        model(tree.map_structure(lambda tensor: tensor[:1], inputs))
-    method = resolve_method(model, method, num_rows)
-    computation = Computation.of(model, likelihood, method, inputs)
-    return computation.predict(inputs, num_rows, num_samples, seed)
 
 
-def _likelihood_of(model: keras.Model, given: Any) -> Likelihood:
+def _likelihoods_of(
+    model: keras.Model, given: Any, inputs: Any
+) -> tuple[Any, list[Likelihood]]:
+    """Returns the structure of the model's outputs, and their likelihoods in order."""
     own = getattr(model, "likelihood", None)
     if own is not None and (given is None or given is own):
-        return own
+        return own, [own]
     if given is None:
         raise ValueError(
             "A plain Keras model does not know its likelihood p(y | f). Pass "
@@ -94,6 +188,32 @@ def _likelihood_of(model: keras.Model, given: Any) -> Likelihood:
             "the mean squared error of one output has `Normal(scale=0.5**0.5)`. "
             "Received: likelihood=None"
         )
+    form = structure_of_outputs(model, inputs)
+    number = len(tree.flatten(form))
+    if number == 1:
+        return form, [_checked(given)]
+    likelihoods = _in_form(given, form)
+    if likelihoods is None:
+        raise ValueError(
+            f"The model has {number} outputs, each of which has a likelihood: pass "
+            "them in the structure of its outputs. Received: "
+            f"likelihood={given!r}, outputs of structure "
+            f"{tree.map_structure(lambda x: x.name, form)}"
+        )
+    return form, [_checked(likelihood) for likelihood in likelihoods]
+
+
+def _in_form(given: Any, form: Any) -> list[Any] | None:
+    """Returns one likelihood for each output in order, None if they do not fit."""
+    if isinstance(form, dict) and isinstance(given, dict) and set(form) == set(given):
+        # In the order in which Keras flattens the outputs.
+        return [given[name] for name in tree.flatten({name: name for name in form})]
+    if isinstance(form, list | tuple) and isinstance(given, list | tuple):
+        return list(given) if len(given) == len(tree.flatten(form)) else None
+    return None
+
+
+def _checked(given: Any) -> Likelihood:
     likelihood: Likelihood = likelihoods.get(given)
     if likelihood.learns:
         raise ValueError(

@@ -1,7 +1,8 @@
 """The result of a prediction: a distribution for every row."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
@@ -9,10 +10,19 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
-from tfbbb.prediction.quantiles import checked_levels, quantiles
+from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
+
+if TYPE_CHECKING:
+    import pandas
+
+    from tfbbb.prediction.moments import Operation
 
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
 OutputBlocks = Callable[[], Iterator[Any]]
+# Outputs [rows, n, ..., P] of n draws of the weights, which all rows share; takes n and
+# a seed.
+Functions = Callable[[int, int], Any]
+State = list[tuple[keras.Variable, Any]]
 
 
 class Predictive:
@@ -37,17 +47,25 @@ class Predictive:
     True
 
     Attributes:
-        num_samples: Number S of draws from the posterior.
+        num_samples: Number S of draws from the posterior; where an error was asked for,
+            that of each row, [rows].
+        truncated: Whether a row got fewer draws than it needed, [rows].
+        operations: Of the method `moments`, whether each operation of the network is
+            exact or approximate; empty for draws.
     """
 
     def __init__(
         self,
         likelihood: Likelihood,
-        likelihood_state: list[tuple[keras.Variable, Any]],
+        likelihood_state: State,
         summary: dict[str, Any],
         blocks: OutputBlocks,
-        num_samples: int,
+        num_samples: int | np.ndarray,
         seed: int,
+        functions: Functions,
+        truncated: np.ndarray | None = None,
+        order: np.ndarray | None = None,
+        operations: "tuple[Operation, ...]" = (),
     ):
         self.num_samples = num_samples
         self._likelihood = likelihood
@@ -55,6 +73,49 @@ class Predictive:
         self._summary = {name: np.asarray(value) for name, value in summary.items()}
         self._blocks = blocks
         self._seed = seed
+        self.functions = functions
+        # Where in the result each row of the blocks belongs.
+        self._order = order
+        self.operations = operations
+        if truncated is None:
+            truncated = np.zeros(len(self), dtype=bool)
+        self.truncated = truncated
+        self._check_finite()
+
+    @classmethod
+    def joined(
+        cls,
+        parts: "Sequence[Predictive]",
+        order: np.ndarray,
+        truncated: np.ndarray,
+        functions: Functions,
+    ) -> "Predictive":
+        """Returns the predictions of groups of rows as one.
+
+        Args:
+            parts: Predictions by one model with one seed.
+            order: Which row each of theirs is, one after the other.
+            truncated: Whether a row got fewer draws than it needed, [rows].
+            functions: Coherent draws for all rows.
+        """
+        back = np.argsort(order)
+        first = parts[0]
+        return cls(
+            first._likelihood,
+            first._likelihood_state,
+            {
+                name: np.concatenate([part._summary[name] for part in parts])[back]
+                for name in first._summary
+            },
+            lambda: itertools.chain.from_iterable(part._blocks() for part in parts),
+            np.repeat([part.num_samples for part in parts], list(map(len, parts)))[
+                back
+            ],
+            first._seed,
+            functions,
+            truncated,
+            order,
+        )
 
     @property
     def mean(self) -> np.ndarray:
@@ -87,6 +148,14 @@ class Predictive:
         return self._summary["mean_standard_error"]
 
     @property
+    def between_members(self) -> np.ndarray:
+        """Var_k[E[y | member k]], [rows, k]: the part of `epistemic` between members.
+
+        Zero for a single posterior.
+        """
+        return self._summary.get("between_members", np.zeros_like(self.mean))
+
+    @property
     def probabilities(self) -> np.ndarray:
         """Probabilities of the classes, [rows, C]."""
         return self._of_classes("probabilities")
@@ -109,6 +178,9 @@ class Predictive:
 
         Returns:
             [rows, k] for one probability, [rows, Q, k] for Q of them.
+
+        For counts and ordered classes it is the least number whose probability of being
+        reached is p or more.
 
         Raises:
             ValueError: For unordered classes, or a probability of 0 or 1 or beyond.
@@ -133,6 +205,21 @@ class Predictive:
         checked_levels(level)
         bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
         return bounds[:, 0], bounds[:, 1]
+
+    def cdf(self, y: Any) -> np.ndarray:
+        """Returns P(Y <= y | x, data), target by target, [rows, k].
+
+        Args:
+            y: Values in raw units, as for `log_prob`.
+
+        Raises:
+            ValueError: For unordered classes.
+        """
+        self._check_ordered("distribution function")
+        return self._of_blocks(
+            lambda outputs, y: cdf(self._likelihood, y, outputs),
+            self._checked_targets(y),
+        )
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
@@ -179,16 +266,11 @@ class Predictive:
         Returns:
             [n, rows, k]; for classes their indices, [n, rows].
         """
-        if n < 1:
-            raise ValueError(f"`n` must be at least 1. Received: n={n}")
-        # NumPy takes no negative seed.
-        seed = (self._seed if seed is None else seed) % 2**64
-        generator = np.random.default_rng(seed)
-        event_shape = self.mean.shape[1:]
-        if self._likelihood.task == "classification":
-            event_shape = (*event_shape[:-1], 1)
+        generator = np.random.default_rng(self._checked_draws(n, seed))
+        event_shape = (*self.mean.shape[1:-1], self._likelihood.noise_size)
         shape = (len(self), n)
-        components = generator.integers(self.num_samples, size=shape)
+        most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
+        components = generator.integers(most, size=shape)
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
 
         def drawn(outputs: Any, components: np.ndarray, normals: np.ndarray) -> Any:
@@ -197,16 +279,57 @@ class Predictive:
 
         return np.moveaxis(self._of_blocks(drawn, components, normals), 0, 1)
 
+    def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """Draws n functions `E[y | x, w]`, each with the same weights in all rows.
+
+        The rows of one draw belong together, as Thompson sampling or an integral over
+        rows needs them. The draws are independent of each other, and without noise.
+
+        Args:
+            n: Number of draws.
+            seed: Seed of the draws; None for that of the prediction.
+
+        Returns:
+            [n, rows, k]; for classes their probabilities, [n, rows, C].
+        """
+        self._checked_draws(n, seed)
+        outputs = self.functions(n, self._seed if seed is None else seed)
+        with keras.StatelessScope(state_mapping=self._likelihood_state):
+            means = self._likelihood.mean(tf.cast(outputs, tf.float64))
+        return np.moveaxis(np.asarray(means), 0, 1)
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """Returns every summary by name: `mean`, `variance`, `epistemic`, ..."""
+        return dict(self._summary)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns every summary as a data frame with one line per row.
+
+        Columns are named by summary, and by target or class where there are several:
+        `mean`, or `mean_0`, `mean_1`. Needs pandas.
+        """
+        import pandas
+
+        columns = {}
+        for name, values in self._summary.items():
+            table = values.reshape(len(self), -1)
+            for place, column in enumerate(table.T):
+                single = table.shape[1] == 1
+                columns[name if single else f"{name}_{place}"] = column
+        return pandas.DataFrame(columns)
+
     def __len__(self) -> int:
         return len(self.mean)
 
     def __repr__(self) -> str:
-        what = (
-            f"classes={self.mean.shape[-1]}"
-            if self._likelihood.task == "classification"
-            else f"targets={self.mean.shape[-1]}"
+        what = "classes" if self._likelihood.task == "classification" else "targets"
+        samples = str(self.num_samples)
+        if np.ndim(self.num_samples):
+            samples = f"{np.min(self.num_samples)} to {np.max(self.num_samples)}"
+        return (
+            f"Predictive(rows={len(self)}, {what}={self.mean.shape[-1]}, "
+            f"num_samples={samples})"
         )
-        return f"Predictive(rows={len(self)}, {what}, num_samples={self.num_samples})"
 
     def _checked_targets(self, y: Any) -> np.ndarray:
         targets = self._likelihood.check_targets(y)
@@ -217,10 +340,35 @@ class Predictive:
             )
         return targets
 
+    def _checked_draws(self, n: int, seed: int | None) -> int:
+        if n < 1:
+            raise ValueError(f"`n` must be at least 1. Received: n={n}")
+        # NumPy takes no negative seed.
+        return (self._seed if seed is None else seed) % 2**64
+
+    def _check_ordered(self, what: str) -> None:
+        if not self._likelihood.ordered:
+            raise ValueError(
+                f"Classes have no order and hence no {what}; read `probabilities`, "
+                f"or draw labels with `sample`. Received: {self!r}"
+            )
+
+    def _check_finite(self) -> None:
+        finite = np.isfinite(self.variance)
+        if not finite.all():
+            row = int(np.argmin(finite.reshape(len(self), -1).all(axis=1)))
+            raise ValueError(
+                "The model has no finite answer for every row: look for values in `x` "
+                "that are not numbers or far too large, or for training that diverged. "
+                f"Received: row {row} of {len(self)}"
+            )
+
     def _of_blocks(
         self, compute: Callable[..., Any], *of_rows: np.ndarray
     ) -> np.ndarray:
         """Returns what `compute` makes of outputs and `of_rows`, block by block."""
+        if self._order is not None:
+            of_rows = tuple(array[self._order] for array in of_rows)
         results, first = [], 0
         for outputs in self._blocks():
             rows = slice(first, first + len(outputs))
@@ -229,7 +377,8 @@ class Predictive:
             with keras.StatelessScope(state_mapping=self._likelihood_state):
                 result = compute(outputs, *(array[rows] for array in of_rows))
             results.append(np.asarray(result))
-        return np.concatenate(results)
+        found = np.concatenate(results)
+        return found if self._order is None else found[np.argsort(self._order)]
 
     def _of_classes(self, name: str) -> np.ndarray:
         if name not in self._summary:

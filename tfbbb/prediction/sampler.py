@@ -1,68 +1,62 @@
-"""Posterior draws of a model's outputs as a pure TensorFlow function."""
+"""Posterior draws of a model's outputs within one graph, for any number of rows."""
 
 from collections.abc import Callable
 from typing import Any
 
-import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.layers.sharing import graph_of, sublayers
-from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.blocks import MAX_FLOATS, block_sizes, map_blocks
-from tfbbb.prediction.engine import Engine, num_members
+from tfbbb.prediction.blocks import (
+    MAX_FLOATS,
+    block_sizes,
+    map_blocks,
+    reduce_blocks,
+)
+from tfbbb.prediction.draws import Tensors
+from tfbbb.prediction.program import Program
+from tfbbb.prediction.summary import merged
 
 
 class Sampler:
-    """Runs a model for many posterior samples within bounded memory.
+    """Runs a program for many posterior samples within bounded memory.
 
-    Everything is a function of inputs, number of samples and seed; nothing depends on
-    how the work is cut into blocks.
+    Everything is a function of inputs, number of samples and seed; how the work is cut
+    into blocks changes no draw.
 
     Args:
-        model: A built Keras model with one output tensor.
-        likelihood: What takes the outputs, and may know something of each member.
-        method: `"local"` or `"weight"`.
-        inputs: Example inputs or their specs, from which shapes are taken.
-        max_floats: What one block may hold.
-
-    Raises:
-        ValueError: Where the model has several outputs.
+        program: The model's, with one output.
+        moments: What `program.moments` returns.
+        max_floats: What may be held in memory at a time.
     """
 
     def __init__(
-        self,
-        model: keras.Model,
-        likelihood: Likelihood,
-        method: str,
-        inputs: Any,
-        max_floats: int = MAX_FLOATS,
+        self, program: Program, moments: Tensors, max_floats: int = MAX_FLOATS
     ):
-        self.model = model
-        self.likelihood = likelihood
-        self.method = method
-        self.max_floats = max_floats
-        # What the cached computation stands on must not be freed and its id reused.
-        self.layers = sublayers(model)
-        self._members = num_members(model)
-        self.input_specs = tree.map_structure(_rows_unknown, inputs)
-        symbolic = tree.map_structure(
-            lambda spec: keras.KerasTensor(spec.shape, spec.dtype.name),
-            self.input_specs,
-        )
-        graph = graph_of(model)
-        outputs = tree.flatten(
-            model.compute_output_spec(symbolic) if graph is None else graph.outputs
-        )
-        if len(outputs) != 1:
-            raise ValueError(
-                "The posterior predictive needs a model with one output tensor. "
-                f"Received: {len(outputs)} outputs"
-            )
-        example = tf.zeros([1, *(size or 1 for size in outputs[0].shape[1:])])
-        last = likelihood.of_members(example, 0).shape[-1:]
-        self.event_shape = tf.TensorShape([*outputs[0].shape[1:-1], *last])
-        self.output_dtype = tf.as_dtype(outputs[0].dtype)
+        self.program = program
+        self._moments = moments
+        self._max_floats = max_floats
+
+    def summary(self, inputs: Any, num_samples: Any, seed: Any) -> dict[str, tf.Tensor]:
+        """Returns the summary of every row, as `tfbbb.prediction.summary` has it.
+
+        Args:
+            inputs: Tensors whose leading dimension is the number of rows.
+            num_samples: Number S of posterior samples, of which whole rounds are drawn.
+            seed: int32 tensor of shape [2].
+        """
+        rounds = self._rounds(num_samples)
+        rows, block = self._block_sizes(inputs, rounds)
+
+        def of_rows(first: Any, count: Any) -> dict[str, tf.Tensor]:
+            part = tree.map_structure(lambda x: x[first : first + count], inputs)
+
+            def of_rounds(first: Any, count: Any) -> Any:
+                draws = self.program.draws(seed, first, count)
+                return self.program.sums(part, self._moments, draws)[0][0]
+
+            return self.program.summary(reduce_blocks(of_rounds, merged, rounds, block))
+
+        return map_blocks(of_rows, _num_rows(inputs), rows, self.summary_specs)
 
     def map_rows(
         self,
@@ -75,48 +69,72 @@ class Sampler:
         """Returns what `compute` makes of the outputs, block of rows by block of rows.
 
         Args:
-            compute: Takes outputs [rows, S, ..., P] and the index of the first row, and
-                returns tensors whose leading dimension is `rows`.
+            compute: Takes outputs [rows, S, ..., P], by round, by sign, by member, and the
+                index of the first row, and returns tensors whose leading dimension is
+                `rows`. Of S, whole rounds are drawn.
             inputs: Tensors whose leading dimension is the number of rows.
-            num_samples: Number of posterior samples S.
+            num_samples: Number S of posterior samples.
             seed: int32 tensor of shape [2].
             specs: `tf.TensorSpec` of each result of `compute`, in its structure.
         """
-        num_rows = tf.shape(tree.flatten(inputs)[0])[0]
-        samples, rows = block_sizes(
-            self.model,
-            self.method,
-            num_rows,
-            num_samples,
-            self.event_shape.num_elements() or 1,
-            self.max_floats,
+        rounds = self._rounds(num_samples)
+        rows, block = self._block_sizes(inputs, rounds)
+        # The outputs of all rounds meet.
+        per_row = 2 * self.program.structure.members * 2 * self.program.num_outputs
+        rows = tf.maximum(1, tf.minimum(rows, self._max_floats // per_row // rounds))
+
+        def of_rows(first: Any, count: Any) -> Any:
+            part = tree.map_structure(lambda x: x[first : first + count], inputs)
+            return compute(self._outputs(part, rounds, block, seed), first)
+
+        return map_blocks(of_rows, _num_rows(inputs), rows, specs)
+
+    @property
+    def summary_specs(self) -> dict[str, tf.TensorSpec]:
+        """The `tf.TensorSpec` of every tensor of a summary."""
+
+        def example(inputs: Any, seed: Any) -> Any:
+            draws = self.program.draws(seed, 0, tf.constant(2))
+            return self.program.summary(
+                self.program.sums(inputs, self._moments, draws)[0][0]
+            )
+
+        traced = tf.function(example, autograph=False).get_concrete_function(
+            self.program.input_specs, tf.TensorSpec([2], tf.int32)
+        )
+        return {
+            name: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+            for name, tensor in traced.structured_outputs.items()
+        }
+
+    def _outputs(self, inputs: Any, rounds: Any, block: Any, seed: Any) -> Any:
+        """Returns the outputs for some rows, [rows, S, ..., P], round by round."""
+
+        def of_rounds(first: Any, count: Any) -> tf.Tensor:
+            draws = self.program.draws(seed, first, count)
+            outputs = self.program.outputs(inputs, self._moments, draws)[0]
+            return tf.transpose(outputs, axes)
+
+        shape = self.program.event_shapes[0]
+        axes = [1, 0, *range(2, 2 + len(shape))]
+        spec = tf.TensorSpec([None, None, *shape], self.program.output_dtypes[0])
+        return tf.transpose(map_blocks(of_rounds, rounds, block, spec), axes)
+
+    def _rounds(self, num_samples: Any) -> Any:
+        return tf.convert_to_tensor(self.program.rounds(num_samples, tf.maximum))
+
+    def _block_sizes(self, inputs: Any, rounds: Any) -> tuple[Any, Any]:
+        return block_sizes(
+            self.program.structure,
+            self.program.plan,
+            self.program.num_outputs,
+            _num_rows(inputs),
+            rounds,
+            self._max_floats,
+            least=tf.minimum,
+            greatest=tf.maximum,
         )
 
-        def block(first: Any, count: Any) -> Any:
-            part = tree.map_structure(lambda x: x[first : first + count], inputs)
-            return compute(self._outputs(part, num_samples, samples, seed), first)
 
-        return map_blocks(block, num_rows, rows, specs)
-
-    def _outputs(self, inputs: Any, num_samples: Any, block: Any, seed: Any) -> Any:
-        """Returns the outputs for one block of rows, [rows, S, ..., P]."""
-
-        def draw(first: Any, count: Any) -> tf.Tensor:
-            outputs = Engine(self.model, self.method, seed, first, count).run(inputs)
-            member = tf.range(first, first + count) % self._members
-            ones = [1] * (len(outputs.shape) - 2)
-            return self.likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
-
-        spec = tf.TensorSpec([None, None, *self.event_shape], self.output_dtype)
-        # Whole rounds of the members; what is over in the last one is left aside.
-        whole, block = self._rounded_up(num_samples), self._rounded_up(block)
-        drawn = map_blocks(draw, whole, block, spec)[:num_samples]
-        axes = [1, 0, *range(2, 2 + len(self.event_shape))]
-        return tf.transpose(drawn, axes)
-
-    def _rounded_up(self, number: Any) -> Any:
-        return -(-number // self._members) * self._members
-
-
-def _rows_unknown(tensor: Any) -> tf.TensorSpec:
-    return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
+def _num_rows(inputs: Any) -> Any:
+    return tf.shape(tree.flatten(inputs)[0])[0]

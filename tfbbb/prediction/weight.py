@@ -29,10 +29,7 @@ def weight_pre_activations(
     """
     inputs = layer.cast_inputs(inputs)
     inputs = engine.unfold(inputs) if folded else inputs[tf.newaxis]
-    draws = {
-        name: tf.cast(drawn, layer.compute_dtype)
-        for name, drawn in engine.drawn_weights(layer).items()
-    }
+    draws = engine.drawn_weights(layer)
     outputs = layer.linear(inputs, draws["kernel"])
     if layer.bias is not None:
         outputs += layer.broadcast_bias(draws["bias"], len(outputs.shape))

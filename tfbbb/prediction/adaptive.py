@@ -1,0 +1,111 @@
+"""How many draws each row needs, and the prediction from just so many."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.prediction.computation import Computation
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sampling import PILOT, Sampling
+
+# Of one row; at some hundred bytes each, and a millisecond or more for a thousand.
+MOST_SAMPLES = 1 << 20
+# Of the time that is left after the pilot: draws of another number take other time.
+_SHARE_OF_TIME = 0.8
+
+
+def predict_adaptively(
+    computation_for: Callable[[int, int], Computation],
+    inputs: Any,
+    *,
+    num_samples: int,
+    seed: int,
+    max_floats: int,
+    max_standard_error: float | None,
+    relative: bool,
+    deadline: float | None,
+) -> list[Predictive]:
+    """Returns predictions whose means are as exact as asked, while there is time.
+
+    A pilot of `num_samples` draws estimates each row's standard error `s / sqrt(n)` and
+    with it fixes the number n of draws of the row. The answer is made of fresh ones: an
+    estimate that stops on its own draws stops where these happen to lie close together,
+    which biases it (Stein 1945 on sampling in two stages).
+
+    Args:
+        computation_for: Returns the computation for a number of rows and of samples.
+        inputs: Tensors whose leading dimension is the number of rows.
+        num_samples: Draws of the pilot, and of every row where no error is asked for.
+        seed: Seed of the draws.
+        max_floats: What may be held in memory at a time.
+        max_standard_error: The standard error that is asked for, or None.
+        relative: Whether it is a share of the predictive standard deviation.
+        deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
+    """
+    num_rows = len(tree.flatten(inputs)[0])
+    computation = computation_for(num_rows, num_samples)
+
+    def pilot() -> list[Predictive]:
+        return Sampling(
+            computation, inputs, num_samples, seed, max_floats, stream=PILOT
+        ).results()
+
+    begin = time.perf_counter()
+    is_first = not computation.is_compiled
+    found = pilot()
+    if is_first and deadline is not None:
+        # The first call compiles, which says nothing of what draws take.
+        begin = time.perf_counter()
+        found = pilot()
+    seconds_per_draw = (time.perf_counter() - begin) / (num_rows * num_samples)
+    needed = np.full(num_rows, num_samples)
+    if max_standard_error is not None:
+        needed = _needed(found, max_standard_error, relative)
+    granted = np.minimum(needed, MOST_SAMPLES)
+    if deadline is not None:
+        left = max(0.0, deadline - time.perf_counter()) * _SHARE_OF_TIME
+        granted = _granted(granted, left / seconds_per_draw)
+    parts, rows_of_parts = [], []
+    for number in np.unique(granted):
+        rows = np.flatnonzero(granted == number)
+        part = inputs
+        if len(rows) < num_rows:
+            part = tree.map_structure(lambda x, rows=rows: tf.gather(x, rows), inputs)
+        sampling = Sampling(
+            computation_for(len(rows), int(number)), part, int(number), seed, max_floats
+        )
+        parts.append(sampling.results())
+        rows_of_parts.append(rows)
+    order = np.concatenate(rows_of_parts)
+    return [
+        Predictive.joined(of_output, order, needed > granted, whole.functions)
+        for of_output, whole in zip(zip(*parts, strict=True), found, strict=True)
+    ]
+
+
+def _needed(found: list[Predictive], error: float, relative: bool) -> np.ndarray:
+    """Returns the number of draws that each row needs: the pilot's times a power of 2.
+
+    Rows of the same number are drawn together, so that there should be few of them.
+    """
+    excess = np.zeros(len(found[0]))
+    for prediction in found:
+        wanted = error * prediction.stddev if relative else error
+        # Without any variance there is no error either.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.nan_to_num(prediction.mean_standard_error / wanted, nan=0.0)
+        excess = np.maximum(excess, share.reshape(len(share), -1).max(axis=1) ** 2)
+    doublings = np.ceil(np.log2(np.clip(excess, 1.0, 2.0**40)))
+    return int(found[0].num_samples) * 2 ** doublings.astype(np.int64)
+
+
+def _granted(needed: np.ndarray, draws: float) -> np.ndarray:
+    """Returns the numbers, halved from the greatest down until all rows have theirs."""
+    granted = needed.copy()
+    while granted.sum() > draws and granted.max() > 4:
+        granted = np.minimum(granted, max(4, granted.max() // 2))
+    return granted

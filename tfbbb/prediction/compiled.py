@@ -1,0 +1,45 @@
+"""Functions that are compiled once and called without Python's checks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+class Compiled:
+    """A pure function of tensors, traced for one structure of arguments.
+
+    Binding and checking the arguments costs a concrete function more than computing a
+    small network does; the op beneath it takes tensors by position.
+
+    Args:
+        function: Takes and returns nested structures of tensors.
+        *specs: `tf.TensorSpec`s in the structure of its arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], *specs: Any):
+        traced = tf.function(function, input_signature=specs, autograph=False)
+        self._function = traced.get_concrete_function()
+        self._captured = list(self._function.captured_inputs)
+        self.structure = self._function.structured_outputs
+        self._dtypes = [tensor.dtype for tensor in self._function.outputs]
+
+    def __call__(self, *arguments: Any) -> Any:
+        results = tf.raw_ops.StatefulPartitionedCall(
+            args=tf.nest.flatten(arguments) + self._captured,
+            Tout=self._dtypes,
+            f=self._function,
+        )
+        return tf.nest.pack_sequence_as(self.structure, results)
+
+
+def spec_of(values: Any) -> Any:
+    """Returns the `tf.TensorSpec`s of a structure of tensors or of their specs."""
+    return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values)
+
+
+def spec_of_any_length(values: Any) -> Any:
+    """Returns the `tf.TensorSpec`s of tensors whose first dimension may be another."""
+    return tf.nest.map_structure(
+        lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), values
+    )

@@ -1,0 +1,126 @@
+"""What a pass needs that depends on no row: moments of weights, noise, drawn weights.
+
+A *round* of draws is two for every member, which are each other's mirror image: their
+noise has opposite signs (antithetic variates, Hammersley and Morton 1956). Each draw is
+one from the posterior. What depends on the noise nearly linearly, as the mean of a wide
+network does, has a fraction of its error left when the two are averaged.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb import noise
+from tfbbb.estimators.local import weight_moments
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
+
+# Of one layer: pre-activations, then its weights.
+_PLACES = 64
+
+Tensors = dict[str, dict[str, Any]]
+
+
+def rounds_of(
+    num_samples: Any, members: int, greatest: Callable[[Any, Any], Any] = max
+) -> Any:
+    """Returns the number of rounds that hold at least so many samples: two or more.
+
+    Of one round alone, nothing is known of the error of its mean.
+
+    Example:
+
+    >>> rounds_of(100, members=1), rounds_of(2, members=1), rounds_of(100, members=3)
+    (50, 2, 17)
+
+    Args:
+        num_samples: Number of samples.
+        members: Number of members.
+        greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
+    """
+    return greatest(2, -(-num_samples // (2 * members)))
+
+
+def local_moments(structure: Structure, plan: Plan) -> Tensors:
+    """Returns the moments of the weights whose pre-activations are drawn, by layer."""
+    return {
+        place.key: weight_moments(place.layer)
+        for place in structure.places
+        if plan.is_local(place)
+    }
+
+
+def draw(
+    structure: Structure, plan: Plan, seed: Any, first: Any, count: Any
+) -> Tensors:
+    """Returns the noise or the weights of every layer, for `count` rounds.
+
+    They are a function of seed, layer, round, member and sign.
+
+    Args:
+        structure: The model's.
+        plan: What is drawn.
+        seed: int32 tensor of shape [2].
+        first: Index of the first round.
+        count: Number of rounds R.
+
+    Returns:
+        By layer: `noise` [members * 2R, units], or its weights by name,
+        [members * 2R, *shape]; by member, by sign, by round.
+    """
+    source = Noise(seed, first, count, structure.members)
+    drawn: Tensors = {"source": {"seed": seed, "first": first, "count": count}}
+    for place in structure.places:
+        if plan.is_local(place):
+            layer = place.layer
+            shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
+            drawn[place.key] = {"noise": source.normal(place.index, 0, shape[1:])}
+        else:
+            drawn[place.key] = {
+                weight.name: tf.cast(
+                    weight.draw_from(
+                        source.normal(
+                            place.index,
+                            number,
+                            weight.posterior.noise_shape(weight.shape),
+                        )
+                    ),
+                    place.layer.compute_dtype,
+                )
+                for number, weight in enumerate(place.layer.variational_weights, 1)
+            }
+    return drawn
+
+
+class Noise:
+    """Standard normal noise that is a function of seed, layer, round, member and sign.
+
+    Args:
+        seed: int32 tensor of shape [2].
+        first: Index of the first round.
+        count: Number of rounds R.
+        members: Number of members.
+    """
+
+    def __init__(self, seed: Any, first: Any, count: Any, members: int):
+        self._seed = seed
+        self._first = first
+        self._count = count
+        self._members = members
+
+    def normal(self, layer: int, number: int, shape: Any) -> tf.Tensor:
+        """Returns noise [2R, *shape]; with members [members, 2R, *shape].
+
+        Args:
+            layer: Index of the layer that it is for.
+            number: 0 for the layer's pre-activations, then its weights in their order.
+            shape: Shape of the noise of one draw.
+        """
+        seed = noise.fold(self._seed, _PLACES * layer + number)
+        members, count = self._members, self._count
+        block = noise.normal_block(seed, self._first * members, count * members, shape)
+        if members > 1:
+            by_round = tf.reshape(block, [count, members, *shape])
+            block = tf.transpose(by_round, [1, 0, *range(2, 2 + len(shape))])
+        return tf.concat([block, -block], axis=0 if members == 1 else 1)

@@ -1,0 +1,89 @@
+"""Dropout as a stochastic layer: Monte Carlo dropout (Gal and Ghahramani 2016)."""
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+_ELEMENTWISE = (
+    keras.layers.Dropout,
+    keras.layers.SpatialDropout1D,
+    keras.layers.SpatialDropout2D,
+    keras.layers.SpatialDropout3D,
+    keras.layers.GaussianDropout,
+    keras.layers.AlphaDropout,
+)
+
+
+def is_dropout(operation: Any) -> bool:
+    """Whether a layer drops out in training, and nothing else."""
+    return isinstance(operation, _ELEMENTWISE)
+
+
+def check_dropout(layers: list[keras.Layer]) -> None:
+    """Raises ValueError where a layer drops within itself, which no engine draws."""
+    for layer in layers:
+        rates = {
+            name: getattr(layer, name, 0)
+            for name in ("dropout", "recurrent_dropout", "_dropout")
+        }
+        given = {
+            k.lstrip("_"): v for k, v in rates.items() if isinstance(v, float) and v
+        }
+        if given:
+            raise ValueError(
+                "Monte Carlo dropout is that of layers such as `keras.layers.Dropout`; "
+                f"'{layer.name}' drops within itself. Put dropout layers around it, or "
+                f"leave `include_dropout` out. Received: {given}"
+            )
+
+
+def dropped(layer: keras.Layer, inputs: Any, noise: Any) -> tf.Tensor:
+    """Returns a dropout layer's outputs for given noise.
+
+    Args:
+        layer: A layer that `is_dropout`.
+        inputs: [S, rows, ...].
+        noise: Standard normal noise [S, 1, ...] of the shape of `mask_shape`.
+    """
+    rate, dtype = float(layer.rate), inputs.dtype
+    noise = tf.cast(noise, dtype)
+    if isinstance(layer, keras.layers.GaussianDropout):
+        return inputs * (1.0 + noise * math.sqrt(rate / (1.0 - rate)))
+    # A unit is kept where the noise is below the quantile of the share that is.
+    kept = noise < tf.cast(tf.math.ndtri(tf.constant(1.0 - rate, tf.float64)), dtype)
+    if not isinstance(layer, keras.layers.AlphaDropout):
+        return tf.where(kept, inputs / (1.0 - rate), tf.zeros([], dtype))
+    # Klambauer et al. 2017: what is dropped goes to the least value of SELU, and an
+    # affine map restores mean and variance.
+    least = -1.7580993408473766
+    scale = ((1.0 - rate) * (1.0 + rate * least**2)) ** -0.5
+    return scale * tf.where(kept, inputs, tf.constant(least, dtype)) - (
+        scale * least * rate
+    )
+
+
+def mask_shape(layer: keras.Layer, inputs: Any) -> list[Any]:
+    """Returns the shape of one draw's noise: that of a row, 1 where a mask is shared.
+
+    Args:
+        layer: A layer that `is_dropout`.
+        inputs: [n, ...].
+    """
+    shape = [*inputs.shape[1:]]
+    dynamic = tf.shape(inputs)
+    shape = [dynamic[axis] if n is None else n for axis, n in enumerate(shape, 1)]
+    given = getattr(layer, "noise_shape", None)
+    if isinstance(layer, keras.layers.SpatialDropout1D):
+        given = (None, 1, None)
+    elif isinstance(
+        layer, keras.layers.SpatialDropout2D | keras.layers.SpatialDropout3D
+    ):
+        ones = [1] * (len(shape) - 1)
+        last = layer.data_format == "channels_last"
+        given = (None, *ones, None) if last else (None, None, *ones)
+    if given is not None:
+        pairs = zip(given[1:], shape, strict=True)
+        shape = [size if one is None else one for one, size in pairs]
+    return shape

@@ -1,0 +1,157 @@
+"""The pure functions that the predictions of one model by one plan are made of."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.fold import dimensions
+from tfbbb.layers.sharing import graph_of
+from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.draws import Tensors, draw, local_moments, rounds_of
+from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.summary import Sums, summary, sums
+
+
+class Program:
+    """What a prediction computes, as functions of tensors and of the model's variables.
+
+    Args:
+        model: A built Keras model.
+        likelihoods: One for each output of the model.
+        plan: What is drawn in each layer.
+        inputs: Example inputs or their specs, from which shapes are taken.
+
+    Attributes:
+        input_specs: Specs of the inputs, for any number of rows.
+        event_shapes: Shapes of the outputs of one row and draw, as the likelihoods
+            take them.
+        output_dtypes: Their data types.
+        operations: What happens to moments where they are propagated, else nothing.
+    """
+
+    operations: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        model: keras.Model,
+        likelihoods: Sequence[Likelihood],
+        plan: Plan,
+        inputs: Any,
+    ):
+        self.model = model
+        self.likelihoods = tuple(likelihoods)
+        self.plan = plan
+        self.structure = Structure.of(model)
+        self.input_specs = tree.map_structure(_rows_unknown, inputs)
+        outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
+        self.output_dtypes = [tf.as_dtype(output.dtype) for output in outputs]
+        self.event_shapes = [
+            self._event_shape(likelihood, output.shape)
+            for likelihood, output in zip(self.likelihoods, outputs, strict=True)
+        ]
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs of one row and draw."""
+        return sum(shape.num_elements() or 1 for shape in self.event_shapes)
+
+    def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
+        """Returns how many of a likelihood's outputs are integrated, not drawn."""
+        return self.plan.num_integrated
+
+    def moments(self) -> Tensors:
+        """Returns the moments of the weights whose pre-activations are drawn."""
+        return local_moments(self.structure, self.plan)
+
+    def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
+        """Returns noise and weights of `count` rounds of draws, from `first` on."""
+        return draw(self.structure, self.plan, seed, first, count)
+
+    def rounds(
+        self, num_samples: Any, greatest: Callable[[Any, Any], Any] = max
+    ) -> Any:
+        """Returns the number of rounds that hold so many samples: see `rounds_of`."""
+        return rounds_of(num_samples, self.structure.members, greatest)
+
+    def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
+        """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
+
+        Args:
+            inputs: Tensors whose leading dimension is the number of rows.
+            moments: What `moments` returns.
+            draws: What `draws` returns.
+        """
+        engine = Engine(self.model, self.structure, self.plan, moments, draws)
+        found, location_variance = engine.run(inputs)
+        return [
+            self._completed(x, outputs, location_variance)
+            for x, outputs in zip(self.likelihoods, found, strict=True)
+        ]
+
+    def sums(
+        self, inputs: Any, moments: Tensors, draws: Tensors
+    ) -> tuple[list[Sums], list[Any]]:
+        """Returns what summaries are made of, by output, and the outputs."""
+        outputs = self.outputs(inputs, moments, draws)
+        found = [
+            sums(likelihood, values, self.structure.members)
+            for likelihood, values in zip(self.likelihoods, outputs, strict=True)
+        ]
+        return found, outputs
+
+    def summary(self, found: Sums) -> dict[str, tf.Tensor]:
+        """Returns the summary of one output's sums."""
+        return summary(found)
+
+    def _completed(
+        self, likelihood: Likelihood, outputs: Any, location_variance: Any
+    ) -> tf.Tensor:
+        """Returns outputs [S, rows, ..., P] as the likelihood takes them.
+
+        Rows come first then, and draws by round, by sign, by member: in this order,
+        those of several blocks of rounds follow each other.
+
+        Args:
+            likelihood: The outputs'.
+            outputs: Draws by member, by sign, by round.
+            location_variance: Variance of its integrated mean, [S, rows, k], or None.
+        """
+        samples = tf.shape(outputs)[0]
+        member = tf.range(samples) // (samples // self.structure.members)
+        ones = [1] * (len(outputs.shape) - 2)
+        outputs = likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
+        if location_variance is not None:
+            outputs = likelihood.with_location_variance(outputs, location_variance)
+        rows, *event = dimensions(outputs, 1)
+        split = tf.reshape(outputs, [self.structure.members, 2, -1, rows, *event])
+        axes = [3, 2, 1, 0, *range(4, len(split.shape))]
+        return tf.reshape(tf.transpose(split, axes), [rows, samples, *event])
+
+    def _event_shape(self, likelihood: Likelihood, shape: Any) -> tf.TensorShape:
+        example = tf.zeros([1, *(size or 1 for size in shape[1:])])
+        outputs = likelihood.of_members(example, 0)
+        integrated = self.num_integrated(likelihood, shape[-1])
+        if integrated:
+            variance = example[..., :integrated]
+            outputs = likelihood.with_location_variance(outputs, variance)
+        return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
+
+
+def structure_of_outputs(model: keras.Model, inputs: Any) -> Any:
+    """Returns a structure like the model's outputs, of what has a shape and a dtype."""
+    graph = graph_of(model)
+    if graph is not None:
+        return graph._outputs_struct
+    symbolic = tree.map_structure(
+        lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
+    )
+    return model.compute_output_spec(symbolic)
+
+
+def _rows_unknown(tensor: Any) -> tf.TensorSpec:
+    return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)

@@ -1,0 +1,202 @@
+"""What prediction has to know of a model's layers before it runs them."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+from keras import tree
+
+from tfbbb.estimators import Local
+from tfbbb.layers import VariationalLayer
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+
+# What stands for a tensor that depends on weights that are drawn, or on none.
+_DRAWN, _KNOWN = object(), object()
+# As many tensors as a graph's operation may return.
+_MANY = 1000
+
+
+@dataclass(frozen=True)
+class Place:
+    """One variational layer of a model.
+
+    Attributes:
+        index: Its index among the model's sublayers.
+        layer: The layer.
+        is_local: Whether drawing its pre-activations is exact.
+        is_first: Whether its inputs depend on no weight that is drawn.
+        num_weights: Number of weights of one draw.
+        num_outputs: Number of outputs per row, if it is linear in a kernel.
+    """
+
+    index: int
+    layer: VariationalLayer
+    is_local: bool
+    is_first: bool
+    num_weights: int
+    num_outputs: int
+
+    @property
+    def key(self) -> str:
+        """Name of the layer's tensors among those of a pass."""
+        return str(self.index)
+
+
+class Structure:
+    """A model's layers, its variational ones, and the sizes of what flows through them.
+
+    Args:
+        model: A built Keras model.
+
+    Raises:
+        ValueError: Where its variational layers differ in their number of members.
+    """
+
+    def __init__(self, model: keras.Model):
+        # What stands on the layers' identity keeps them: no id is used again.
+        self.layers = sublayers(model)
+        self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
+        self.members = num_members(model)
+        firsts = _first_layers(model)
+        self.places = tuple(
+            Place(
+                index,
+                layer,
+                is_local=_is_local(model, layer),
+                is_first=id(layer) in firsts,
+                num_weights=sum(weight.size for weight in layer.variational_weights),
+                num_outputs=_num_outputs(layer),
+            )
+            for index, layer in enumerate(self.layers)
+            if isinstance(layer, VariationalLayer)
+        )
+        self.widest = widest_output(model)
+        self.last = _last_layer(model)
+        # The compiled predictions that stand on this structure, by what they are of.
+        self.computations: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, model: keras.Model) -> "Structure":
+        """Returns the model's structure, made again where it has changed."""
+        # Past Keras' tracking of attributes: this is no part of the model's state.
+        known = model.__dict__.get("_predictive_structure")
+        if known is None or not known.is_of(model):
+            known = model.__dict__["_predictive_structure"] = cls(model)
+        return known
+
+    def is_of(self, model: keras.Model) -> bool:
+        """Whether the model still has these layers, with so many members."""
+        layers = sublayers(model)
+        return (
+            len(layers) == len(self.layers)
+            and all(
+                one is other for one, other in zip(layers, self.layers, strict=True)
+            )
+            and all(place.layer.members == self.members for place in self.places)
+        )
+
+
+def num_members(model: keras.Model) -> int:
+    """Returns the number of members of a model's variational layers.
+
+    Raises:
+        ValueError: Where they do not agree.
+    """
+    members = {
+        layer.members
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer)
+    }
+    if len(members) > 1:
+        raise ValueError(
+            "All variational layers of a model need the same number of members. "
+            f"Received: members={sorted(members)}"
+        )
+    return members.pop() if members else 1
+
+
+def is_stochastic(operation: Any) -> bool:
+    """Whether an operation of a graph is, or holds, a variational layer."""
+    return isinstance(operation, keras.Layer) and any(
+        isinstance(layer, VariationalLayer) for layer in sublayers(operation)
+    )
+
+
+def widest_output(model: keras.Model) -> int:
+    """Returns the size of the largest tensor in the model, per row."""
+    weights = [
+        weight
+        for layer in sublayers(model)
+        if isinstance(layer, VariationalLayer)
+        for weight in layer.variational_weights
+    ]
+    sizes = [1, *(sum(weight.shape) for weight in weights)]
+    for layer in sublayers(model):
+        sizes.append(_num_outputs(layer))
+        graph = graph_of(layer)
+        if graph is not None:
+            nodes = tree.flatten(list(graph._nodes_by_depth.values()))
+            sizes += [
+                math.prod(size or 1 for size in tensor.shape)
+                for node in nodes
+                for tensor in node.outputs
+            ]
+    return max(sizes)
+
+
+def _num_outputs(layer: keras.Layer) -> int:
+    # Within another layer it is no node of a graph.
+    if not isinstance(layer, LinearVariationalLayer):
+        return 1
+    shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
+    return math.prod(size or 1 for size in shape[1:])
+
+
+def _is_local(model: keras.Model, layer: VariationalLayer) -> bool:
+    return (
+        isinstance(layer, LinearVariationalLayer)
+        and layer.is_local_exact(layer.input_rank, calls_per_pass(model, layer))
+        and all(Local().can_serve(w.posterior) for w in layer.variational_weights)
+    )
+
+
+def _last_layer(model: keras.Model) -> keras.Layer | None:
+    """Returns the layer whose output is the only one of the model, as it is."""
+    graph = graph_of(model)
+    if graph is None or len(graph.outputs) != 1:
+        return None
+    operation = graph.outputs[0]._keras_history.operation
+    return _last_layer(operation) if graph_of(operation) is not None else operation
+
+
+def _first_layers(model: keras.Layer) -> set[int]:
+    """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
+    firsts: set[int] = set()
+
+    def outputs(operation: Any, inputs: Any) -> Any:
+        """Returns what an operation's outputs are, and notes the layers that it is."""
+        stochastic = is_stochastic(operation)
+        graph = graph_of(operation) if stochastic else None
+        if graph is not None:
+            return run(graph, inputs)
+        if inputs is _KNOWN and isinstance(operation, LinearVariationalLayer):
+            firsts.add(id(operation))
+        return _DRAWN if stochastic else inputs
+
+    def run(graph: keras.Model, inputs: Any) -> Any:
+        def operation(op: Any) -> Any:
+            return lambda *args, **kwargs: (
+                [outputs(op, _any_drawn((args, kwargs)))] * _MANY
+            )
+
+        flags = [inputs] * len(graph.inputs)
+        return _any_drawn(graph._run_through_graph(flags, operation_fn=operation))
+
+    outputs(model, _KNOWN)
+    return firsts
+
+
+def _any_drawn(flags: Any) -> Any:
+    return _DRAWN if any(flag is _DRAWN for flag in tree.flatten(flags)) else _KNOWN

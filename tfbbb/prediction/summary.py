@@ -1,0 +1,145 @@
+"""Moments and information of a mixture of likelihoods, one per posterior draw.
+
+Sums are taken in float64 about the mean, block of draws by block of draws (Chan, Golub
+and LeVeque 1983), so that nothing is lost by a small variance beside a large mean.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.fold import dimensions
+from tfbbb.likelihoods import Likelihood
+
+Sums = dict[str, tf.Tensor]
+
+# Those that are added up over blocks as they are.
+_PLAIN_SUMS = (
+    "draws",
+    "noise_variance",
+    "location_variance",
+    "entropies",
+)
+
+
+def sums(likelihood: Likelihood, outputs: Any, members: int) -> Sums:
+    """Returns what moments and information are made of, for one block of draws.
+
+    Args:
+        likelihood: p(y | outputs).
+        outputs: [rows, S, ..., P], the draws by round, by sign, by member: those of a
+            round and a member are each other's mirror image.
+        members: Number K of members.
+
+    Returns:
+        Number of `draws` of a member; by member [rows, K, ..., k] the `mean`, the sum
+        of squared deviations from it of all draws (`squares`) and of the averages of
+        the rounds (`squares_of_rounds`); and sums over draws of the noise's variance,
+        of the variance of the mean where it was integrated, and, for classes, of
+        entropies.
+    """
+    outputs = tf.cast(outputs, tf.float64)
+    means = likelihood.mean(outputs)
+    rows, samples, *event = dimensions(means, 0)
+    # [rows, R, 2, K, ..., k]
+    draws = tf.reshape(means, [rows, samples // (2 * members), 2, members, *event])
+    rounds = tf.reduce_mean(draws, axis=2)
+    mean = tf.reduce_mean(rounds, axis=1)
+    deviations = draws - mean[:, tf.newaxis, tf.newaxis]
+    found = {
+        "draws": tf.cast(2 * tf.shape(rounds)[1], tf.float64),
+        "mean": mean,
+        "squares": tf.reduce_sum(tf.square(deviations), axis=[1, 2]),
+        "squares_of_rounds": tf.reduce_sum(
+            tf.square(rounds - mean[:, tf.newaxis]), axis=1
+        ),
+        "noise_variance": tf.reduce_sum(likelihood.variance(outputs), axis=1),
+    }
+    if likelihood.integrates_location:
+        found["location_variance"] = tf.reduce_sum(
+            likelihood.location_variance(outputs), axis=1
+        )
+    if likelihood.task == "classification":
+        found["entropies"] = tf.reduce_sum(_entropy(means), axis=1)
+    return found
+
+
+def merged(one: Sums, other: Sums) -> Sums:
+    """Returns the sums of two blocks of draws of the same rows together."""
+    n, m = one["draws"], other["draws"]
+    distance = other["mean"] - one["mean"]
+    spread = tf.square(distance) * (n * m / (n + m))
+    both = {name: one[name] + other[name] for name in _PLAIN_SUMS if name in one}
+    return both | {
+        "mean": one["mean"] + distance * (m / (n + m)),
+        "squares": one["squares"] + other["squares"] + spread,
+        # A round has two draws, so half as many averages are as far apart.
+        "squares_of_rounds": one["squares_of_rounds"]
+        + other["squares_of_rounds"]
+        + 0.5 * spread,
+    }
+
+
+def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
+    """Decomposes the predictive variance by the law of total variance.
+
+    `Var[y] = Var_w[E[y | w]] + E_w[Var[y | w]]`: epistemic, which more data would
+    lower, plus aleatoric, which it would not. The standard error of the mean comes from
+    the averages of the rounds, which are independent of each other, in each member:
+    `se^2 = sum_k s_k^2 / (R K^2)`. Since `E[mean^2] = E[y]^2 + se^2`, what the squares
+    of the draws exceed that of their mean by is short of the epistemic variance by
+    `se^2`.
+
+    Members are parts of equal size of the mixture: the variance between their means is
+    epistemic, and what chance adds to it is taken off.
+
+    Args:
+        found: What `sums` or `merged` returns.
+        drawn: Whether draws are what is summed, and not the nodes of a quadrature,
+            which have no standard error.
+
+    Returns:
+        `mean`, `variance`, `epistemic`, `aleatoric`, `mean_standard_error` and, of
+        several members, `between_members`, each [rows, ..., k]; for classes also
+        `probabilities` [rows, ..., C], and `entropy` and `mutual_information`
+        [rows, ...] in nats, `H[E_w p] = E_w H[p] + I(y; w)`. All in float64.
+    """
+    of_members, draws = found["mean"], found["draws"]
+    members = of_members.shape[1]
+    rounds = 0.5 * draws
+    mean = tf.reduce_mean(of_members, axis=1)
+    squared_errors = found["squares_of_rounds"] / (rounds * (rounds - 1.0))
+    squared_error = tf.reduce_mean(squared_errors, axis=1) / members
+    if not drawn:
+        squared_error = tf.zeros_like(squared_error)
+    between = tf.math.reduce_variance(of_members, axis=1)
+    within = tf.reduce_mean(found["squares"], axis=1) / draws
+    all_draws = members * draws
+    epistemic = within + between + squared_error
+    if "location_variance" in found:
+        epistemic += found["location_variance"] / all_draws
+    aleatoric = found["noise_variance"] / all_draws
+    result = {
+        "mean": mean,
+        "variance": epistemic + aleatoric,
+        "epistemic": epistemic,
+        "aleatoric": aleatoric,
+        "mean_standard_error": tf.sqrt(squared_error),
+    }
+    if members > 1:
+        by_chance = squared_error * (members - 1.0)
+        result["between_members"] = tf.maximum(between - by_chance, 0.0)
+    if "entropies" in found:
+        entropy = _entropy(mean)
+        expected = found["entropies"] / all_draws
+        result |= {
+            "probabilities": mean,
+            "entropy": entropy,
+            # Not negative by Jensen's inequality; rounding could make it so.
+            "mutual_information": tf.maximum(entropy - expected, 0.0),
+        }
+    return result
+
+
+def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
+    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

@@ -1,0 +1,39 @@
+"""The values of a model's variables at one moment."""
+
+from collections.abc import Sequence
+
+import keras
+import tensorflow as tf
+
+
+class Snapshot:
+    """The values of variables, which stay whatever the variables become.
+
+    A value shares its memory with the variable until something is assigned to it, for
+    TensorFlow never writes into memory that somebody else holds: as long as the values
+    are held, a variable whose memory is still the same has not changed.
+
+    Args:
+        variables: Keras variables.
+    """
+
+    def __init__(self, variables: Sequence[keras.Variable]):
+        self.values = [_read(variable) for variable in variables]
+        self._memory = [_address(value) for value in self.values]
+
+    def is_same(self, other: "Snapshot") -> bool:
+        """Whether no variable has changed between two snapshots of the same ones."""
+        return self._memory == other._memory
+
+
+def _read(variable: keras.Variable) -> tf.Tensor:
+    resource = variable.value
+    if hasattr(resource, "values"):
+        # One variable for each device of a strategy.
+        return tf.convert_to_tensor(variable)
+    # Without the checks of a variable, which take longer than the reading.
+    return tf.raw_ops.ReadVariableOp(resource=resource.handle, dtype=resource.dtype)
+
+
+def _address(value: tf.Tensor) -> int:
+    return value._numpy_internal().__array_interface__["data"][0]

@@ -163,6 +163,20 @@ def test_division_by_what_is_random_is_refused():
         operations(keras.Model(inputs, 1.0 / DenseVariational(2)(inputs)))
 
 
+@pytest.mark.parametrize(
+    ("operation", "reason"),
+    [
+        (lambda x: x[1], "some of the rows"),
+        (lambda x: x[0, ...], "some of the rows"),
+        (lambda x: keras.ops.reshape(x, (2, -1)), "number of rows"),
+        (lambda x: keras.ops.concatenate([x, x], axis=0), "batches of rows"),
+    ],
+)
+def test_operations_on_the_rows_are_refused(operation, reason):
+    with pytest.raises(MomentsError, match=reason):
+        operations(model_of(operation, *NORMALS, (4,)))
+
+
 def test_sums_over_different_numbers_of_axes_are_refused():
     inputs = keras.Input((4,))
     hidden = DenseVariational(4)(inputs)

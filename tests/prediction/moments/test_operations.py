@@ -83,6 +83,9 @@ AFFINE = [
     (lambda s: lambda x: 2.0 * x + 1.0, (3,)),
     (lambda s: lambda x: 1.0 - x / 4.0, (3,)),
     (lambda s: lambda x: -x * np.array([1.0, 2.0, 3.0], "float32"), (3,)),
+    (lambda s: lambda x: x[:, 1:, 0], (3, 2)),
+    (lambda s: lambda x: x[..., :1], (3, 2)),
+    (lambda s: lambda x: keras.ops.reshape(x, (-1, 2, 3)), (3, 2)),
 ]
 
 

@@ -4,6 +4,7 @@ import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.prediction.moments import (  # noqa: F401  (they register what they define)
     activation_layers,
     deterministic_layers,
+    graph_operations,
     max_pooling,
     mean_pooling,
     merging,

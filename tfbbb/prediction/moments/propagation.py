@@ -12,10 +12,10 @@ from keras import tree
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.layers.variational import active_engine
-from tfbbb.prediction.engine import num_members
 from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, rule_of
+from tfbbb.prediction.structure import num_members
 
 
 @dataclass(frozen=True)

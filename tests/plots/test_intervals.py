@@ -3,6 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from tests.plots.class_prediction import ClassPrediction
 from tests.plots.normal_prediction import NormalPrediction
 from tfbbb.plots import intervals
 
@@ -77,6 +78,11 @@ def test_targets_that_are_none_are_refused(target):
     prediction = NormalPrediction(column, column, column)
     with pytest.raises(ValueError, match="index of one of 1 targets"):
         intervals(prediction, TRUTH, target=target, axes=Figure().subplots())
+
+
+def test_classes_are_refused():
+    with pytest.raises(ValueError, match="Classes have no mean"):
+        intervals(ClassPrediction(np.eye(3)), TRUTH, axes=Figure().subplots())
 
 
 @pytest.mark.parametrize("prediction", [MEAN, BOUNDS[:2]])

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
+from tests.plots.class_prediction import ClassPrediction
 from tests.plots.normal_prediction import NormalPrediction
 from tfbbb.plots import predictive_band
 
@@ -101,3 +102,15 @@ def test_bad_arguments_are_named(options, message):
     arguments = {"x": X, "axes": Figure().subplots(), **options}
     with pytest.raises(ValueError, match=re.escape(message)):
         predictive_band(PREDICTION, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "message"),
+    [
+        (ClassPrediction(np.eye(3)), "Classes have no mean"),
+        (MEAN, "Received: prediction of type ndarray"),
+    ],
+)
+def test_what_is_no_prediction_of_numbers_is_refused(prediction, message):
+    with pytest.raises(ValueError, match=message):
+        predictive_band(prediction, X, axes=Figure().subplots())

@@ -64,7 +64,7 @@ def test_the_legend_has_the_areas(of_classes):
         line.get_label().split(" (")[0]: line.get_ydata() for line in axes.lines[1:]
     }
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert texts[1:] == [f"{name} ({np.mean(r):.3g})" for name, r in areas.items()]
+    assert texts[1:] == [f"{name} ({np.mean(r):.4g})" for name, r in areas.items()]
 
 
 @pytest.mark.parametrize("by", [[], list("abcdefg")])
@@ -82,3 +82,8 @@ def test_targets_of_other_rows_are_refused(of_classes):
     prediction, y = of_classes
     with pytest.raises(ValueError, match="Received: 49 targets"):
         risk_coverage(prediction, y[1:], axes=Figure().subplots())
+
+
+def test_what_is_no_prediction_is_refused():
+    with pytest.raises(ValueError, match="Received: prediction of type list"):
+        risk_coverage([1.0], [1.0], axes=Figure().subplots())

@@ -13,6 +13,32 @@ def is_prediction(value: Any) -> bool:
     return hasattr(value, "aleatoric")
 
 
+def check_prediction(prediction: Any) -> None:
+    """Checks that `prediction` is a `tfbbb.Predictive`.
+
+    Raises:
+        ValueError: Where it is something else.
+    """
+    if not is_prediction(prediction):
+        raise ValueError(
+            "`prediction` must be a `tfbbb.Predictive`. "
+            f"Received: prediction of type {type(prediction).__name__}"
+        )
+
+
+def check_of_numbers(prediction: Any) -> None:
+    """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes.
+
+    Raises:
+        ValueError: Where it is: the mean of a class is no class.
+    """
+    if hasattr(prediction, "probabilities"):
+        raise ValueError(
+            "Classes have no mean that could be drawn among them; draw them by "
+            f"`tfbbb.plots.reliability_diagram`. Received: {prediction!r}"
+        )
+
+
 def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
     """Returns `values`, the argument `name`, as an array [n] of finite numbers.
 

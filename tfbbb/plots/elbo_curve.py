@@ -114,7 +114,7 @@ def _draw_validation(axes: "Axes", epochs: np.ndarray, values: np.ndarray) -> No
         marker="o",
         markeredgecolor="white",
         linestyle="",
-        label=f"lowest: {values[best]:.3g} at epoch {epochs[best]}",
+        label=f"lowest: {values[best]:.4g} at epoch {epochs[best]}",
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.plots.arguments import (
+    check_of_numbers,
     check_same_length,
     checked_level,
     column,
@@ -57,9 +58,9 @@ def intervals(
         The axes.
 
     Raises:
-        ValueError: The arrays differ in length, are empty or hold a number that is not
-            finite; the `level` is not strictly between 0 and 1; or there is no such
-            `target`.
+        ValueError: The prediction is of classes; the arrays differ in length, are empty
+            or hold a number that is not finite; the `level` is not strictly between 0
+            and 1; or there is no such `target`.
 
     Example:
 
@@ -95,6 +96,7 @@ def intervals(
 def _of_rows(prediction: Any, level: float, target: int) -> list[np.ndarray]:
     names = ("mean", "lower", "upper")
     if is_prediction(prediction):
+        check_of_numbers(prediction)
         arrays = (prediction.mean, *prediction.interval(level))
         return [
             column(name, values, target)

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfbbb.plots.arguments import check_same_length, checked_level, column, vector
+from tfbbb.plots.arguments import (
+    check_of_numbers,
+    check_prediction,
+    check_same_length,
+    checked_level,
+    column,
+    vector,
+)
 from tfbbb.plots.style import BLUE, DARK, SKY, dots, drawn_axes, legend_over_data
 
 if TYPE_CHECKING:
@@ -52,9 +59,9 @@ def predictive_band(
         The axes.
 
     Raises:
-        ValueError: The arrays differ in length, are empty or hold a number that is not
-            finite; the `level` is not strictly between 0 and 1; the `line` is unknown;
-            or there is no such `target`.
+        ValueError: The prediction is of classes, or none; the arrays differ in length,
+            are empty or hold a number that is not finite; the `level` is not strictly
+            between 0 and 1; the `line` is unknown; or there is no such `target`.
 
     Example:
 
@@ -71,6 +78,8 @@ def predictive_band(
     levels = [0.5 - checked_level("level", level) / 2, 0.5, 0.5 + level / 2]
     if line not in ("median", "mean"):
         raise ValueError(f"`line` must be 'median' or 'mean'. Received: line={line!r}")
+    check_prediction(prediction)
+    check_of_numbers(prediction)
     at = vector("x", x)
     quantiles = np.moveaxis(prediction.quantile(levels), 1, 0)
     lower, median, upper = (column("quantiles", q, target) for q in quantiles)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.plots.arguments import check_prediction
 from tfbbb.plots.style import CYCLE, DARK, drawn_axes, legend_over_data
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def risk_coverage(
         The axes.
 
     Raises:
-        ValueError: There is no such uncertainty, none at all, or more than are told
-            apart by colour; or the targets do not fit the prediction.
+        ValueError: The prediction is none; the targets do not fit it; or there is no
+            such uncertainty, none at all, or more than are told apart by colour.
 
     Example:
 
@@ -63,6 +64,7 @@ def risk_coverage(
     from tfbbb import metrics
     from tfbbb.metrics.targets import checked_targets, is_of_classes
 
+    check_prediction(prediction)
     of_classes = is_of_classes(prediction)
     named = _names(by, of_classes)
     targets = checked_targets(prediction, y, "any", "risk_coverage")
@@ -79,7 +81,7 @@ def risk_coverage(
         color=DARK,
         linestyle="--",
         linewidth=1.2,
-        label=f"random ({losses.mean():.3g})",
+        label=f"random ({losses.mean():.4g})",
     )
     axes.plot(
         coverage,
@@ -87,7 +89,7 @@ def risk_coverage(
         color=DARK,
         linestyle=":",
         linewidth=1.4,
-        label=f"oracle ({oracle.mean():.3g})",
+        label=f"oracle ({oracle.mean():.4g})",
     )
     for (name, curve), color in zip(curves.items(), CYCLE, strict=False):
         axes.plot(
@@ -95,7 +97,7 @@ def risk_coverage(
             curve.risk,
             color=color,
             linewidth=1.8,
-            label=f"{name.replace('_', ' ')} ({curve.area:.3g})",
+            label=f"{name.replace('_', ' ')} ({curve.area:.4g})",
         )
     axes.set_xlim(0, 100)
     _set_limits(axes, [oracle, *(curve.risk for curve in curves.values())])

@@ -1,12 +1,12 @@
-"""Quantiles of mixtures against root finding with SciPy."""
+"""Quantiles of mixtures against root finding with SciPy and brute force."""
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from tfbbb.likelihoods import Normal
-from tfbbb.prediction.quantiles import checked_levels, quantiles
+from tfbbb.likelihoods import NegativeBinomial, Normal, OrderedLogistic, Poisson
+from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
 
 GENERATOR = np.random.default_rng(0)
 ROWS, SAMPLES = 5, 30
@@ -97,3 +97,96 @@ def test_positions_of_a_sequence_have_quantiles_and_densities_of_their_own():
 def test_levels_lie_strictly_between_zero_and_one(levels):
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         checked_levels(levels)
+
+
+def counts(likelihood, average):
+    likelihood.build((None, likelihood.num_outputs(2)))
+    likelihood.adapt(average + np.array([[-1.0, 2.0], [1.0, -2.0]]))
+    return likelihood
+
+
+def scipy_counts(likelihood, values):
+    parameters = {
+        name: value.numpy() for name, value in likelihood.parameters(values).items()
+    }
+    if isinstance(likelihood, Poisson):
+        return stats.poisson(parameters["rate"])
+    mean, concentration = parameters["mean"], parameters["concentration"]
+    return stats.nbinom(concentration, concentration / (concentration + mean))
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [Poisson(), NegativeBinomial(), NegativeBinomial(heteroscedastic=True)],
+    ids=["poisson", "negative binomial", "heteroscedastic"],
+)
+def test_quantile_of_counts_is_the_first_that_reaches_the_level(likelihood):
+    counts(likelihood, 6.0)
+    values = outputs(likelihood.num_outputs(2), spread=0.7)
+    found = quantiles(likelihood, LEVELS, values).numpy()
+    assert found.shape == (ROWS, len(LEVELS), 2)
+    every = np.arange(20_000.0).reshape(-1, 1, 1, 1)
+    below = scipy_counts(likelihood, values).cdf(every).mean(axis=2)
+    for index, level in enumerate(LEVELS):
+        expected = np.argmax(below >= level, axis=0)
+        np.testing.assert_array_equal(found[:, index], expected)
+
+
+@pytest.mark.parametrize("rate", [1e5, 1e8, 1e11])
+def test_quantile_of_huge_counts_is_exact(rate):
+    likelihood = counts(Poisson(), rate)
+    # Between the components lie many of their standard deviations.
+    values = outputs(2, spread=1e-3)
+    found = quantiles(likelihood, LEVELS, values).numpy()
+    np.testing.assert_array_equal(found, np.floor(found))
+    wanted = LEVELS[:, np.newaxis]
+    before = [cdf(likelihood, found[:, q] - 1.0, values) for q in range(len(LEVELS))]
+    assert np.all(np.stack(before, axis=1) < wanted)
+    reached = [cdf(likelihood, found[:, q], values) for q in range(len(LEVELS))]
+    assert np.all(np.stack(reached, axis=1) >= wanted)
+
+
+@pytest.mark.parametrize("heteroscedastic", [False, True])
+def test_quantile_of_ordered_classes_is_the_first_that_reaches_the_level(
+    heteroscedastic,
+):
+    likelihood = OrderedLogistic(5, heteroscedastic)
+    likelihood.build((None, 1 + heteroscedastic))
+    values = outputs(1 + heteroscedastic, spread=2.0)
+    found = quantiles(likelihood, LEVELS, values).numpy()
+    assert found.shape == (ROWS, len(LEVELS), 1)
+    below = np.cumsum(likelihood.probabilities(values).numpy().mean(axis=1), axis=-1)
+    for index, level in enumerate(LEVELS):
+        expected = np.minimum(np.sum(below < level, axis=-1), 4)
+        np.testing.assert_array_equal(found[:, index, 0], expected)
+
+
+def test_quantiles_of_integers_do_not_depend_on_the_blocks_they_are_found_in(
+    monkeypatch,
+):
+    likelihood, values = counts(Poisson(), 50.0), outputs(2)
+    whole = quantiles(likelihood, LEVELS, values)
+    monkeypatch.setattr("tfbbb.prediction.quantiles._MOST_COMPONENTS", 1)
+    np.testing.assert_array_equal(quantiles(likelihood, LEVELS, values), whole)
+
+
+def test_places_of_a_row_have_counts_of_their_own():
+    likelihood = Poisson()
+    likelihood.build((None, 3, 1))
+    values = GENERATOR.normal(size=(ROWS, SAMPLES, 3, 1))
+    found = quantiles(likelihood, LEVELS, values)
+    assert found.shape == (ROWS, len(LEVELS), 3, 1)
+    for place in range(3):
+        alone = quantiles(likelihood, LEVELS, values[:, :, place])
+        np.testing.assert_array_equal(found[:, :, place], alone)
+
+
+def test_distribution_function_is_the_average_over_the_components():
+    likelihood, values = normal(2), outputs(4)
+    y = 1000.0 + GENERATOR.normal(size=(ROWS, 2))
+    expected = components(likelihood, values).cdf(y[:, np.newaxis]).mean(axis=1)
+    found = cdf(likelihood, y.astype(np.float32), values.astype(np.float32))
+    assert found.dtype == "float64"
+    # Values near 1000 are rounded to 3e-5 of them, at densities of 4 and less.
+    np.testing.assert_allclose(found, expected, atol=3e-4)
+    np.testing.assert_allclose(cdf(likelihood, y, values), expected, rtol=1e-9)

@@ -22,8 +22,12 @@ _NEGLIGIBLE = 36.0
 # They leave 1e-13 of the worst tails, where 32 leave 1e-10.
 _TAIL_NODES, _TAIL_WEIGHTS = np.polynomial.legendre.leggauss(44)
 _ENTROPY_NODES = 160
+_NODES_AT_ONCE = 11
 # Terms of the series of x - log(1 + x), which is used up to this x.
 _EXCESS_TERMS, _SMALL = 12, 0.05
+
+Function = Callable[[tf.Tensor], tf.Tensor]
+NodeFunction = Callable[[np.ndarray], tf.Tensor]
 
 
 def log_mass(
@@ -107,10 +111,7 @@ def cumulative(
         at_mean, added = mass * mean, 0.0
         slope, curvature = left_rate - mean, left_rate
         inverse_right_rate = tf.zeros_like(left_rate)
-
-        def log_fall(t: tf.Tensor) -> tf.Tensor:
-            return left_rate * t - mean * tf.math.expm1(t)
-
+        log_fall = _fall_of_poisson(left_rate, mean)
     else:
         total = concentration + mean
         q, p = mean / total, concentration / total
@@ -121,29 +122,37 @@ def cumulative(
         at_mean *= tf.where(few, rise, 1.0)
         right_rate = tf.where(few, concentration + 1.0, concentration)
         both = right_rate + left_rate
-        slope = left_rate - both * q
-        curvature = right_rate / both * left_rate
+        slope, curvature = left_rate - both * q, right_rate / both * left_rate
         inverse_right_rate = 1.0 / right_rate
-        # Two forms of one function, of which one cancels where the other does not.
-        by_right = right_rate < left_rate
-        rate = tf.where(by_right, -right_rate, left_rate)
-        part, sign = tf.where(by_right, p, q), tf.where(by_right, -1.0, 1.0)
-        sign = tf.cast(sign, rate.dtype)
-
-        def log_fall(t: tf.Tensor) -> tf.Tensor:
-            return rate * t - both * tf.math.log1p(part * tf.math.expm1(sign * t))
-
+        log_fall = _fall_of_negative_binomial(left_rate, right_rate, q, p)
     right = slope <= 0.0
     half = 0.5 * _NEGLIGIBLE * tf.where(right, inverse_right_rate, 1.0 / left_rate)
     length = half + tf.sqrt(tf.square(half) + 2.0 * _NEGLIGIBLE / curvature)
     length = tf.minimum(length, _NEGLIGIBLE / tf.maximum(tf.abs(slope), 1e-300))
-    step = 0.5 * tf.where(right, length, -length)
+    step = 0.5 * tf.where(right, length, -length)[..., tf.newaxis]
 
-    def height(node: tf.Tensor) -> tf.Tensor:
-        return tf.exp(log_fall(step * (node + 1.0)))
+    def height(nodes: np.ndarray) -> tf.Tensor:
+        return tf.exp(log_fall(step * (nodes + 1.0)))
 
-    tail = at_mean * 0.5 * length * _sum(height, _TAIL_NODES, _TAIL_WEIGHTS, step)
+    tail = 0.5 * length * at_mean * _sum(height, _TAIL_NODES, _TAIL_WEIGHTS)
     return tf.clip_by_value(tf.where(right, tail, 1.0 - tail) + added, 0.0, 1.0)
+
+
+def _fall_of_poisson(left_rate: tf.Tensor, mean: tf.Tensor) -> Function:
+    left_rate, mean = left_rate[..., tf.newaxis], mean[..., tf.newaxis]
+    return lambda t: left_rate * t - mean * tf.math.expm1(t)
+
+
+def _fall_of_negative_binomial(
+    left_rate: tf.Tensor, right_rate: tf.Tensor, q: tf.Tensor, p: tf.Tensor
+) -> Function:
+    both = (right_rate + left_rate)[..., tf.newaxis]
+    # Two forms of one function, of which one cancels where the other does not.
+    by_right = right_rate < left_rate
+    rate = tf.where(by_right, -right_rate, left_rate)[..., tf.newaxis]
+    part = tf.where(by_right, p, q)[..., tf.newaxis]
+    sign = tf.sign(rate)
+    return lambda t: rate * t - both * tf.math.log1p(part * tf.math.expm1(sign * t))
 
 
 def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tensor:
@@ -173,25 +182,43 @@ def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tenso
         )
         slowest = tf.minimum(slowest, concentration)
     first = tf.math.log(1e-12 / mean)
-    step = (tf.math.log(_NEGLIGIBLE / slowest) - first) / _ENTROPY_NODES
+    step = (tf.math.log(_NEGLIGIBLE / slowest) - first) / (_ENTROPY_NODES - 1.0)
+    generating = _generating_of(mean, concentration)
+    starts, steps = first[..., tf.newaxis], step[..., tf.newaxis]
 
-    def height(node: tf.Tensor) -> tf.Tensor:
-        t = tf.exp(first + step * node)
+    def height(nodes: np.ndarray) -> tf.Tensor:
+        return generating(tf.exp(starts + steps * nodes))
+
+    nodes = np.arange(float(_ENTROPY_NODES))
+    return at_mean + step * _sum(height, nodes, np.ones_like(nodes))
+
+
+def _generating_of(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function:
+    """Returns the integrand of the entropy, per log t."""
+    mean = mean[..., tf.newaxis]
+    if concentration is not None:
+        concentration = concentration[..., tf.newaxis]
+
+    def integrand(t: tf.Tensor) -> tf.Tensor:
         one_minus = -tf.math.expm1(-t)
-        excess = mean * _excess(-one_minus)
-        kernel = tf.exp(-slowest * t) / one_minus
+        # t - (1 - e^-t)
+        beyond = tf.where(t < _SMALL, _excess(-one_minus), t - one_minus)
         if concentration is None:
-            log_generating = -mean * one_minus
+            log_generating, log_ratio = -mean * one_minus, mean * beyond
+            difference = tf.exp(-t)
         else:
             ratio = mean / concentration * one_minus
             log_generating = -concentration * tf.math.log1p(ratio)
-            excess += concentration * _excess(ratio)
-            beyond = concentration - 1.0
-            kernel *= -tf.sign(beyond) * tf.math.expm1(-tf.abs(beyond) * t)
-        return -tf.exp(log_generating) * tf.math.expm1(-excess) * kernel
+            log_ratio = mean * beyond + concentration * _excess(ratio)
+            # e^-t - e^(-r t), by the slower of the two.
+            faster = -tf.abs(concentration - 1.0) * t
+            slower = tf.exp(-tf.minimum(concentration, 1.0) * t)
+            sign = tf.sign(concentration - 1.0)
+            difference = -sign * slower * tf.math.expm1(faster)
+        generated = -tf.exp(log_generating) * tf.math.expm1(-log_ratio)
+        return generated * difference / one_minus
 
-    nodes = np.arange(_ENTROPY_NODES + 1.0)
-    return at_mean + step * _sum(height, nodes, np.ones_like(nodes), step)
+    return integrand
 
 
 def stirling_correction(x: tf.Tensor) -> tf.Tensor:
@@ -215,33 +242,28 @@ def _log_of_ratio(
 
 
 def _excess(x: tf.Tensor) -> tf.Tensor:
-    """Returns x - log(1 + x)."""
+    """Returns x - log(1 + x), for x not much below 0."""
     small = tf.abs(x) < _SMALL
-    few, many = tf.where(small, x, 0.0), tf.where(small, tf.ones_like(x), x)
+    few = tf.where(small, x, 0.0)
     series = tf.zeros_like(x)
     for n in range(_EXCESS_TERMS + 1, 1, -1):
         series = 1.0 / n - few * series
-    # A variable next to 1 has no log that is not infinite by rounding.
-    direct = many - tf.math.log(tf.maximum(1.0 + many, 1e-300))
-    return tf.where(small, tf.square(few) * series, direct)
+    return tf.where(small, tf.square(few) * series, x - tf.math.log1p(x))
 
 
-def _sum(
-    height: Callable[[tf.Tensor], tf.Tensor],
-    nodes: np.ndarray,
-    weights: np.ndarray,
-    like: tf.Tensor,
-) -> tf.Tensor:
-    """Returns the weighted sum of heights, one node at a time to bound the memory."""
-    node_list = tf.constant(nodes, like.dtype)
-    weight_list = tf.constant(weights, like.dtype)
-    _, total = tf.while_loop(
-        lambda index, total: index < len(nodes),
-        lambda index, total: (
-            index + 1,
-            total + weight_list[index] * height(node_list[index]),
-        ),
-        (tf.constant(0), tf.zeros_like(height(node_list[0]))),
-        parallel_iterations=1,
+def _sum(height: NodeFunction, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:
+    """Returns the weighted sum over nodes, which are the last axis of heights.
+
+    Some of them at a time, for a balance of memory and calls.
+    """
+    parts = -(-len(nodes) // _NODES_AT_ONCE)
+    return tf.add_n(
+        [
+            tf.reduce_sum(weight * height(some), axis=-1)
+            for some, weight in zip(
+                np.array_split(nodes, parts),
+                np.array_split(weights, parts),
+                strict=True,
+            )
+        ]
     )
-    return total

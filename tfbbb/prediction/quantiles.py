@@ -17,6 +17,8 @@ from tfbbb.prediction.blocks import map_blocks
 _MOST_STEPS = 100
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
+# The distribution function of counts is a sum of so many terms at a time.
+_TERMS_OF_COUNTS = 11
 
 
 def cdf(likelihood: Likelihood, values: Any, outputs: Any) -> tf.Tensor:
@@ -58,8 +60,11 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
     shape = tf.shape(outputs)
     per_row = tf.size(levels, tf.int64) * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
+    if likelihood.discrete:
+        invert, per_row = _inverted_steps, _TERMS_OF_COUNTS * per_row
+    else:
+        invert = _inverted
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
-    invert = _inverted_steps if likelihood.discrete else _inverted
 
     def block(first: Any, count: Any) -> tf.Tensor:
         return invert(likelihood, levels, outputs[first : first + count])

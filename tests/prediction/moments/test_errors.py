@@ -139,6 +139,14 @@ def test_a_deprecated_option_of_keras_is_refused():
         operations(model_of(layer, *NORMALS, (4,)))
 
 
+def test_a_quantised_kernel_is_refused():
+    layer = layers.Dense(2)
+    layer.build((None, 4))
+    layer.quantize("int8")
+    with pytest.raises(MomentsError, match="quantised"):
+        operations(model_of(layer, *NORMALS, (4,)))
+
+
 def test_masks_are_refused():
     inputs = keras.Input((4,))
     masked = EmbeddingVariational(5, 2, mask_zero=True)(inputs)

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 from keras import layers
 
-from tests.posterior_draws import engine_draws
 from tests.uncertain_inputs import (
     assert_within_standard_errors,
     differ,
@@ -29,7 +28,7 @@ from tfbbb.layers import (
     SeparableConv2DVariational,
 )
 from tfbbb.posteriors import FullCovarianceNormal, MeanFieldNormal
-from tfbbb.prediction.moments import operations, output_moments
+from tfbbb.prediction.moments import operations, output_moments, prepared
 
 
 def trained_normalization(layer, shape):
@@ -109,6 +108,8 @@ def test_affine_operations_are_exact(case):
     np.testing.assert_allclose(mean[0, 0], expected, rtol=1e-4, atol=1e-5)
     expected = np.tensordot(stddevs.astype("float64") ** 2, slopes**2, 1)
     np.testing.assert_allclose(variance[0, 0], expected, rtol=1e-4, atol=1e-6)
+    again = output_moments(model, tf.ones((1, len(means))), prepared(model))
+    np.testing.assert_allclose(again[1], variance, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_layers_with_a_posterior_are_exact_for_independent_inputs(
         model = keras.Sequential([keras.Input(shape), layer])
         x, stddevs = means.reshape(1, *shape), np.zeros_like(stddevs)
     assert all(each.exact for each in operations(model)), operations(model)
-    mean, variance = output_moments(model, tf.constant(x))
+    mean, variance = output_moments(model, tf.constant(x), prepared(model))
     expected = bilinear_moments(layer, means, stddevs.astype("float64") ** 2, shape)
     np.testing.assert_allclose(mean[0, 0], expected[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(variance[0, 0], expected[1], rtol=1e-4)
@@ -198,18 +199,27 @@ def test_layers_with_a_posterior_are_exact_for_independent_inputs(
 
 @pytest.mark.parametrize("depth_multiplier", [1, 2])
 def test_a_separable_convolution_has_the_moments_of_draws(depth_multiplier):
-    layer = SeparableConv2DVariational(
-        2, 2, depth_multiplier=depth_multiplier, estimator="weight"
-    )
-    for weight in layer.depthwise, layer.pointwise:
-        weight.posterior = WIDE["posterior"]
-    model = keras.Sequential([keras.Input((2, 2, 2)), layer])
+    layer = SeparableConv2DVariational(2, 2, depth_multiplier=depth_multiplier)
+    for part in layer.depthwise, layer.pointwise:
+        part.posterior = WIDE["posterior"]
+    model = keras.Sequential([keras.Input((2, 3, 2)), layer])
     assert all(each.exact for each in operations(model))
-    x = np.random.default_rng(0).normal(size=(1, 2, 2, 2)).astype("float32")
-    moments = output_moments(model, tf.constant(x))
-    draws = engine_draws(model, x, "weight", 1_000)
-    sampled = with_standard_errors(draws[:, 0].astype("float64"))
-    assert_within_standard_errors([m[0, 0] for m in moments], sampled)
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(1, 2, 3, 2)).astype("float32")
+    mean, variance = (m[0, 0, 0] for m in output_moments(model, tf.constant(x)))
+
+    def draws(weight):
+        shape = (10**6, *weight.shape)
+        noise = generator.normal(size=shape).astype("float32")
+        return weight.mean.numpy() + weight.stddev.numpy() * noise
+
+    kernel = layer.depthwise.kernel
+    units = np.eye(kernel.size, dtype="float32").reshape(-1, *kernel.shape)
+    responses = np.stack([layer.depthwise.linear(x, unit)[0, 0] for unit in units])
+    between = np.tensordot(draws(kernel).reshape(-1, kernel.size), responses, 1)
+    outputs = between @ draws(layer.pointwise.kernel)[:, 0, 0]
+    outputs += draws(layer.pointwise.bias)[:, None]
+    assert_within_standard_errors((mean, variance), with_standard_errors(outputs))
 
 
 def test_a_separable_convolution_of_random_inputs_says_what_it_ignores():

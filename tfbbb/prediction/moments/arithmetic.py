@@ -1,4 +1,4 @@
-"""Sums and products of tensors that depend on different weights."""
+"""Sums and products, exact for tensors that depend on different weights."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -89,7 +89,7 @@ def separable_convolution(call: Call) -> Marginals:
     outputs = through_fixed_kernel(
         call,
         call.inputs,
-        call.of_weights("kernel", kernel),
+        kernel,
         lambda x, kernel: ops.conv(x, kernel, **_geometry(layer)),
         _bias(layer),
     )
@@ -99,7 +99,7 @@ def separable_convolution(call: Call) -> Marginals:
 def _linear(call: Call, linear: Any) -> Marginals:
     layer = call.operation
     outputs = through_fixed_kernel(
-        call, call.inputs, layer.kernel, linear, _bias(layer)
+        call, call.inputs, lambda: layer.kernel, linear, _bias(layer)
     )
     return activated(call, layer.activation, outputs)
 

@@ -20,7 +20,7 @@ def require_independence(call: Call, inputs: Marginals) -> None:
 def through_fixed_kernel(
     call: Call,
     inputs: Marginals,
-    kernel: Any,
+    kernel: Callable[[], Any],
     linear: Callable[[Any, Any], Any],
     bias: Any = None,
 ) -> Marginals:
@@ -28,16 +28,20 @@ def through_fixed_kernel(
 
         E = linear(m, W) + b,   Var = linear(v, W^2)
 
+    which is exact for inputs that are independent of each other.
+
     Args:
         call: The call.
         inputs: x.
-        kernel: W, a variable or a tensor.
+        kernel: A function of no arguments that returns W.
         linear: `linear(inputs, kernel)`.
         bias: b, in a shape that broadcasts against the outputs, or None.
     """
+    if getattr(call.operation, "quantization_mode", None):
+        call.refuse("its kernel is quantised")
     require_independence(call, inputs)
-    square = call.of_weights("kernel_square", lambda: tf.square(_float32(kernel)))
-    mean = linear(inputs.mean, _float32(kernel))
+    square = call.of_weights("kernel_square", lambda: tf.square(_float32(kernel())))
+    mean = linear(inputs.mean, _float32(kernel()))
     if bias is not None:
         mean += _float32(bias)
     variance = linear(inputs.variance, square)

@@ -23,7 +23,7 @@ _LOWEST = -1e30
 
 @register_moments(layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D)
 def max_pooling(call: Call) -> Marginals:
-    """The largest element of each window."""
+    """The largest element of each window, exact for windows of two normals."""
     layer, x = call.operation, call.inputs
     _note(call, x, math.prod(layer.pool_size))
     mean, variance = largest(
@@ -42,7 +42,7 @@ def max_pooling(call: Call) -> Marginals:
     layers.GlobalMaxPooling1D, layers.GlobalMaxPooling2D, layers.GlobalMaxPooling3D
 )
 def global_max_pooling(call: Call) -> Marginals:
-    """The largest element of each channel."""
+    """The largest element of each channel, exact for two positions of normals."""
     layer, x = call.operation, call.inputs
     axes = position_axes(layer, x.mean)
     number = tf.TensorShape([x.mean.shape[axis] for axis in axes]).num_elements()

@@ -16,7 +16,10 @@ from tfbbb.prediction.moments.registry import Call, register_moments
     layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D
 )
 def average_pooling(call: Call) -> Marginals:
-    """The mean of the n elements in a window: `sum_i v_i / n^2` is its variance."""
+    """The mean of the n elements in a window, of the variance `sum_i v_i / n^2`.
+
+    Exact for elements that are independent. Positions that share weights are not.
+    """
     layer, x = call.operation, call.inputs
     if math.prod(layer.pool_size) > 1:
         require_independence(call, x)
@@ -41,7 +44,7 @@ def average_pooling(call: Call) -> Marginals:
     layers.GlobalAveragePooling3D,
 )
 def global_average_pooling(call: Call) -> Marginals:
-    """The mean over all positions of a channel."""
+    """The mean over all positions of a channel, exact where they are independent."""
     layer, x = call.operation, call.inputs
     if call.kwargs.get("mask") is not None:
         call.refuse("its inputs have a mask")

@@ -17,7 +17,7 @@ DELTA = "It is linearised about the means, and its inputs are taken as independe
 
 @register_moments(layers.BatchNormalization)
 def batch_normalization(call: Call) -> Marginals:
-    """`gamma (x - moving_mean) / sqrt(moving_variance + epsilon) + beta`."""
+    """`gamma (x - moving_mean) / sqrt(moving_variance + epsilon) + beta`, exactly."""
     layer, x = call.operation, call.inputs
     axes = [layer.axis] if isinstance(layer.axis, int) else list(layer.axis)
     spread = _along(axes, x.mean, layer.moving_variance)
@@ -32,7 +32,7 @@ def batch_normalization(call: Call) -> Marginals:
 
 @register_moments(layers.Normalization)
 def feature_normalization(call: Call) -> Marginals:
-    """`(x - mean) / stddev` of the data, or its inverse."""
+    """`(x - mean) / stddev` of the data, or its inverse, exactly."""
     layer = call.operation
     mean, variance = (
         tf.cast(layer.mean, tf.float32),
@@ -46,7 +46,7 @@ def feature_normalization(call: Call) -> Marginals:
 
 @register_moments(layers.Rescaling)
 def rescaling(call: Call) -> Marginals:
-    """`scale x + offset`."""
+    """`scale x + offset`, exactly."""
     scale, offset = (
         np.asarray(value, "float32")
         for value in (call.operation.scale, call.operation.offset)
@@ -65,7 +65,10 @@ def affine(x: Marginals, scale: Any, shift: Any) -> Marginals:
 
 @register_moments(layers.LayerNormalization)
 def layer_normalization(call: Call) -> Marginals:
-    """`gamma (x - mean(x)) / sqrt(var(x) + epsilon) + beta`, over axes of the row."""
+    """`gamma (x - mean(x)) / sqrt(var(x) + epsilon) + beta`, over axes of the row.
+
+    Approximate, as the others that follow: see `standardized`.
+    """
     layer, x = call.operation, call.inputs
     if layer.rms_scaling:
         call.refuse("it has `rms_scaling=True`; `RMSNormalization` has a rule")

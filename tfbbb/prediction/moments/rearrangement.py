@@ -1,4 +1,7 @@
-"""Operations that move, copy or leave elements, and so their means and variances."""
+"""Operations that move, copy or leave elements, and so their means and variances.
+
+All are exact.
+"""
 
 from keras import layers
 

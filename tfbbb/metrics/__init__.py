@@ -9,12 +9,20 @@ for `tfbbb.plots` or any other plotting.
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.metrics.brier_score import BrierScore, brier_score
+from tfbbb.metrics.calibration_error import (
+    CalibrationCurve,
+    CalibrationError,
+    calibration_curve,
+    calibration_error,
+)
+from tfbbb.metrics.crps import CRPS, crps
 from tfbbb.metrics.expected_calibration_error import (
     ExpectedCalibrationError,
     ReliabilityDiagram,
     expected_calibration_error,
     reliability_diagram,
 )
+from tfbbb.metrics.interval_coverage import IntervalCoverage, interval_coverage
 from tfbbb.metrics.interval_width import IntervalWidth, interval_width
 from tfbbb.metrics.mean_score import MeanScore
 from tfbbb.metrics.negative_log_likelihood import (
@@ -27,6 +35,7 @@ from tfbbb.metrics.out_of_distribution import (
     out_of_distribution_aupr,
     out_of_distribution_auroc,
 )
+from tfbbb.metrics.pit import PITHistogram, pit_histogram, pit_values
 from tfbbb.metrics.predictive_metric import PredictiveMetric
 from tfbbb.metrics.risk_coverage import (
     AreaUnderRiskCoverage,
@@ -40,25 +49,36 @@ from tfbbb.metrics.root_mean_squared_error import (
 )
 
 __all__ = [
+    "CRPS",
     "AreaUnderRiskCoverage",
     "BrierScore",
+    "CalibrationCurve",
+    "CalibrationError",
     "ExpectedCalibrationError",
+    "IntervalCoverage",
     "IntervalWidth",
     "MeanScore",
     "NegativeLogLikelihood",
     "OutOfDistributionAUPR",
     "OutOfDistributionAUROC",
+    "PITHistogram",
     "PredictiveMetric",
     "ReliabilityDiagram",
     "RiskCoverageCurve",
     "RootMeanSquaredError",
     "area_under_risk_coverage",
     "brier_score",
+    "calibration_curve",
+    "calibration_error",
+    "crps",
     "expected_calibration_error",
+    "interval_coverage",
     "interval_width",
     "negative_log_likelihood",
     "out_of_distribution_aupr",
     "out_of_distribution_auroc",
+    "pit_histogram",
+    "pit_values",
     "reliability_diagram",
     "risk_coverage_curve",
     "root_mean_squared_error",

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
-from tfbbb.prediction.quantiles import checked_levels, quantiles
+from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
 
 _current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
 
@@ -85,23 +85,26 @@ class StepPrediction:
 
     @property
     def probabilities(self) -> tf.Tensor:
-        return self._of_classes("probabilities")
+        return tf.reduce_mean(self._probabilities_of_draws("probabilities"), axis=1)
 
     @property
     def entropy(self) -> tf.Tensor:
-        return self._of_classes("entropy")
+        of_draws = self._probabilities_of_draws("entropy")
+        return _entropy(tf.reduce_mean(of_draws, axis=1))
 
     @property
     def mutual_information(self) -> tf.Tensor:
-        return self._of_classes("mutual_information")
+        of_draws = self._probabilities_of_draws("mutual_information")
+        expected = tf.reduce_mean(_entropy(of_draws), axis=1)
+        # Not negative by Jensen's inequality; rounding could make it so.
+        return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
 
     def log_prob(self, y: Any) -> tf.Tensor:
         return mixture.log_prob(self._likelihood, y, self._outputs)
 
     def cdf(self, y: Any) -> tf.Tensor:
         self._check_order()
-        below = self._likelihood.cdf(tf.expand_dims(y, 1), self._outputs)
-        return tf.reduce_mean(below, axis=1)
+        return cdf(self._likelihood, y, self._outputs)
 
     def quantile(self, p: Sequence[float]) -> tf.Tensor:
         self._check_order()
@@ -123,10 +126,10 @@ class StepPrediction:
     def __repr__(self) -> str:
         return f"StepPrediction(likelihood={type(self._likelihood).__name__})"
 
-    def _of_classes(self, name: str) -> tf.Tensor:
+    def _probabilities_of_draws(self, name: str) -> tf.Tensor:
         if self._likelihood.task != "classification":
             raise AttributeError(f"`{name}` is defined for classes only.")
-        return mixture.information(self._likelihood, self._outputs)[name]
+        return self._likelihood.probabilities(self._outputs)
 
     def _check_order(self) -> None:
         if not self._likelihood.ordered:
@@ -135,3 +138,7 @@ class StepPrediction:
                 "quantiles; use `BrierScore` or `ExpectedCalibrationError`. "
                 f"Received: likelihood={type(self._likelihood).__name__}"
             )
+
+
+def _entropy(probabilities: tf.Tensor) -> tf.Tensor:
+    return -tf.reduce_sum(tf.math.xlogy(probabilities, probabilities), axis=-1)

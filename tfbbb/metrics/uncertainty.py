@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tfbbb.metrics.targets import is_of_classes
@@ -42,8 +43,9 @@ def uncertainty(prediction: Any, by: str) -> tf.Tensor:
             f"A prediction of numbers has no `{by}`; rank it by 'epistemic', "
             f"'aleatoric' or 'variance'. Received: by={by!r}"
         )
-    num_samples = getattr(prediction, "num_samples", None)
-    if by in ("mutual_information", "epistemic") and num_samples == 1:
+    # Of a prediction there may be a number for each row.
+    alone = np.all(np.equal(getattr(prediction, "num_samples", None), 1))
+    if by in ("mutual_information", "epistemic") and alone:
         raise ValueError(
             "It takes two draws at the least to tell epistemic uncertainty, and a step "
             "of a model of one posterior has one. Give the model several `members`, or "

@@ -1,0 +1,180 @@
+"""The calibration of quantiles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.metrics.pit import pit_values, step_at
+from tfbbb.metrics.predictive_metric import PredictiveMetric
+from tfbbb.metrics.targets import is_discrete
+
+_LEVELS = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """How often targets lie where a level says.
+
+    Attributes:
+        expected: Levels, [Q].
+        observed: Share of the targets, [Q]: as expected of a calibrated prediction.
+    """
+
+    expected: np.ndarray
+    observed: np.ndarray
+
+
+def calibration_curve(
+    prediction: Any,
+    y: Any,
+    levels: Sequence[float] | None = None,
+    *,
+    central: bool = False,
+    seed: int = 0,
+) -> CalibrationCurve:
+    """Computes the share of targets below each quantile (Kuleshov et al. 2018).
+
+    `observed_q = mean(1{F(y) <= expected_q})`, over rows and targets; with `central`
+    the share of targets within the central interval of that probability. Of a
+    calibrated prediction of n targets the observed share has a standard deviation of
+    `sqrt(level (1 - level) / n)`.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> tfbbb.metrics.calibration_curve(
+    ...     prediction, prediction.quantile(0.3), [0.25, 0.5]
+    ... )
+    CalibrationCurve(expected=array([0.25, 0.5 ]), observed=array([0., 1.]))
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
+        y: Targets in raw units, [rows, k] (or [rows] for one target).
+        levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
+        central: Whether they are those of central intervals, and not of quantiles.
+        seed: Seed for counts and ordered classes: see `pit_values`.
+
+    Raises:
+        ValueError: For classes without an order, where the targets do not fit the
+            prediction, or a level is not strictly between 0 and 1.
+    """
+    expected = _checked_levels(_LEVELS if levels is None else levels)
+    values = pit_values(prediction, y, seed=seed).reshape(-1)
+    if central:
+        values = np.abs(2.0 * values - 1.0)
+    observed = np.searchsorted(np.sort(values), expected, side="right") / len(values)
+    return CalibrationCurve(expected=expected, observed=observed)
+
+
+def calibration_error(
+    prediction: Any,
+    y: Any,
+    levels: Sequence[float] | None = None,
+    *,
+    central: bool = False,
+    seed: int = 0,
+) -> float:
+    """Computes the mean over levels of `(expected - observed)^2`.
+
+    That is the calibration error of Kuleshov et al. (2018, eq. 9) with a weight of 1/Q
+    for each of Q levels. Of a calibrated prediction of n targets its expectation is not
+    0 but the mean of `level (1 - level) / n`, 0.175 / n for the default levels.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> tfbbb.metrics.calibration_error(prediction, prediction.mean, [0.2, 0.6])
+    0.1
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
+        y: Targets in raw units, [rows, k] (or [rows] for one target).
+        levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
+        central: Whether they are those of central intervals, and not of quantiles.
+        seed: Seed for counts and ordered classes: see `pit_values`.
+
+    Raises:
+        ValueError: As for `calibration_curve`.
+    """
+    curve = calibration_curve(prediction, y, levels, central=central, seed=seed)
+    return float(np.mean((curve.expected - curve.observed) ** 2))
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.metrics")
+class CalibrationError(PredictiveMetric):
+    """`calibration_error` of quantiles as a Keras metric.
+
+    The targets are counted over all minibatches. A count or an ordered class has, where
+    the function draws at random, its share of the step: the expectation of that draw.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> model.compile(metrics=[tfbbb.metrics.CalibrationError()])
+
+    Args:
+        levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    scored = "ordered"
+
+    def __init__(
+        self,
+        levels: Sequence[float] | None = None,
+        name: str = "calibration_error",
+        dtype: Any = None,
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.levels = _checked_levels(_LEVELS if levels is None else levels).tolist()
+        self.below = self.add_variable((len(self.levels),), "zeros", name="below")
+        self.weight = self.add_variable((), "zeros", name="weight")
+
+    def accumulate(
+        self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
+    ) -> None:
+        below, up_to = (part[..., tf.newaxis] for part in step_at(prediction, targets))
+        levels = tf.constant(self.levels, tf.float64)
+        if is_discrete(prediction):
+            share = tf.math.divide_no_nan(levels - below, up_to - below)
+            inside = tf.where(levels >= up_to, 1.0, tf.clip_by_value(share, 0.0, 1.0))
+        else:
+            inside = tf.cast(up_to <= levels, tf.float64)
+        inside = tf.reduce_mean(inside, axis=list(range(1, len(inside.shape) - 1)))
+        counts = tf.linalg.matvec(inside, weights, transpose_a=True)
+        self.below.assign_add(tf.cast(counts, self.dtype))
+        self.weight.assign_add(tf.cast(tf.reduce_sum(weights), self.dtype))
+
+    def result(self) -> tf.Tensor:
+        weight = tf.convert_to_tensor(self.weight)
+        observed = tf.math.divide_no_nan(tf.convert_to_tensor(self.below), weight)
+        squares = tf.square(observed - tf.constant(self.levels, observed.dtype))
+        return tf.where(weight > 0.0, tf.reduce_mean(squares), tf.zeros_like(weight))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "levels": self.levels}
+
+
+def _checked_levels(levels: Sequence[float]) -> np.ndarray:
+    values = np.asarray(levels, dtype=np.float64)
+    inside = (values > 0.0) & (values < 1.0)
+    if values.ndim != 1 or not len(values) or not inside.all():
+        raise ValueError(
+            "`levels` must be probabilities strictly between 0 and 1, one at the "
+            f"least. Received: levels={levels!r}"
+        )
+    return values

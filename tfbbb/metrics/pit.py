@@ -1,0 +1,128 @@
+"""The probability integral transform of targets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_integer
+from tfbbb.metrics.targets import checked_targets, is_discrete
+
+
+@dataclass(frozen=True)
+class PITHistogram:
+    """How often the probability integral transform falls into bins.
+
+    Attributes:
+        edges: Edges of the bins, [bins + 1], from 0 to 1.
+        counts: Number of values in each, [bins].
+    """
+
+    edges: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def density(self) -> np.ndarray:
+        """Heights of the bars, [bins]: 1 each for a calibrated prediction."""
+        return self.counts / (self.counts.sum() * np.diff(self.edges))
+
+
+def pit_values(prediction: Any, y: Any, *, seed: int = 0) -> np.ndarray:
+    """Computes `F(y)`, the predictive distribution function where the target is.
+
+    Of a calibrated prediction the values are uniform from 0 to 1 (Dawid 1984). For
+    counts and ordered classes, whose F is a staircase, they are spread evenly over the
+    step, `F(y - 1) + v (F(y) - F(y - 1))` with v uniform (Czado et al. 2009), which
+    makes them uniform again.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> tfbbb.metrics.pit_values(prediction, prediction.quantile(0.3))
+    array([[0.3]])
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
+        y: Targets in raw units, [rows, k] (or [rows] for one target).
+        seed: Seed of v.
+
+    Returns:
+        [rows, k], target by target.
+
+    Raises:
+        ValueError: For classes without an order, or where the targets do not fit the
+            prediction.
+    """
+    targets = checked_targets(prediction, y, "ordered", "pit_values")
+    below, up_to = (np.asarray(value) for value in step_at(prediction, targets))
+    spread = np.random.default_rng(seed).uniform(size=up_to.shape)
+    return below + spread * (up_to - below)
+
+
+def pit_histogram(
+    prediction: Any, y: Any, *, bins: int = 10, seed: int = 0
+) -> PITHistogram:
+    """Counts the probability integral transform of targets in bins of equal width.
+
+    A calibrated prediction has a flat histogram, one of too small variance a valley,
+    one of too large variance a hill, and one that is biased a slope (Gneiting et al.
+    2007). Of n values, a bin of a flat one has `n / bins` of standard deviation
+    `sqrt(n (1 - 1 / bins) / bins)`. Several targets are counted together.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> prediction = tfbbb.BayesianModel(inputs, outputs).predictive([[1.0, 2.0]])
+    >>> histogram = tfbbb.metrics.pit_histogram(
+    ...     prediction, prediction.quantile(0.3), bins=4
+    ... )
+    >>> histogram.counts.tolist()
+    [0, 1, 0, 0]
+
+    Args:
+        prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
+        y: Targets in raw units, [rows, k] (or [rows] for one target).
+        bins: Number of bins.
+        seed: Seed for counts and ordered classes: see `pit_values`.
+
+    Raises:
+        ValueError: For classes without an order, where the targets do not fit the
+            prediction, or `bins` is not a positive integer.
+    """
+    positive_integer("bins", bins)
+    values = pit_values(prediction, y, seed=seed)
+    counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
+    return PITHistogram(edges=edges, counts=counts)
+
+
+def step_at(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
+
+    Args:
+        prediction: A prediction of ordered targets.
+        targets: As `checked_targets` returns them.
+    """
+    values = ordered_values(prediction, targets)
+    up_to = tf.cast(prediction.cdf(values), tf.float64)
+    if not is_discrete(prediction):
+        return up_to, up_to
+    # Counts and indices of classes start at 0.
+    previous = values - tf.cast(values >= 1.0, tf.float64)
+    below = tf.cast(prediction.cdf(previous), tf.float64)
+    return tf.where(values >= 1.0, below, 0.0), up_to
+
+
+def ordered_values(prediction: Any, targets: Any) -> Any:
+    """Returns targets as the values that `cdf` takes, [rows, ..., k]."""
+    if len(targets.shape) == len(prediction.mean.shape):
+        return targets
+    # Indices of ordered classes, [rows, ...].
+    if tf.is_tensor(targets):
+        return tf.cast(targets, tf.float64)[..., tf.newaxis]
+    return targets[..., np.newaxis].astype(np.float64)

@@ -13,6 +13,7 @@ from tfbbb.prediction.compiled import Compiled, spec_of
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
+from tfbbb.prediction.propagated import PropagatedProgram
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.variables import Snapshot
 
@@ -204,11 +205,8 @@ def _variables(
 def _program(
     model: keras.Model, likelihoods: Sequence[Likelihood], plan: Plan, inputs: Any
 ) -> Program:
-    if not plan.propagated:
-        return Program(model, likelihoods, plan, inputs)
-    from tfbbb.prediction.propagated import PropagatedProgram
-
-    return PropagatedProgram(model, likelihoods, plan, inputs)
+    kind = PropagatedProgram if plan.propagated else Program
+    return kind(model, likelihoods, plan, inputs)
 
 
 def _key(likelihood: Likelihood, structure: Structure) -> Any:

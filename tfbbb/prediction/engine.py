@@ -15,7 +15,7 @@ from tfbbb.prediction.draws import Noise, Tensors
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.local import local_pre_activations
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.structure import Structure, is_stochastic, num_members  # noqa: F401
+from tfbbb.prediction.structure import Structure, is_stochastic
 from tfbbb.prediction.weight import weight_pre_activations
 
 

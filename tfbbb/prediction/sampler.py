@@ -69,9 +69,9 @@ class Sampler:
         """Returns what `compute` makes of the outputs, block of rows by block of rows.
 
         Args:
-            compute: Takes outputs [rows, S, ..., P], by round, by sign, by member, and the
-                index of the first row, and returns tensors whose leading dimension is
-                `rows`. Of S, whole rounds are drawn.
+            compute: Takes outputs [rows, S, ..., P], by round, by sign, by member (of
+                S, whole rounds are drawn), and the index of the first row, and returns
+                tensors whose leading dimension is `rows`.
             inputs: Tensors whose leading dimension is the number of rows.
             num_samples: Number S of posterior samples.
             seed: int32 tensor of shape [2].

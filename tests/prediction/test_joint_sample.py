@@ -1,0 +1,79 @@
+"""Coherent functions: all rows of a draw see the same weights."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.posterior_draws import assert_same_moments, brute_force_draws
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.posteriors import MeanFieldNormal
+
+X = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+WIDE = {
+    "posterior": MeanFieldNormal(initial_scale=1.0),
+    "bias_posterior": MeanFieldNormal(initial_scale=0.3),
+    "estimator": "weight",
+}
+
+
+def network(units=1, members=None, likelihood=None):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(6, "tanh", **WIDE)(inputs)
+    return tfbbb.BayesianModel(
+        inputs,
+        DenseVariational(units, **WIDE)(hidden),
+        likelihood=likelihood or Normal(scale=1.0),
+        members=members,
+    )
+
+
+@pytest.mark.parametrize("method", ["local", "weight", "auto", "moments"])
+def test_functions_are_those_of_a_loop_of_model_calls(method):
+    model = network()
+    drawn = model.predictive(X, 20, method).joint_sample(3000)
+    assert drawn.shape == (3000, 4, 1)
+    loop = brute_force_draws(model, X, 3000)
+    assert_same_moments(drawn, loop)
+    # What rows share shows in their differences.
+    assert_same_moments(drawn[:, :1] - drawn[:, 1:], loop[:, :1] - loop[:, 1:])
+
+
+def test_draws_are_independent_of_each_other_and_follow_their_seed():
+    prediction = network().predictive(X, 20)
+    drawn = prediction.joint_sample(2000, seed=3)[:, 0, 0]
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 4.0 / np.sqrt(2000)
+    assert abs(np.corrcoef(drawn[1000:], drawn[:1000])[0, 1]) < 4.0 / np.sqrt(1000)
+    again = prediction.joint_sample(2000, seed=3)[:, 0, 0]
+    np.testing.assert_array_equal(again, drawn)
+    assert not np.any(prediction.joint_sample(2000, seed=4)[:, 0, 0] == drawn)
+    np.testing.assert_allclose(
+        prediction.joint_sample(3), prediction.joint_sample(5)[:3]
+    )
+
+
+def test_members_take_turns():
+    model = network(members=3)
+    for layer in model.variational_layers:
+        for weight in layer.variational_weights:
+            weight.variables["log_scale"].assign(
+                weight.variables["log_scale"] * 0.0 - 20.0
+            )
+    drawn = model.predictive(X, 20).joint_sample(7)
+    expected = [model.members[k % 3].predictive(X, 4).mean for k in range(7)]
+    np.testing.assert_allclose(drawn, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_functions_of_classes_are_probabilities():
+    drawn = network(3, likelihood="categorical").predictive(X, 20).joint_sample(5)
+    assert drawn.shape == (5, 4, 3)
+    np.testing.assert_allclose(drawn.sum(axis=-1), 1.0, rtol=1e-6)
+
+
+def test_functions_come_in_blocks_of_whatever_size():
+    model = network()
+    expected = model.predictive(X, 20).joint_sample(50)
+    small = model.predictive(X, 20, max_memory_mb=0.01).joint_sample(50)
+    np.testing.assert_allclose(small, expected, rtol=1e-5, atol=1e-6)

@@ -1,5 +1,6 @@
 """How many draws each row needs, and the prediction from just so many."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,8 @@ from tfbbb.prediction.sampling import PILOT, Sampling
 MOST_SAMPLES = 1 << 20
 # Of the time that is left after the pilot: draws of another number take other time.
 _SHARE_OF_TIME = 0.8
+# A second pilot has so many times the draws of the first, where there is time for it.
+_LARGER_PILOT = 16
 
 
 def predict_adaptively(
@@ -47,21 +50,28 @@ def predict_adaptively(
         deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
     """
     num_rows = len(tree.flatten(inputs)[0])
-    computation = computation_for(num_rows, num_samples)
 
-    def pilot() -> list[Predictive]:
-        return Sampling(
-            computation, inputs, num_samples, seed, max_floats, stream=PILOT
-        ).results()
-
-    begin = time.perf_counter()
-    is_first = not computation.is_compiled
-    found = pilot()
-    if is_first and deadline is not None:
-        # The first call compiles, which says nothing of what draws take.
+    def pilot(draws: int) -> tuple[list[Predictive], float]:
+        """Returns predictions from so many draws, and the seconds that they took."""
         begin = time.perf_counter()
-        found = pilot()
-    seconds_per_draw = (time.perf_counter() - begin) / (num_rows * num_samples)
+        computation = computation_for(num_rows, draws)
+        sampling = Sampling(computation, inputs, draws, seed, max_floats, stream=PILOT)
+        return sampling.results(), time.perf_counter() - begin
+
+    is_first = not computation_for(num_rows, num_samples).is_compiled
+    found, seconds = pilot(num_samples)
+    seconds_per_draw = math.inf
+    if deadline is not None:
+        if is_first:
+            # It was compiled, which says nothing of what draws take.
+            found, seconds = pilot(num_samples)
+        larger = _LARGER_PILOT * num_samples
+        seconds_per_draw = seconds / num_samples
+        if seconds * _LARGER_PILOT < 0.25 * (deadline - time.perf_counter()):
+            # What a call takes whatever the draws says little of what draws take.
+            found, seconds = pilot(larger)
+            seconds_per_draw = seconds / larger
+        seconds_per_draw /= num_rows
     needed = np.full(num_rows, num_samples)
     if max_standard_error is not None:
         needed = _needed(found, max_standard_error, relative)

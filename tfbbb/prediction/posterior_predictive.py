@@ -233,14 +233,15 @@ def _as_tensors(model: keras.Model, x: Any) -> Any:
         )
 
     def convert(value: Any) -> tf.Tensor:
-        if not tf.is_tensor(value):
-            value = np.asarray(value)
-            if value.dtype == object:
-                value = value.astype(str)
-        tensor = tf.convert_to_tensor(value)
-        if tensor.dtype.is_floating:
-            tensor = tf.cast(tensor, keras.config.floatx())
-        return tensor
+        if tf.is_tensor(value):
+            floating = value.dtype.is_floating
+            return tf.cast(value, keras.config.floatx()) if floating else value
+        value = np.asarray(value)
+        if value.dtype == object:
+            value = value.astype(str)
+        if np.issubdtype(value.dtype, np.floating):
+            value = value.astype(keras.config.floatx(), copy=False)
+        return tf.constant(value)
 
     graph = graph_of(model)
     tensors: Any

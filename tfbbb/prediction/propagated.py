@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import tree
 
@@ -17,7 +18,7 @@ from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import Sums, summary
 
 # Nodes and their mirror images, at which a likelihood is averaged over its outputs.
-_NUM_NODES = 32
+_NUM_NODES = 64
 # Dimensions of the largest Sobol sequence that TensorFlow has.
 _MOST_DIMENSIONS = 1111
 
@@ -91,11 +92,22 @@ class PropagatedProgram(Program):
         return self._completed(likelihood, outputs, location_variance)
 
 
-def _nodes(dimensions: int) -> tf.Tensor:
-    """Returns standard normal nodes and their mirror images, [nodes, dimensions]."""
-    if not 0 < dimensions <= _MOST_DIMENSIONS:
-        nodes = noise.normal([0, 0], [_NUM_NODES, dimensions])
-    else:
-        # The sequence begins at 0, which has no finite quantile.
-        nodes = tf.math.ndtri(tf.math.sobol_sample(dimensions, _NUM_NODES, skip=1))
-    return tf.concat([nodes, -nodes], axis=0)
+def _nodes(dimensions: int) -> np.ndarray:
+    """Returns standard normal nodes and their mirror images, [nodes, dimensions].
+
+    Their means are 0 and, where there are enough of them, their covariances those of
+    independent standard normals, so that quadratic functions are averaged exactly.
+    """
+    if not dimensions:
+        return np.zeros([2 * _NUM_NODES, 0], np.float32)
+    with tf.init_scope():
+        if dimensions <= _MOST_DIMENSIONS:
+            # The sequence begins at 0, which has no finite quantile.
+            uniform = tf.math.sobol_sample(dimensions, _NUM_NODES, skip=1)
+            nodes = tf.math.ndtri(tf.cast(uniform, tf.float64)).numpy()
+        else:
+            nodes = noise.normal([0, 0], [_NUM_NODES, dimensions]).numpy()
+    if 2 * dimensions <= _NUM_NODES:
+        variances, axes = np.linalg.eigh(nodes.T @ nodes / _NUM_NODES)
+        nodes = nodes @ (axes / np.sqrt(variances)) @ axes.T
+    return np.concatenate([nodes, -nodes]).astype(np.float32)

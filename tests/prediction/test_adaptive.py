@@ -1,0 +1,131 @@
+"""As many draws as the error that is asked for needs, and as the time allows."""
+
+import time
+
+import keras
+import numpy as np
+import pytest
+from scipy import stats
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.prediction import adaptive
+
+X = np.random.default_rng(0).normal(size=(6, 3)).astype("float32")
+X[3:] *= 4.0
+WIDE = {"posterior": MeanFieldNormal(initial_scale=1.0)}
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(8, "relu", **WIDE)(inputs)
+    return tfbbb.BayesianModel(
+        inputs, DenseVariational(2, **WIDE)(hidden), likelihood=Normal(scale=1.0)
+    )
+
+
+def test_every_row_gets_the_draws_that_its_error_needs(model):
+    found = model.predictive(X, 64, "local", max_standard_error=0.05)
+    error = found.mean_standard_error.max(axis=1)
+    # The pilot knows the error to sqrt(1 / (2 * 32)), an eighth, and five of these.
+    assert np.all(error < 0.05 * (1.0 + 5.0 / 8.0))
+    assert not found.truncated.any()
+    assert found.num_samples.shape == (6,)
+    # Rows far out vary more, and one that needs no more than the pilot has no more.
+    assert found.num_samples[3:].min() > found.num_samples[:3].max() / 4
+    assert set(found.num_samples.tolist()) <= {64 * 2**n for n in range(15)}
+    easy = model.predictive(X, 64, "local", max_standard_error=100.0)
+    np.testing.assert_array_equal(easy.num_samples, 64)
+    same = model.predictive(X, 64, "local")
+    np.testing.assert_array_equal(easy.mean, same.mean)
+
+
+def test_error_may_be_relative_to_the_predictive_standard_deviation(model):
+    found = model.predictive(
+        X, 64, "local", max_standard_error=0.01, relative_error=True
+    )
+    share = found.mean_standard_error / found.stddev
+    assert np.all(share < 0.01 * (1.0 + 5.0 / 8.0))
+
+
+def test_rows_of_different_numbers_answer_in_their_own_place(model):
+    found = model.predictive(X, 64, "local", max_standard_error=0.05)
+    assert len(set(found.num_samples.tolist())) > 1
+    y = found.mean + 0.5
+    for row, number in enumerate(found.num_samples):
+        alone = model.predictive(X[row : row + 1], int(number), "local")
+        np.testing.assert_allclose(found.mean[row], alone.mean[0], rtol=1e-4)
+        np.testing.assert_allclose(found.variance[row], alone.variance[0], rtol=1e-4)
+        np.testing.assert_allclose(
+            found.quantile(0.9)[row], alone.quantile(0.9)[0], rtol=1e-4
+        )
+        np.testing.assert_allclose(
+            found.log_prob(y)[row], alone.log_prob(y[row : row + 1])[0], rtol=1e-3
+        )
+    drawn = found.sample(2000)
+    error = found.stddev / np.sqrt(2000)
+    assert np.all(np.abs(drawn.mean(axis=0) - found.mean) < 4.5 * error)
+    assert found.joint_sample(3).shape == (3, 6, 2)
+
+
+def test_stopping_does_not_bias_a_skewed_predictive():
+    # f = exp(3 w): a pilot whose draws miss the tail believes that few are enough.
+    inputs = keras.Input((1,))
+    output = DenseVariational(1, use_bias=False, **WIDE)(inputs)
+    skewed = keras.Model(inputs, keras.ops.exp(output))
+    layer = skewed.layers[1]
+    layer.kernel.variables["mean"].assign([[0.0]])
+    likelihood = Normal(scale=1.0)
+    means = np.array(
+        [
+            tfbbb.predictive(
+                skewed,
+                np.ones((1, 1)),
+                likelihood=likelihood,
+                num_samples=8,
+                method="local",
+                seed=seed,
+                max_standard_error=0.3,
+            ).mean[0, 0]
+            for seed in range(400)
+        ]
+    )
+    expected = np.exp(0.5)
+    assert abs(means.mean() - expected) < 4.0 * stats.sem(means)
+
+
+def test_deadline_cuts_the_draws_and_says_so(model):
+    model.predictive(X, 64, "local", max_standard_error=1.0)
+    begin = time.perf_counter()
+    found = model.predictive(X, 64, "local", max_standard_error=1e-6, deadline_ms=100)
+    # Generous: another process may have the machine.
+    assert time.perf_counter() - begin < 5.0
+    assert found.truncated.all()
+    assert found.num_samples.max() < 2**30
+    relaxed = model.predictive(X, 64, "local", deadline_ms=1e6)
+    assert not relaxed.truncated.any()
+    np.testing.assert_array_equal(relaxed.num_samples, 64)
+
+
+def test_past_deadline_is_answered_with_the_fewest_draws(model, monkeypatch):
+    found = model.predictive(X, 64, "local", deadline_ms=1e-6)
+    np.testing.assert_array_equal(found.num_samples, 4)
+    assert found.truncated.all()
+
+
+def test_no_row_gets_more_than_the_most(model, monkeypatch):
+    monkeypatch.setattr(adaptive, "MOST_SAMPLES", 256)
+    found = model.predictive(X, 64, "local", max_standard_error=1e-9)
+    np.testing.assert_array_equal(found.num_samples, 256)
+    assert found.truncated.all()
+
+
+@pytest.mark.parametrize("name", ["max_standard_error", "deadline_ms", "max_memory_mb"])
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1"])
+def test_bounds_that_are_none_are_refused(model, name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be a positive finite number"):
+        model.predictive(X, **{name: value})

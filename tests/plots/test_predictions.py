@@ -49,6 +49,16 @@ def test_the_band_is_that_of_a_model(numbers, axes):
     assert 0.0 < inner < outer
 
 
+@pytest.mark.parametrize("draw", [plots.calibration_curve, plots.pit_histogram])
+def test_medians_are_in_the_middle_of_their_distributions(draw, numbers, axes):
+    draw(numbers, numbers.quantile(0.5), target=1, axes=axes)
+    if draw is plots.pit_histogram:
+        assert [bar.get_height() for bar in axes.patches[1:]] == [0, 0, ROWS, 0, 0]
+    else:
+        # Quantiles are inverted to 1e-6 or better: half a percent is beyond doubt.
+        np.testing.assert_array_equal(axes.lines[1].get_ydata()[1:], 100.0)
+
+
 def test_classes_are_as_reliable_as_they_come_true(classes, axes):
     y = classes.probabilities.argmax(axis=1)
     plots.reliability_diagram(classes, y, axes=axes)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from scipy import special, stats
 
-from tfbbb.likelihoods import Normal
+from tfbbb.likelihoods import Laplace, Normal
 
 GENERATOR = np.random.default_rng(0)
 # Two targets of unequal size, far from zero.
@@ -219,3 +219,52 @@ def test_heteroscedastic_net_needs_an_even_number_of_outputs(outputs):
 def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
     with pytest.raises(ValueError, match=r"built for 2 targets.*shape \(5, 3\)"):
         built(2).mean(np.zeros((5, 3)))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_variance_of_the_location_adds_to_that_of_the_noise(kind, members, standardize):
+    likelihood = Normal(**KINDS[kind], standardize=standardize, members=members)
+    likelihood.build((None, likelihood.num_outputs(2)))
+    likelihood.adapt(TARGETS)
+    network = GENERATOR.normal(size=(3, 5, likelihood.num_outputs(2)))
+    member = np.arange(3)[:, np.newaxis] % members
+    plain = likelihood.of_members(network, member)
+    added = GENERATOR.uniform(0.1, 2.0, size=(3, 5, 2))
+    outputs = likelihood.with_location_variance(plain, added)
+    raw = added
+    if standardize:
+        raw = added * likelihood.target_scale.numpy().astype(np.float64) ** 2
+    for method in ("mean", "variance", "entropy"):
+        np.testing.assert_array_equal(
+            getattr(likelihood, method)(outputs), getattr(likelihood, method)(plain)
+        )
+    np.testing.assert_allclose(likelihood.location_variance(outputs), raw)
+    np.testing.assert_array_equal(likelihood.location_variance(plain), 0.0 * raw)
+    deviation = np.sqrt(raw + likelihood.variance(plain))
+    expected = stats.norm(likelihood.mean(plain), deviation)
+    levels = GENERATOR.uniform(size=(3, 5, 2))
+    values = expected.ppf(levels)
+    close = {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(
+        likelihood.log_prob(values, outputs), expected.logpdf(values).sum(-1), **close
+    )
+    np.testing.assert_allclose(likelihood.cdf(values, outputs), levels, **close)
+    np.testing.assert_allclose(
+        likelihood.prob(values, outputs), expected.pdf(values), **close
+    )
+    np.testing.assert_allclose(likelihood.quantile(levels, outputs), values, **close)
+    noise = GENERATOR.normal(size=(3, 5, 2))
+    np.testing.assert_allclose(
+        likelihood.sample(outputs, noise), expected.mean() + deviation * noise, **close
+    )
+
+
+def test_likelihood_that_integrates_no_location_says_so():
+    likelihood = Laplace()
+    likelihood.build((None, 1))
+    assert not likelihood.integrates_location
+    with pytest.raises(NotImplementedError, match="Laplace integrates no location"):
+        likelihood.with_location_variance(np.zeros((2, 1)), np.ones((2, 1)))
+    np.testing.assert_array_equal(likelihood.location_variance(np.ones((2, 1))), 0.0)

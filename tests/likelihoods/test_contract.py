@@ -1,0 +1,366 @@
+import inspect
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import stats
+
+from tfbbb import likelihoods
+
+GENERATOR = np.random.default_rng(0)
+NUM_CLASSES = 4
+# What a likelihood cannot be made without.
+ARGUMENTS = {"ordered_logistic": {"num_classes": NUM_CLASSES}}
+METHODS = ("parameters", "mean", "variance", "entropy")
+
+
+def kinds():
+    """Every registered likelihood, with its parameters learned and as outputs."""
+    for name in likelihoods.names():
+        yield pytest.param(name, {}, id=name)
+        arguments = inspect.signature(type(likelihoods.get(name)).__init__).parameters
+        if "heteroscedastic" in arguments:
+            yield pytest.param(
+                name, {"heteroscedastic": True}, id=f"{name}, heteroscedastic"
+            )
+
+
+def made(name, arguments):
+    return type(likelihoods.get(name))(**ARGUMENTS.get(name, {}), **arguments)
+
+
+EVERY = list(kinds())
+REGRESSIONS = [kind for kind in EVERY if made(*kind.values).task == "regression"]
+CONTINUOUS = [kind for kind in REGRESSIONS if not made(*kind.values).discrete]
+INTEGERS = [
+    kind for kind in EVERY if made(*kind.values).ordered and made(*kind.values).discrete
+]
+
+
+def size_of(likelihood, num_targets=1):
+    """Returns the number of targets or classes."""
+    if likelihood.task == "regression":
+        return num_targets
+    return getattr(likelihood, "num_classes", NUM_CLASSES)
+
+
+def targets_of(likelihood, rows=402, num_targets=1):
+    """Targets that it can have: shares of a skewed density, counts, or classes."""
+    generator = np.random.default_rng(1)
+    if likelihood.task == "classification":
+        return generator.integers(size_of(likelihood), size=rows)
+    if likelihood.discrete:
+        return generator.poisson(4.0, size=(rows, num_targets)).astype(float)
+    return generator.beta(2.0, 5.0, size=(rows, num_targets))
+
+
+def built(name, arguments, *, num_targets=1, members=1, places=()):
+    likelihood = made(name, arguments)
+    likelihood.members = members
+    size = size_of(likelihood, num_targets)
+    likelihood.build((None, *places, likelihood.num_outputs(size)))
+    targets = targets_of(likelihood, num_targets=num_targets)
+    likelihood.adapt(targets.reshape(-1, *places, *targets.shape[1:]))
+    return likelihood
+
+
+def outputs_for(likelihood, *leading, num_targets=1, spread=0.7):
+    shape = (*leading, likelihood.num_outputs(size_of(likelihood, num_targets)))
+    return spread * np.random.default_rng(2).normal(size=shape)
+
+
+def quadrature(likelihood, outputs, integrand):
+    """Returns `int integrand(y, p(y), log p(y)) dy`, Gauss-Legendre between quantiles.
+
+    The panels end at quantiles that are even in the logits of their levels.
+    """
+    levels = 1.0 / (1.0 + np.exp(-np.linspace(-32.0, 32.0, 257)))
+    levels = levels.reshape(-1, 1, 1)
+    edges = likelihood.quantile(levels, outputs[np.newaxis]).numpy()
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    left, half = edges[:-1], 0.5 * np.diff(edges, axis=0)
+    values = (left + half)[..., np.newaxis] + half[..., np.newaxis] * nodes
+    values = np.moveaxis(values, -1, 0)
+    density = likelihood.prob(values, outputs[np.newaxis, np.newaxis]).numpy()
+    logs = np.log(np.where(density > 0.0, density, 1.0))
+    heights = integrand(values, density, logs) * half
+    return np.einsum("n,n...->...", weights, heights).sum(axis=0)
+
+
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_survives_json_with_every_argument(name, arguments):
+    likelihood = made(name, arguments)
+    config = json.loads(json.dumps(likelihoods.serialize(likelihood)))
+    again = likelihoods.deserialize(config)
+    assert type(again) is type(likelihood)
+    assert again.get_config() == likelihood.get_config()
+    accepted = inspect.signature(type(likelihood).__init__).parameters
+    assert set(accepted) - {"self", "members", "kwargs"} <= set(again.get_config())
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_quantile_inverts_the_distribution_function(name, arguments):
+    likelihood = built(name, arguments, num_targets=2)
+    outputs = outputs_for(likelihood, 6, num_targets=2)
+    levels = np.array([1e-9, 1e-3, 0.2, 0.5, 0.9, 0.999]).reshape(-1, 1, 1)
+    values = likelihood.quantile(levels, outputs[np.newaxis])
+    assert values.shape == (6, 6, 2)
+    found = likelihood.cdf(values, outputs[np.newaxis])
+    # Near 1, the spacing of doubles widens what an inverse can tell apart.
+    np.testing.assert_allclose(found, np.broadcast_to(levels, found.shape), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_density_is_the_derivative_of_the_distribution_function(name, arguments):
+    likelihood = built(name, arguments)
+    outputs = outputs_for(likelihood, 5)
+    levels = np.array([0.05, 0.3, 0.55, 0.8]).reshape(-1, 1, 1)
+    values = likelihood.quantile(levels, outputs[np.newaxis]).numpy()
+    step = 1e-5 * np.sqrt(likelihood.variance(outputs))
+    rise = [likelihood.cdf(values + sign * step, outputs) for sign in (1, -1)]
+    derivative = (rise[0] - rise[1]) / (2.0 * step)
+    # Central differences: 1e-10 of curvature and 1e-16 / 1e-5 of rounding.
+    np.testing.assert_allclose(likelihood.prob(values, outputs), derivative, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "arguments"), INTEGERS)
+def test_quantile_is_the_least_integer_that_reaches_the_level(name, arguments):
+    likelihood = built(name, arguments)
+    outputs = outputs_for(likelihood, 6)
+    for level in (1e-6, 0.2, 0.5, 0.9, 0.999):
+        found = likelihood.quantile(np.full((6, 1), level), outputs)
+        reached = likelihood.cdf(found, outputs).numpy()
+        assert np.all(reached >= level)
+        assert np.all(likelihood.cdf(found - 1.0, outputs).numpy() < level)
+        np.testing.assert_array_equal(likelihood.cdf(found + 0.5, outputs), reached)
+        np.testing.assert_allclose(
+            likelihood.prob(found, outputs),
+            reached - likelihood.cdf(found - 1.0, outputs),
+            rtol=1e-8,
+            atol=1e-12,
+        )
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_mean_variance_and_entropy_are_integrals_of_the_density(name, arguments):
+    likelihood = built(name, arguments)
+    outputs = outputs_for(likelihood, 4, spread=0.3)
+    mean = quadrature(likelihood, outputs, lambda y, p, _: y * p)
+    square = quadrature(likelihood, outputs, lambda y, p, _: (y - mean) ** 2 * p)
+    entropy = quadrature(likelihood, outputs, lambda y, p, log_p: -p * log_p)
+    np.testing.assert_allclose(likelihood.mean(outputs), mean, rtol=1e-6)
+    # The least of tails are beyond the last panel, at levels of 1e-14.
+    np.testing.assert_allclose(likelihood.variance(outputs), square, rtol=1e-4)
+    np.testing.assert_allclose(
+        likelihood.entropy(outputs), entropy[:, 0], rtol=1e-6, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
+def test_log_prob_of_one_target_is_that_of_its_density(name, arguments):
+    likelihood = built(name, arguments)
+    outputs, targets = outputs_for(likelihood, 50), targets_of(likelihood, 50)
+    np.testing.assert_allclose(
+        likelihood.log_prob(targets, outputs),
+        np.log(likelihood.prob(targets, outputs))[:, 0],
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_samples_follow_the_distribution_function(name, arguments):
+    likelihood = built(name, arguments, num_targets=2)
+    outputs = np.repeat(outputs_for(likelihood, 1, num_targets=2), 4_000, axis=0)
+    noise = np.random.default_rng(3).normal(size=(4_000, likelihood.noise_size))
+    drawn = likelihood.sample(outputs, noise)
+    assert drawn.shape == (4_000, 2)
+    for ranks in np.transpose(likelihood.cdf(drawn, outputs)):
+        assert stats.kstest(ranks, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_distribution_ends_where_its_support_does(name, arguments):
+    likelihood = built(name, arguments)
+    outputs = outputs_for(likelihood, 3)
+    for value, below in ((-1e12, 0.0), (1e12, 1.0)):
+        values = np.full((3, 1), value)
+        np.testing.assert_allclose(likelihood.cdf(values, outputs), below, atol=1e-12)
+        np.testing.assert_allclose(likelihood.prob(values, outputs), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
+def test_outputs_of_zero_start_at_mean_and_variance_of_the_targets(name, arguments):
+    if (name, arguments) == ("normal", {"heteroscedastic": True}):
+        pytest.skip("Its noise starts at log 2: see its own tests.")
+    likelihood = built(name, arguments)
+    targets, outputs = targets_of(likelihood), np.zeros((1, likelihood.num_outputs(1)))
+    if name == "log_normal":
+        targets = np.log(targets)
+        mean = np.log(likelihood.quantile(0.5, outputs))
+        variance = np.log1p(
+            likelihood.variance(outputs) / likelihood.mean(outputs) ** 2
+        )
+    else:
+        mean, variance = likelihood.mean(outputs), likelihood.variance(outputs)
+    # The floor of the noise is 1e-4 of it.
+    np.testing.assert_allclose(mean, targets.mean(keepdims=True), rtol=1e-4)
+    np.testing.assert_allclose(variance, targets.var(keepdims=True), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+@pytest.mark.parametrize("size", [-1e4, -30.0, 30.0, 1e4])
+def test_log_prob_and_its_gradient_stay_finite_far_from_the_data(name, arguments, size):
+    likelihood = built(name, arguments)
+    targets = targets_of(likelihood, 20)
+    outputs = tf.constant(size * np.sign(outputs_for(likelihood, 20)), tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(outputs)
+        log_prob = likelihood.log_prob(targets, outputs)
+    gradients = tape.gradient(log_prob, [outputs, *likelihood.trainable_variables])
+    assert np.isfinite(log_prob).all()
+    for gradient in gradients:
+        assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_precision_of_the_outputs_is_that_of_every_answer(name, arguments):
+    likelihood = built(name, arguments)
+    outputs = outputs_for(likelihood, 20)
+    targets = targets_of(likelihood, 20)
+    answers = {}
+    for dtype in ("float16", "float32", "float64"):
+        given = tf.cast(outputs, dtype)
+        answer = {name: getattr(likelihood, name)(given) for name in METHODS}
+        answer |= answer.pop("parameters")
+        answer["log_prob"] = likelihood.log_prob(targets, given)
+        if likelihood.task == "regression":
+            noise = np.random.default_rng(4).normal(size=(20, likelihood.noise_size))
+            answer["sample"] = likelihood.sample(given, noise)
+            half = np.full(targets.shape, 0.3)
+            answer["quantile"] = likelihood.quantile(half, given)
+            answer["cdf"] = likelihood.cdf(targets, given)
+            answer["prob"] = likelihood.prob(targets, given)
+        answers[dtype] = answer
+        expected = "float64" if dtype == "float64" else "float32"
+        assert {value.dtype.name for value in answer.values()} == {expected}
+    for key, value in answers["float32"].items():
+        np.testing.assert_allclose(
+            value, answers["float64"][key], rtol=2e-4, atol=1e-5, err_msg=key
+        )
+
+
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_leading_dimensions_pass_through(name, arguments):
+    likelihood = built(name, arguments, places=(3,))
+    outputs = outputs_for(likelihood, 4, 2, 3)
+    flat = outputs.reshape(-1, outputs.shape[-1])
+    for method in ("mean", "variance", "entropy"):
+        answer = getattr(likelihood, method)(outputs).numpy()
+        assert answer.shape[:3] == (4, 2, 3)
+        np.testing.assert_allclose(
+            answer.reshape(24, *answer.shape[3:]),
+            getattr(likelihood, method)(flat),
+            rtol=1e-12,
+        )
+    noise = np.random.default_rng(5).normal(size=(4, 2, 3, likelihood.noise_size))
+    drawn = likelihood.sample(outputs, noise)
+    np.testing.assert_allclose(
+        np.reshape(drawn, (24, *drawn.shape[3:])),
+        likelihood.sample(flat, noise.reshape(24, -1)),
+        rtol=1e-12,
+    )
+    assert likelihood.log_prob(drawn, outputs).shape == (4, 2, 3)
+
+
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_each_member_has_what_it_learned_and_learns_as_it_would_alone(name, arguments):
+    together = built(name, arguments, members=3)
+    outputs, targets = outputs_for(together, 3, 8), targets_of(together, 8)
+    variables = together.trainable_variables
+    for variable in variables:
+        assert variable.shape[0] == 3
+        shift = np.array([-0.5, 0.0, 0.7]).reshape(3, *[1] * (len(variable.shape) - 1))
+        variable.assign(variable + shift)
+    member = np.arange(3)[:, np.newaxis]
+    with tf.GradientTape() as tape:
+        complete = together.of_members(outputs, member)
+        # The loss is the mean over the members.
+        loss = tf.reduce_sum(together.log_prob(targets, complete)) / 3.0
+    gradients = tape.gradient(loss, variables)
+    for index in range(3):
+        alone = built(name, arguments)
+        for own, variable in zip(alone.trainable_variables, variables, strict=True):
+            own.assign(variable[index])
+        with tf.GradientTape() as tape:
+            log_prob = alone.log_prob(targets, outputs[index])
+            total = tf.reduce_sum(log_prob)
+        np.testing.assert_allclose(
+            together.log_prob(targets, complete)[index], log_prob, rtol=1e-6
+        )
+        own_gradients = tape.gradient(total, alone.trainable_variables)
+        for gradient, own in zip(gradients, own_gradients, strict=True):
+            np.testing.assert_allclose(gradient[index], own, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "arguments"), EVERY)
+def test_every_answer_is_a_graph_of_tensorflow_alone(name, arguments, dtype):
+    likelihood = built(name, arguments)
+    width = likelihood.num_outputs(size_of(likelihood))
+
+    @tf.function(
+        input_signature=[
+            tf.TensorSpec(s, dtype) for s in ([None, width], [None, None])
+        ],
+        autograph=False,
+    )
+    def answers(outputs, noise):
+        drawn = likelihood.sample(outputs, noise)
+        found = [getattr(likelihood, method)(outputs) for method in METHODS]
+        found.append(likelihood.log_prob(drawn, outputs))
+        if likelihood.ordered and likelihood.task == "regression":
+            found.append(likelihood.cdf(drawn, outputs))
+            found.append(likelihood.prob(drawn, outputs))
+            found.append(likelihood.quantile(0.5, outputs))
+        return found
+
+    graph = answers.get_concrete_function().graph.as_graph_def()
+    functions = [node for f in graph.library.function for node in f.node_def]
+    operations = {node.op for node in [*graph.node, *functions]}
+    assert not {op for op in operations if "PyFunc" in op}
+
+
+@pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_target_that_is_no_number_is_named_with_its_row(name, arguments, wrong):
+    likelihood = built(name, arguments, num_targets=2)
+    targets = targets_of(likelihood, 10, num_targets=2)
+    likelihood.check_targets(targets)
+    targets[7, 1] = wrong
+    with pytest.raises(ValueError, match=rf"must be .*, {wrong}\] in row 7"):
+        likelihood.check_targets(targets)
+
+
+@pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
+def test_targets_are_taken_up_once(name, arguments):
+    likelihood = built(name, arguments)
+    assert likelihood.adapted
+    before = [variable.numpy() for variable in likelihood.variables]
+    likelihood.adapt(np.ones_like(targets_of(likelihood)))
+    for variable, value in zip(likelihood.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
+@pytest.mark.parametrize("name", ["beta", "gamma", "laplace", "log_normal"])
+def test_given_constants_are_not_learned(name):
+    argument = "concentration" if name in ("beta", "gamma") else "scale"
+    likelihood = built(name, {argument: 2.0})
+    assert not likelihood.learns
+    assert not likelihood.trainable_variables
+    for wrong in (0.0, -1.0, np.nan, np.inf, True, "1"):
+        with pytest.raises(ValueError, match=f"`{argument}` must be .*Received: "):
+            made(name, {argument: wrong})
+    with pytest.raises(ValueError, match=r"either given .* or an output"):
+        made(name, {argument: 1.0, "heteroscedastic": True})

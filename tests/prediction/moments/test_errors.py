@@ -3,6 +3,7 @@
 import keras
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 from keras import layers
 
 import tfbbb
@@ -22,6 +23,8 @@ from tfbbb.prediction.moments import (
     register_activation,
     register_moments,
 )
+
+tfd = tfp.distributions
 
 NORMALS = ([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 1.0, 1.0])
 
@@ -88,7 +91,7 @@ REFUSED = [
                 2, posterior=posterior, name="bad"
             ),
             (4,),
-            "correlates the weights of a unit",
+            "depend on each other",
         )
         for posterior in (
             FullCovarianceNormal(),
@@ -191,6 +194,26 @@ def test_sums_over_different_numbers_of_axes_are_refused():
     outputs = layers.Add()([layers.RepeatVector(3)(hidden), hidden])
     with pytest.raises(MomentsError, match="different numbers of axes"):
         operations(keras.Model(inputs, outputs))
+
+
+def no_known_variance(loc, log_scale):
+    return NoMoments(loc, tf.exp(log_scale))
+
+
+class NoMoments(tfd.Logistic):
+    def _stddev(self):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("inputs_are_random", [False, True])
+def test_weights_without_a_known_variance_are_refused(inputs_are_random):
+    layer = DenseVariational(2, posterior=no_known_variance)
+    if inputs_are_random:
+        model = model_of(layer, *NORMALS, (4,))
+    else:
+        model = keras.Sequential([keras.Input((4,)), layer])
+    with pytest.raises(MomentsError, match="variance of its kernel is not known"):
+        operations(model)
 
 
 def test_a_number_of_positions_that_is_not_known_is_refused():

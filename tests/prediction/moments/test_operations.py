@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_probability as tfp
 from keras import layers
 
 from tests.uncertain_inputs import (
@@ -141,6 +142,7 @@ CERTAIN_KERNEL = {
     "bias_posterior": FullCovarianceNormal(initial_scale=0.5),
 }
 LINEAR = [
+    (lambda: DenseVariational(3, **LAPLACE), (4,)),
     (lambda: DenseVariational(3, **WIDE), (4,)),
     (lambda: DenseVariational(3, **WIDE), (2, 3)),
     (lambda: DenseVariational(2, **CERTAIN_KERNEL), (3,)),
@@ -155,6 +157,9 @@ LINEAR = [
     (lambda: Conv2DTransposeVariational(1, 2, strides=2, **WIDE), (2, 2, 2)),
     (lambda: DepthwiseConv2DVariational(2, padding="same", **WIDE), (2, 2, 2)),
 ]
+
+
+LAPLACE = {"posterior": tfp.distributions.Laplace, "bias_posterior": "point"}
 
 
 def bilinear_moments(layer, means, variances, shape):
@@ -195,6 +200,12 @@ def test_layers_with_a_posterior_are_exact_for_independent_inputs(
     expected = bilinear_moments(layer, means, stddevs.astype("float64") ** 2, shape)
     np.testing.assert_allclose(mean[0, 0], expected[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(variance[0, 0], expected[1], rtol=1e-4)
+
+
+def test_activations_of_what_is_no_normal_say_so():
+    layer = DenseVariational(3, "relu", **LAPLACE)
+    (operation,) = operations(keras.Sequential([keras.Input((4,)), layer]))
+    assert "taken as normal" in operation.why
 
 
 @pytest.mark.parametrize("depth_multiplier", [1, 2])

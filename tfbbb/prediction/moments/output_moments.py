@@ -110,7 +110,7 @@ def _traced(model: keras.Model) -> Propagation:
         )
     propagation = Propagation(model)
     specs = tree.map_structure(
-        lambda x: tf.TensorSpec(x.shape, x.dtype), graph._inputs_struct
+        lambda x: tf.TensorSpec(x.shape, x.dtype), graph.input
     )
 
     @tf.function(autograph=False)

@@ -8,7 +8,7 @@ from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational_weight import VariationalWeight
-from tfbbb.posteriors import NormalPosterior
+from tfbbb.posteriors import NormalPosterior, TFPDistribution
 from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
@@ -60,10 +60,10 @@ def _pre_activations(
 ) -> Marginals:
     kernel, bias = layer.kernel, layer.bias
     sums = not isinstance(layer, EmbeddingVariational)
-    if sums and not kernel.posterior.factorised:
+    if sums and not _has_independent_weights(kernel):
         call.refuse(
-            f"its posterior {kernel.posterior!r} correlates the weights of a unit, "
-            "whose covariances would count in the variance of their sum"
+            f"the weights of a unit depend on each other under {kernel.posterior!r}, "
+            "and their covariances would count in the variance of their sum"
         )
     if isinstance(inputs, Marginals):
         mean, variance = _of_uncertain(call, layer, inputs)
@@ -73,7 +73,7 @@ def _pre_activations(
         sources = frozenset()
     if bias is not None:
         rank = len(mean.shape)
-        mean += layer.broadcast_bias(bias.mean, rank)
+        mean += layer.broadcast_bias(_mean(call, bias), rank)
         variance += layer.broadcast_bias(_variance(call, layer, bias), rank)
     if layer.members > 1:
         mean, variance = merge_leading(mean), merge_leading(variance)
@@ -85,7 +85,7 @@ def _pre_activations(
         sources | {id(layer)},
         independent=certain
         and layer.is_local_exact(len(inputs.shape), calls=1)
-        and all(posterior.factorised for posterior in posteriors),
+        and all(map(_has_independent_weights, layer.variational_weights)),
         normal=certain
         and all(
             posterior.factorised or isinstance(posterior, NormalPosterior)
@@ -104,7 +104,7 @@ def _of_certain(
     if layer.members > 1:
         # One batch for the kernels of all members.
         inputs = inputs[tf.newaxis]
-    mean = layer.linear(inputs, layer.kernel.mean)
+    mean = layer.linear(inputs, _mean(call, layer.kernel))
     if layer.kernel.posterior.deterministic:
         return mean, tf.zeros_like(mean)
     variance = _variance(call, layer, layer.kernel)
@@ -122,8 +122,8 @@ def _of_uncertain(
     m, v, kernel = inputs.mean, inputs.variance, layer.kernel
     if layer.members > 1:
         m, v = split_leading(m, layer.members), split_leading(v, layer.members)
+    mean = layer.linear(m, _mean(call, kernel))
     square = call.of_weights("kernel_square", lambda: tf.square(kernel.mean), layer)
-    mean = layer.linear(m, kernel.mean)
     variance = layer.linear(v, square)
     if not kernel.posterior.deterministic:
         # Two products are faster than one of twice the depth, which copies its factors.
@@ -131,7 +131,27 @@ def _of_uncertain(
     return mean, variance
 
 
+def _has_independent_weights(weight: VariationalWeight) -> bool:
+    posterior = weight.posterior
+    if isinstance(posterior, TFPDistribution):
+        # What is in the batch of a distribution is independent, an event need not be.
+        return posterior.distribution(weight.parameters).event_shape.rank == 0
+    return posterior.factorised
+
+
+def _mean(call: Call, weight: VariationalWeight) -> Any:
+    try:
+        return weight.mean
+    except ValueError as error:
+        call.refuse(f"the mean of its {weight.name} is not known: {error}")
+
+
 def _variance(
     call: Call, layer: LinearVariationalLayer, weight: VariationalWeight
 ) -> Any:
-    return call.of_weights(f"{weight.name}_variance", lambda: weight.variance, layer)
+    try:
+        return call.of_weights(
+            f"{weight.name}_variance", lambda: weight.variance, layer
+        )
+    except ValueError as error:
+        call.refuse(f"the variance of its {weight.name} is not known: {error}")

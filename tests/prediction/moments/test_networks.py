@@ -12,7 +12,12 @@ from tests.uncertain_inputs import (
     differ,
     with_standard_errors,
 )
-from tfbbb.layers import Conv2DVariational, DenseVariational
+from tfbbb.layers import (
+    Conv2DVariational,
+    DenseVariational,
+    LSTMVariational,
+    MultiHeadAttentionVariational,
+)
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.prediction.moments import operations, output_moments, prepared
 
@@ -329,3 +334,19 @@ def test_layers_that_are_points_run_as_they_are():
     alone = keras.Sequential([keras.Input((5,)), model.layers[1]])
     np.testing.assert_allclose(mean, output_moments(alone, features)[0], rtol=1e-5)
     assert not model.losses
+
+
+def test_recurrent_and_attention_layers_that_are_points_run_as_they_are():
+    points = {"posterior": "point", "prior": None}
+    points |= {"bias_posterior": "point", "bias_prior": None}
+    inputs = keras.Input((4,))
+    steps = layers.Reshape((2, 2))(inputs)
+    attended = MultiHeadAttentionVariational(2, 2, **points)(steps, steps)
+    features = LSTMVariational(3, **points)(attended)
+    model = keras.Model(inputs, variational(2)(features))
+    alone = keras.Sequential([keras.Input((3,)), model.layers[-1]])
+    certain = keras.Model(inputs, features)(X)
+    for moment, expected in zip(
+        output_moments(model, X), output_moments(alone, certain), strict=True
+    ):
+        np.testing.assert_allclose(moment, expected, rtol=1e-4, atol=1e-5)

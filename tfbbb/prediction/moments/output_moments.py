@@ -109,9 +109,7 @@ def _traced(model: keras.Model) -> Propagation:
             model, "it is no functional or sequential model, whose graph is known"
         )
     propagation = Propagation(model)
-    specs = tree.map_structure(
-        lambda x: tf.TensorSpec(x.shape, x.dtype), graph.input
-    )
+    specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), graph.input)
 
     @tf.function(autograph=False)
     def run(inputs: Any) -> Any:

@@ -44,7 +44,7 @@ def of_classes(members=1):
 
 def step_of(model, x=X):
     """Returns the prediction that a step of the model scores."""
-    outputs = tf.convert_to_tensor(model(x))
+    outputs = model._outputs_of_members(tf.convert_to_tensor(model(x)))
     by_member = tf.reshape(outputs, [-1, len(x), outputs.shape[-1]])
     return StepPrediction(model.likelihood, tf.transpose(by_member, [1, 0, 2]))
 
@@ -100,6 +100,27 @@ def test_a_step_scores_the_mixture_of_its_draws(kind, members):
         # Draws differ by 1e-6; of the area, the sum is not the integral.
         tolerance = {"rel": 0.2} if name == "aurc" else {"rel": 1e-4}
         assert found[name] == pytest.approx(function(prediction, y), **tolerance)
+
+
+@pytest.mark.parametrize("kind", ["counts", "ordered classes"])
+def test_a_step_scores_counts_and_ordered_classes(kind):
+    counts = kind == "counts"
+    likelihood = (
+        tfbbb.likelihoods.Poisson() if counts else tfbbb.likelihoods.OrderedLogistic(4)
+    )
+    model = network(likelihood, 1, members=2)
+    y = (
+        GENERATOR.poisson(2.0, size=(41, 1))
+        if counts
+        else GENERATOR.integers(4, size=41)
+    )
+    prediction = Arrays(step_of(model))
+    names = [name for name in NUMBERS if counts or name != "rmse"]
+    found = evaluated(model, [NUMBERS[name][0](name=name) for name in names], y)
+    for name in names:
+        metric = NUMBERS[name][0]()
+        metric.update_state(y, prediction)
+        assert found[name] == pytest.approx(float(metric.result()), rel=1e-3)
 
 
 def test_weights_of_rows_weigh_their_scores():

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 from scipy import stats
 
-from tfbbb import likelihoods
+from tfbbb import likelihoods, metrics
 from tfbbb.metrics import crps
-from tfbbb.metrics.step_prediction import StepPrediction
+from tfbbb.metrics.step_prediction import StepPrediction, scored
 
 LIKELIHOODS = {
     "normal": likelihoods.Normal(heteroscedastic=True),
@@ -109,6 +109,36 @@ def test_crps_is_the_integral_of_the_distribution_function(name, draws):
     # Where a sum takes a node for the target, it is wrong by half a step.
     half = 0.0 if prediction.discrete else 0.5 * weights[0]
     np.testing.assert_allclose(found, brute, rtol=1e-3, atol=half)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_places_of_a_row_are_scored_as_rows_but_for_the_likelihood(draws):
+    generator = np.random.default_rng(1)
+    outputs = generator.normal(size=(5, draws, 4, 2))
+    by_place = np.moveaxis(outputs, 2, 1).reshape(20, draws, 2)
+    rows = StepPrediction(LIKELIHOODS["normal"], by_place)
+    places = StepPrediction(LIKELIHOODS["normal"], outputs)
+    y = generator.normal(size=(5, 4, 1))
+    chosen = [
+        metrics.CRPS(),
+        metrics.RootMeanSquaredError(),
+        metrics.IntervalCoverage(),
+        metrics.IntervalWidth(),
+        metrics.CalibrationError(),
+    ]
+    for metric in chosen:
+        with scored(places):
+            metric.update_state(y, places.mean)
+        found = float(metric.result())
+        metric.reset_state()
+        with scored(rows):
+            metric.update_state(y.reshape(20, 1), rows.mean)
+        assert found == pytest.approx(float(metric.result()), rel=1e-5)
+    likelihood = metrics.NegativeLogLikelihood()
+    with scored(places):
+        likelihood.update_state(y, places.mean)
+    joint = -rows.log_prob(y.reshape(20, 1)).numpy().reshape(5, 4).sum(axis=1)
+    assert float(likelihood.result()) == pytest.approx(joint.mean(), rel=1e-5)
 
 
 def test_names_of_classes_are_refused_for_numbers():

@@ -65,7 +65,7 @@ def test_targets_that_are_not_those_of_the_classes_are_refused(score):
 def test_scores_of_classes_are_refused_for_numbers():
     prediction = normals()
     for score in set(OF_CLASSES) - set(OF_NUMBERS):
-        with pytest.raises(ValueError, match="scores predictions of classes"):
+        with pytest.raises(ValueError, match=f"`{score.__name__}` scores predictions"):
             score(prediction, prediction.mean)
 
 

@@ -151,7 +151,8 @@ class CalibrationError(PredictiveMetric):
         levels = tf.constant(self.levels, tf.float64)
         if is_discrete(prediction):
             share = tf.math.divide_no_nan(levels - below, up_to - below)
-            inside = tf.where(levels >= up_to, 1.0, tf.clip_by_value(share, 0.0, 1.0))
+            share = tf.where(levels >= up_to, tf.ones_like(share), share)
+            inside = tf.clip_by_value(share, 0.0, 1.0)
         else:
             inside = tf.cast(up_to <= levels, tf.float64)
         inside = tf.reduce_mean(inside, axis=list(range(1, len(inside.shape) - 1)))

@@ -56,19 +56,7 @@ def reliability_diagram(
         ValueError: For numbers, where the targets do not fit the prediction, or `bins`
             is not a positive integer.
     """
-    positive_integer("bins", bins)
-    targets = checked_targets(prediction, y, "classes", "reliability_diagram")
-    index, confidence, right = (
-        np.asarray(values).reshape(-1) for values in _binned(prediction, targets, bins)
-    )
-    counts = np.bincount(index, minlength=bins)
-    with np.errstate(invalid="ignore"):
-        return ReliabilityDiagram(
-            edges=np.linspace(0.0, 1.0, bins + 1),
-            counts=counts,
-            confidence=np.bincount(index, confidence, minlength=bins) / counts,
-            accuracy=np.bincount(index, right, minlength=bins) / counts,
-        )
+    return _diagram(prediction, y, bins, "reliability_diagram")
 
 
 def expected_calibration_error(prediction: Any, y: Any, *, bins: int = 15) -> float:
@@ -100,7 +88,7 @@ def expected_calibration_error(prediction: Any, y: Any, *, bins: int = 15) -> fl
     Raises:
         ValueError: As for `reliability_diagram`.
     """
-    diagram = reliability_diagram(prediction, y, bins=bins)
+    diagram = _diagram(prediction, y, bins, "expected_calibration_error")
     gaps = np.abs(diagram.accuracy - diagram.confidence)
     return float(np.nansum(diagram.counts * gaps) / diagram.counts.sum())
 
@@ -169,6 +157,22 @@ class ExpectedCalibrationError(PredictiveMetric):
             "bins": self.bins,
             "from_logits": self.from_logits,
         }
+
+
+def _diagram(prediction: Any, y: Any, bins: int, score: str) -> ReliabilityDiagram:
+    positive_integer("bins", bins)
+    targets = checked_targets(prediction, y, "classes", score)
+    index, confidence, right = (
+        np.asarray(values).reshape(-1) for values in _binned(prediction, targets, bins)
+    )
+    counts = np.bincount(index, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return ReliabilityDiagram(
+            edges=np.linspace(0.0, 1.0, bins + 1),
+            counts=counts,
+            confidence=np.bincount(index, confidence, minlength=bins) / counts,
+            accuracy=np.bincount(index, right, minlength=bins) / counts,
+        )
 
 
 def _binned(

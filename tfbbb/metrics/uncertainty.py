@@ -44,7 +44,8 @@ def uncertainty(prediction: Any, by: str) -> tf.Tensor:
             f"'aleatoric' or 'variance'. Received: by={by!r}"
         )
     # Of a prediction there may be a number for each row.
-    alone = np.all(np.equal(getattr(prediction, "num_samples", None), 1))
+    num_samples: Any = getattr(prediction, "num_samples", None)
+    alone = np.all(np.equal(num_samples, 1))
     if by in ("mutual_information", "epistemic") and alone:
         raise ValueError(
             "It takes two draws at the least to tell epistemic uncertainty, and a step "

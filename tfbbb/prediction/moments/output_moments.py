@@ -22,10 +22,10 @@ def output_moments(
     `E_q[f(x, w)]` and `Var_q[f(x, w)]`, operation by operation in closed form, as if
     the units of a layer were independent given the rows, and normal where they enter an
     activation (Frey and Hinton 1999; Hernandez-Lobato and Adams 2015; Wu et al. 2019).
-    A network of one hidden layer of ReLUs and factorised normal posteriors has exact
-    moments; `operations` says of any other where the approximations are. With two hidden
-    layers of 50, trained on tables of the UCI repository, means were off by at most 1 %
-    and standard deviations by at most 4 % of the predictive standard deviation
+    A dense network of one hidden layer of ReLUs and factorised normal posteriors has
+    exact moments; `operations` says of any other where the approximations are. With two
+    hidden layers of 50, trained on tables of the UCI repository, means were off by at
+    most 1 % and standard deviations by at most 4 % of the predictive standard deviation
     (`benchmarks/moments.py`).
 
     Everything is computed in float32, whatever the layers compute in.

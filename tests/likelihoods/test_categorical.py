@@ -29,6 +29,21 @@ def test_density_mean_and_variance_are_those_of_the_softmax():
     )
 
 
+def test_probabilities_are_the_mean_and_their_entropy_is_that_of_scipy():
+    probabilities = special.softmax(LOGITS, axis=-1)
+    np.testing.assert_allclose(built().probabilities(LOGITS), probabilities, rtol=1e-12)
+    np.testing.assert_allclose(
+        built().entropy(LOGITS), stats.entropy(probabilities, axis=-1), rtol=1e-12
+    )
+    assert built().entropy([[1000.0, 0.0, 0.0, -1000.0]]).numpy() == 0.0
+
+
+def test_parameters_are_logits_and_probabilities():
+    parameters = built().parameters(LOGITS)
+    np.testing.assert_array_equal(parameters["logits"], LOGITS)
+    np.testing.assert_array_equal(parameters["probs"], built().mean(LOGITS))
+
+
 def test_density_far_from_the_data_stays_finite():
     log_prob = built(2).log_prob([0], np.array([[-2000.0, 2000.0]]))
     np.testing.assert_allclose(log_prob, [-4000.0])
@@ -111,7 +126,8 @@ def test_the_most_extreme_noise_still_draws_a_class(dtype):
     assert drawn.numpy().tolist() == [0, 2]
 
 
-def test_classes_have_no_distribution_function():
+def test_unordered_classes_have_no_distribution_function():
+    assert not Categorical.ordered
     for method in ("cdf", "prob", "quantile"):
         with pytest.raises(NotImplementedError, match="Categorical has no ordered"):
             getattr(built(), method)([0.5], LOGITS)
@@ -129,3 +145,5 @@ def test_nothing_is_to_be_adapted_or_learned():
     assert likelihood.adapted
     assert not likelihood.learns
     assert likelihood.num_outputs(7) == 7
+    assert likelihood.num_classes == 4
+    assert likelihood.noise_size == 1

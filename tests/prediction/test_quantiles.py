@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from tfbbb.likelihoods import NegativeBinomial, Normal, OrderedLogistic, Poisson
+from tfbbb.likelihoods import (
+    LogNormal,
+    NegativeBinomial,
+    Normal,
+    OrderedLogistic,
+    Poisson,
+)
 from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
 
 GENERATOR = np.random.default_rng(0)
@@ -62,6 +68,20 @@ def test_quantiles_of_components_of_unequal_widths_are_found():
     np.testing.assert_allclose(
         below.mean(axis=2)[..., 0], np.tile(LEVELS, (2000, 1)), atol=1e-5
     )
+
+
+@pytest.mark.parametrize("spread", [1.0, 5.0, 15.0, 30.0])
+def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread):
+    # Up to 10^54: in double precision their sum would be that of the largest alone.
+    likelihood = LogNormal(heteroscedastic=True)
+    likelihood.build((None, 2))
+    values = outputs(2, spread)
+    values[..., 1] = GENERATOR.uniform(-8.0, 2.0, size=(ROWS, SAMPLES))
+    found = quantiles(likelihood, LEVELS, values)
+    for index, level in enumerate(LEVELS):
+        below = cdf(likelihood, found[:, index], values)
+        # A quantile is found to 10^-12 of itself; noise is 1e-4 of it at the least.
+        np.testing.assert_allclose(below, np.full((ROWS, 1), level), atol=1e-8)
 
 
 def test_quantile_of_equal_components_is_that_of_one():

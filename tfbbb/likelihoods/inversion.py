@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-_MOST_STEPS = 100
+_MOST_STEPS = 200
 
 Function = Callable[[tf.Tensor], tf.Tensor]
 
@@ -15,8 +15,10 @@ def inverted(
     """Returns where `cdf` reaches `levels`, in float64.
 
     Newton's method, falling back to bisection where a step would leave the bracket or
-    not halve the step before (a mixture of unequal widths makes it circle), until it
-    moves by less than one part in 10^12 of the bracket's width at the start.
+    not halve the step before (a mixture of unequal widths makes it circle). Brackets
+    over several orders of magnitude are first halved in the log. It ends where `cdf` is
+    the level as far as doubles can tell, or a step is less than one part in 10^12 both
+    of the quantile and of the bracket's width at the start.
 
     Args:
         cdf: A distribution function of float64.
@@ -25,7 +27,7 @@ def inverted(
         low: Lower end of a bracket of the quantiles.
         high: Its upper end, of the same shape.
     """
-    tolerance = 1e-12 * (high - low)
+    width = high - low
 
     def step(
         index: tf.Tensor,
@@ -33,25 +35,48 @@ def inverted(
         low: tf.Tensor,
         high: tf.Tensor,
         last: tf.Tensor,
+        moving: tf.Tensor,
     ) -> tuple[tf.Tensor, ...]:
         below, density = cdf(guess), prob(guess)
         low = tf.where(below < levels, guess, low)
         high = tf.where(below < levels, high, guess)
         newton = tf.math.divide_no_nan(levels - below, density)
         inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
+        trusted = inside & ~_differ_in_size(low, high)
         move = tf.where(
-            inside & (tf.abs(newton) <= 0.5 * last),
+            trusted & (tf.abs(newton) <= 0.5 * last),
             newton,
-            0.5 * (low + high) - guess,
+            _middle(low, high) - guess,
         )
-        move = tf.where(last > tolerance, move, 0.0)
-        return index + 1, guess + move, low, high, tf.abs(move)
+        move = tf.where(moving, move, 0.0)
+        guess, size = guess + move, tf.abs(move)
+        reached = tf.abs(levels - below) <= 1e-14 * levels
+        near = (size <= 1e-12 * tf.abs(guess)) | reached
+        return (
+            index + 1,
+            guess,
+            low,
+            high,
+            size,
+            moving & ~((size <= 1e-12 * width) & near),
+        )
 
     _, found, *_ = tf.while_loop(
-        lambda index, guess, low, high, last: (
-            tf.reduce_any(last > tolerance) & (index < _MOST_STEPS)
+        lambda index, guess, low, high, last, moving: (
+            tf.reduce_any(moving) & (index < _MOST_STEPS)
         ),
         step,
-        (tf.constant(0), 0.5 * (low + high), low, high, high - low),
+        (tf.constant(0), _middle(low, high), low, high, width, width > 0.0),
     )
     return found
+
+
+def _differ_in_size(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+    """Returns whether two numbers of the same sign are of different orders."""
+    return ((low > 0.0) & (high > 4.0 * low)) | ((high < 0.0) & (low < 4.0 * high))
+
+
+def _middle(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+    """Returns the mean of two ends, the geometric one where they differ in size."""
+    geometric = tf.sign(high) * tf.sqrt(tf.abs(low)) * tf.sqrt(tf.abs(high))
+    return tf.where(_differ_in_size(low, high), geometric, 0.5 * low + 0.5 * high)

@@ -68,13 +68,15 @@ class OrderedLogistic(Classification):
                 "OrderedLogistic needs two classes at the least. "
                 f"Received: num_classes={num_classes}"
             )
-        self.num_classes = num_classes
+        self._given_num_classes = num_classes
+        if num_classes is not None:
+            self.num_classes = num_classes
         self.heteroscedastic = heteroscedastic
 
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "num_classes": self.num_classes,
+            "num_classes": self._given_num_classes,
             "heteroscedastic": self.heteroscedastic,
         }
 
@@ -88,15 +90,16 @@ class OrderedLogistic(Classification):
         Raises:
             ValueError: For another number of classes than it was made for.
         """
-        if self.num_classes is not None and num_targets not in (None, self.num_classes):
+        given = self._given_num_classes
+        if None not in (num_targets, given) and num_targets != given:
             raise ValueError(
-                f"The likelihood was made for {self.num_classes} classes. "
+                f"The likelihood was made for {given} classes. "
                 f"Received: num_targets={num_targets}"
             )
         return 2 if self.heteroscedastic else 1
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
-        if self.num_classes is None:
+        if self._given_num_classes is None:
             raise ValueError(
                 "OrderedLogistic must know the number of classes, since its cutpoints "
                 "lie between them: `OrderedLogistic(num_classes=5)`. "

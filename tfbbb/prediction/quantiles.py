@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
+from tfbbb.likelihoods.inversion import inverted
 from tfbbb.prediction.blocks import map_blocks
 
-_MOST_STEPS = 100
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
 # The distribution function of counts is a sum of so many terms at a time.
@@ -44,10 +44,7 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     bisection.
 
     Of real targets, a mixture's quantile lies between the least and the greatest of its
-    components' quantiles. From there Newton's method finds it, falling back to
-    bisection where a step would leave the bracket or not halve the step before
-    (components of unequal widths make it circle), until it moves by less than one part
-    in 10^12 of its bracket's width at the start.
+    components' quantiles, where Newton's method and bisection find it.
 
     Args:
         likelihood: One with ordered targets.
@@ -100,35 +97,19 @@ def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Ten
     # [Q] -> [Q, 1, ..., 1] over samples and targets, [rows, Q, S, ..., k] with outputs.
     shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 2], tf.int32)], 0)
     per_component = likelihood.quantile(tf.reshape(levels, shape), outputs)
-    wanted = tf.reshape(levels, shape[:-1])
-    low = tf.reduce_min(per_component, axis=2)
-    high = tf.reduce_max(per_component, axis=2)
-    tolerance = 1e-12 * (high - low)
 
-    def step(index: Any, guess: Any, low: Any, high: Any, last: Any) -> Any:
-        values = guess[:, :, tf.newaxis]
-        below = tf.reduce_mean(likelihood.cdf(values, outputs), axis=2)
-        density = tf.reduce_mean(likelihood.prob(values, outputs), axis=2)
-        low = tf.where(below < wanted, guess, low)
-        high = tf.where(below < wanted, high, guess)
-        newton = tf.math.divide_no_nan(wanted - below, density)
-        inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
-        move = tf.where(
-            inside & (tf.abs(newton) <= 0.5 * last),
-            newton,
-            0.5 * (low + high) - guess,
+    def average(of_values: Any) -> Any:
+        return lambda values: tf.reduce_mean(
+            of_values(values[:, :, tf.newaxis], outputs), axis=2
         )
-        move = tf.where(last > tolerance, move, 0.0)
-        return index + 1, guess + move, low, high, tf.abs(move)
 
-    _, found, _, _, _ = tf.while_loop(
-        lambda index, guess, low, high, last: (
-            tf.reduce_any(last > tolerance) & (index < _MOST_STEPS)
-        ),
-        step,
-        (tf.constant(0), 0.5 * (low + high), low, high, high - low),
+    return inverted(
+        average(likelihood.cdf),
+        average(likelihood.prob),
+        tf.reshape(levels, shape[:-1]),
+        tf.reduce_min(per_component, axis=2),
+        tf.reduce_max(per_component, axis=2),
     )
-    return found
 
 
 def checked_levels(levels: float | Sequence[float]) -> np.ndarray:

@@ -89,7 +89,7 @@ def test_quadrature_is_as_accurate_as_it_says(name, place):
     assert np.all(np.abs(np.sqrt(variance) - expected) < tolerance * expected + 1e-4)
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+@pytest.mark.parametrize("layer", LAYERS)
 def test_activation_layers_are_the_integrals_of_what_they_compute(layer):
     means, stddevs = grid([0.5, 2.0])
     moments = propagated(layer, means, stddevs)

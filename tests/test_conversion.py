@@ -170,6 +170,15 @@ def test_likelihood_makes_a_bayesian_model_with_members():
         tfbbb.to_deterministic(converted)
 
 
+@pytest.mark.parametrize("name", ["normal", "laplace", "student_t"])
+def test_outputs_of_a_converted_network_are_in_the_units_of_the_targets(name):
+    likelihood = tfbbb.convert(dense(), likelihood=name).likelihood
+    assert likelihood.name.startswith(name)
+    likelihood.adapt(150.0 + 70.0 * X[:, : likelihood.num_targets])
+    outputs = np.ones((4, likelihood.num_targets))
+    np.testing.assert_array_equal(likelihood.mean(outputs), outputs)
+
+
 def test_moped_centres_prior_and_posterior_at_the_weights():
     model = dense()
     converted = tfbbb.convert(

@@ -252,11 +252,10 @@ def _moped(
 
 def _of_a_trained_network(likelihood: likelihoods.Likelihood) -> Any:
     """Returns the likelihood for outputs in the units of the targets."""
-    if not isinstance(likelihood, likelihoods.Normal) or likelihood.built:
+    if likelihood.built or not getattr(likelihood, "standardize", False):
         return likelihood
-    return likelihoods.Normal.from_config(
-        {**likelihood.get_config(), "standardize": False}
-    )
+    config = {**likelihood.get_config(), "standardize": False}
+    return type(likelihood).from_config(config)
 
 
 def _check_model(model: keras.Model) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tfbbb.layers import DenseVariational
 from tfbbb.prediction.blocks import block_sizes, map_blocks, reduce_blocks
+from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import plan_for
 from tfbbb.prediction.structure import Structure
 
@@ -58,11 +59,15 @@ def structure():
 
 def sizes(structure, method, num_rows, num_rounds, max_floats):
     plan = plan_for(structure, method, 1, 100, max_floats)
-    found = block_sizes(structure, plan, 2, num_rows, num_rounds, max_floats)
+    of_pass = Sizes(
+        members=structure.members,
+        widest=structure.widest,
+        outputs=2,
+        drawn=plan.floats_per_draw(structure),
+    )
+    found = block_sizes(of_pass, num_rows, num_rounds, max_floats)
     in_graph = block_sizes(
-        structure,
-        plan,
-        2,
+        of_pass,
         tf.constant(num_rows),
         tf.constant(num_rounds),
         max_floats,

@@ -2,14 +2,12 @@
 
 import math
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from keras import tree
 
-from tfbbb.prediction.computation import Computation
+from tfbbb.prediction.passes import PassesFor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import PILOT, Sampling
 
@@ -22,7 +20,7 @@ _LARGER_PILOT = 16
 
 
 def predict_adaptively(
-    computation_for: Callable[[int, int], Computation],
+    passes_for: PassesFor,
     inputs: Any,
     *,
     num_samples: int,
@@ -40,7 +38,7 @@ def predict_adaptively(
     which biases it (Stein 1945 on sampling in two stages).
 
     Args:
-        computation_for: Returns the computation for a number of rows and of samples.
+        passes_for: Returns the passes for a number of rows and of samples.
         inputs: Tensors whose leading dimension is the number of rows.
         num_samples: Draws of the pilot, and of every row where no error is asked for.
         seed: Seed of the draws.
@@ -49,16 +47,16 @@ def predict_adaptively(
         relative: Whether it is a share of the predictive standard deviation.
         deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
     """
-    num_rows = len(tree.flatten(inputs)[0])
+    num_rows = len(tf.nest.flatten(inputs)[0])
 
     def pilot(draws: int) -> tuple[list[Predictive], float]:
         """Returns predictions from so many draws, and the seconds that they took."""
         begin = time.perf_counter()
-        computation = computation_for(num_rows, draws)
-        sampling = Sampling(computation, inputs, draws, seed, max_floats, stream=PILOT)
+        passes = passes_for(num_rows, draws)
+        sampling = Sampling(passes, inputs, draws, seed, max_floats, stream=PILOT)
         return sampling.results(), time.perf_counter() - begin
 
-    is_first = not computation_for(num_rows, num_samples).is_compiled
+    is_first = not passes_for(num_rows, num_samples).is_compiled
     found, seconds = pilot(num_samples)
     seconds_per_draw = math.inf
     if deadline is not None:
@@ -84,9 +82,11 @@ def predict_adaptively(
         rows = np.flatnonzero(granted == number)
         part = inputs
         if len(rows) < num_rows:
-            part = tree.map_structure(lambda x, rows=rows: tf.gather(x, rows), inputs)
+            part = tf.nest.map_structure(
+                lambda x, rows=rows: tf.gather(x, rows), inputs
+            )
         sampling = Sampling(
-            computation_for(len(rows), int(number)), part, int(number), seed, max_floats
+            passes_for(len(rows), int(number)), part, int(number), seed, max_floats
         )
         parts.append(sampling.results())
         rows_of_parts.append(rows)

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from keras import tree
 
-from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.passes import Sizes
 
 # 256 MB of float32: what prediction holds at a time.
 MAX_FLOATS = 1 << 26
@@ -16,9 +14,7 @@ _LIVE_TENSORS = 4
 
 
 def block_sizes(
-    structure: Structure,
-    plan: Plan,
-    num_outputs: int,
+    sizes: Sizes,
     num_rows: Any,
     num_rounds: Any,
     max_floats: int = MAX_FLOATS,
@@ -31,19 +27,17 @@ def block_sizes(
     as many rounds as both halves hold of a single row, and then as many rows.
 
     Args:
-        structure: The model's.
-        plan: What is drawn.
-        num_outputs: Size of the model's outputs, per row.
+        sizes: What a pass through the network holds.
         num_rows: Number of rows.
         num_rounds: Number of rounds.
         max_floats: What one block may hold.
         least: Returns the lesser of two numbers; `tf.minimum` for tensors.
         greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
     """
-    draws, half = 2 * structure.members, max_floats // 2
+    draws, half = 2 * sizes.members, max_floats // 2
     # The outputs meet in their summary, which is in float64.
-    per_row = draws * _LIVE_TENSORS * (structure.widest + 2 * num_outputs)
-    per_round = draws * max(plan.floats_per_draw(structure), 1)
+    per_row = draws * _LIVE_TENSORS * (sizes.widest + 2 * sizes.outputs)
+    per_round = draws * max(sizes.drawn, 1)
     rounds = least(num_rounds, max(1, min(half // per_round, half // per_row)))
     rows = least(num_rows, greatest(1, half // per_row // rounds))
     return rows, rounds
@@ -64,7 +58,7 @@ def map_blocks(
 
     def body(index: Any, arrays: list[tf.TensorArray]) -> Any:
         first = index * block
-        results = tree.flatten(compute(first, tf.minimum(block, total - first)))
+        results = tf.nest.flatten(compute(first, tf.minimum(block, total - first)))
         written = [
             array.write(index, result)
             for array, result in zip(arrays, results, strict=True)
@@ -75,7 +69,7 @@ def map_blocks(
         tf.TensorArray(
             spec.dtype, size=num_blocks, infer_shape=False, element_shape=spec.shape
         )
-        for spec in tree.flatten(specs)
+        for spec in tf.nest.flatten(specs)
     ]
     _, arrays = tf.while_loop(
         lambda index, _: index < num_blocks,
@@ -83,7 +77,7 @@ def map_blocks(
         (tf.constant(0), arrays),
         parallel_iterations=1,
     )
-    return tree.pack_sequence_as(specs, [array.concat() for array in arrays])
+    return tf.nest.pack_sequence_as(specs, [array.concat() for array in arrays])
 
 
 def reduce_blocks(

@@ -11,10 +11,14 @@ from keras import tree
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.compiled import Compiled, spec_of
 from tfbbb.prediction.draws import Tensors
+from tfbbb.prediction.kept_draws import KeptDraws
+from tfbbb.prediction.likelihood_answers import LikelihoodAnswers
+from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
 from tfbbb.prediction.propagated import PropagatedProgram
 from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.summary import merged
 from tfbbb.prediction.variables import Snapshot
 
 _INTEGER = tf.TensorSpec([], tf.int32)
@@ -26,9 +30,8 @@ _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 class Computation:
     """Computes a model's posterior predictive, traced once for any number of rows.
 
-    All of it is a function of the values of the variables. Those of one prediction are
-    held for what its result may be asked later; moments of weights, noise and drawn
-    weights are held for the next prediction, as long as the variables stay as they are.
+    All of it is a function of the values of the variables, of which `passes` takes
+    those of the moment.
 
     Args:
         program: What is computed.
@@ -37,7 +40,7 @@ class Computation:
     def __init__(self, program: Program):
         self.program = program
         self._posterior, self._others = _variables(program)
-        self._memory: Memory | None = None
+        self._passes: HeldPasses | None = None
 
     @classmethod
     def of(
@@ -63,21 +66,21 @@ class Computation:
             known[key] = cls(_program(model, own, plan, inputs))
         return known[key]
 
-    def memory(self) -> "Memory":
-        """Returns the values that the variables have now, and what is known of them."""
-        memory = Memory(Snapshot(self._posterior), Snapshot(self._others))
-        if self._memory is None or not memory.is_same(self._memory):
-            self._memory = memory
-        return self._memory
+    def passes(self) -> "HeldPasses":
+        """Returns the passes under the values that the variables have now."""
+        passes = HeldPasses(self, Snapshot(self._posterior), Snapshot(self._others))
+        if self._passes is None or not passes.is_same(self._passes):
+            self._passes = passes
+        return self._passes
 
     @property
     def is_compiled(self) -> bool:
         """Whether a prediction has been made already."""
         return "moments" in self.__dict__
 
-    def state(self, memory: "Memory") -> list[tuple[keras.Variable, Any]]:
-        """Returns the variables that are no posterior's with their values."""
-        return list(zip(self._others, memory.others.values, strict=True))
+    def state(self, values: Sequence[Any]) -> list[tuple[keras.Variable, Any]]:
+        """Returns the variables that are no posterior's with such values."""
+        return list(zip(self._others, values, strict=True))
 
     @functools.cached_property
     def moments(self) -> Compiled:
@@ -131,53 +134,77 @@ class Computation:
         )
 
 
-class Memory:
-    """The values of a model's variables, and what has been computed of them.
+class HeldPasses(Passes):
+    """Passes under the values that a model's variables had at one moment.
+
+    The values are held for what the result of a prediction may be asked later. Moments
+    of weights, noise and drawn weights are kept for the next prediction, as long as the
+    variables stay as they are.
 
     Args:
+        computation: What is compiled.
         posterior: Values of the variables of posteriors and priors.
         others: Values of all others that a prediction reads.
     """
 
-    def __init__(self, posterior: Snapshot, others: Snapshot):
-        self.posterior = posterior
-        self.others = others
+    def __init__(self, computation: Computation, posterior: Snapshot, others: Snapshot):
+        self._computation = computation
+        self._program = program = computation.program
+        self._posterior = posterior
+        self._others = others
+        state = computation.state(others.values)
+        self.answers = [LikelihoodAnswers(x, state) for x in program.likelihoods]
+        self.sizes = program.sizes
+        self.operations = program.operations
         self._moments: Tensors | None = None
-        self._draws: tuple[tuple[tuple[int, int], int, int], Tensors] | None = None
+        self._kept = KeptDraws()
 
-    def is_same(self, other: "Memory") -> bool:
+    def is_same(self, other: "HeldPasses") -> bool:
         """Whether the variables have the same values in both."""
-        return self.posterior.is_same(other.posterior) and self.others.is_same(
-            other.others
+        return self._posterior.is_same(other._posterior) and self._others.is_same(
+            other._others
         )
 
-    def moments(self, compute: Compiled) -> Tensors:
-        """Returns the moments of the weights, computed at the first call."""
-        if self._moments is None:
-            self._moments = compute(self.posterior.values)
-        return self._moments
+    @property
+    def is_compiled(self) -> bool:
+        return self._computation.is_compiled
+
+    def rounds(self, num_samples: int) -> int:
+        return self._program.rounds(num_samples)
 
     def draws(
-        self,
-        compute: Compiled,
-        seed: tuple[int, int],
-        first: int,
-        count: int,
-        keep: bool,
+        self, key: tuple[int, int], first: int, count: int, keep: bool
     ) -> Tensors:
-        """Returns draws, kept from one call to the next where `keep` says so."""
-        key = (seed, first, count)
-        if self._draws is not None and self._draws[0] == key:
-            return self._draws[1]
-        draws = compute(
-            self.posterior.values,
-            tf.constant(seed, tf.int32),
-            tf.constant(first, tf.int32),
-            tf.constant(count, tf.int32),
+        compute = functools.partial(self._computation.draws, self._posterior.values)
+        return self._kept.draws(compute, key, first, count, keep)
+
+    def summaries(self, inputs: Any, draws: Tensors) -> tuple[list[Any], list[Any]]:
+        return self._computation.summaries(*self._arguments(inputs, draws))
+
+    def sums(self, inputs: Any, draws: Tensors) -> tuple[list[Any], list[Any]]:
+        return self._computation.sums(*self._arguments(inputs, draws))
+
+    def merged(self, one: Any, other: Any) -> Any:
+        return merged(one, other)
+
+    def summary(self, found: Any) -> dict[str, tf.Tensor]:
+        return self._program.summary(found)
+
+    def outputs(self, inputs: Any, draws: Tensors) -> list[Any]:
+        return self._computation.outputs(*self._arguments(inputs, draws))
+
+    def of_functions(self) -> "HeldPasses":
+        program = self._program
+        plan = Plan(dropout=program.plan.dropout)
+        computation = Computation.of(
+            program.model, program.likelihoods, plan, program.input_specs
         )
-        if keep:
-            self._draws = (key, draws)
-        return draws
+        return HeldPasses(computation, self._posterior, self._others)
+
+    def _arguments(self, inputs: Any, draws: Tensors) -> tuple[Any, ...]:
+        if self._moments is None:
+            self._moments = self._computation.moments(self._posterior.values)
+        return self._others.values, inputs, self._moments, draws
 
 
 def _variables(

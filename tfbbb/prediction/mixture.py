@@ -1,13 +1,14 @@
 """The density of a uniform mixture of likelihoods, one per posterior sample."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
+if TYPE_CHECKING:
+    from tfbbb.likelihoods import Likelihood
 
 
-def log_prob(likelihood: Likelihood, targets: Any, outputs: Any) -> tf.Tensor:
+def log_prob(likelihood: "Likelihood", targets: Any, outputs: Any) -> tf.Tensor:
     """Returns the log of the average likelihood of each row's targets, [rows, ...]."""
     targets = tf.convert_to_tensor(targets)[:, tf.newaxis]
     per_sample = likelihood.log_prob(targets, tf.cast(outputs, tf.float64))

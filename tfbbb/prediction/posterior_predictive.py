@@ -15,6 +15,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.adaptive import predict_adaptively
 from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.dropout import check_dropout, is_dropout
+from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.program import structure_of_outputs
 from tfbbb.prediction.sampling import Sampling
@@ -116,20 +117,18 @@ def predictive(
     # Half for what is kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
-    def computation_for(num_rows: int, num_samples: int) -> Computation:
+    def passes_for(num_rows: int, num_samples: int) -> Passes:
         plan = plan_for(
             structure, method, num_rows, num_samples, max_floats, found, include_dropout
         )
-        return Computation.of(model, found, plan, inputs)
+        return Computation.of(model, found, plan, inputs).passes()
 
     if max_standard_error is None and deadline_ms is None:
-        computation = computation_for(num_rows, num_samples)
-        predictions = Sampling(
-            computation, inputs, num_samples, seed, max_floats
-        ).results()
+        passes = passes_for(num_rows, num_samples)
+        predictions = Sampling(passes, inputs, num_samples, seed, max_floats).results()
     else:
         predictions = predict_adaptively(
-            computation_for,
+            passes_for,
             inputs,
             num_samples=num_samples,
             seed=seed,

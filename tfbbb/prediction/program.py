@@ -1,5 +1,6 @@
 """The pure functions that the predictions of one model by one plan are made of."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors, draw, local_moments, rounds_of
 from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
@@ -55,10 +57,15 @@ class Program:
             for likelihood, output in zip(self.likelihoods, outputs, strict=True)
         ]
 
-    @property
-    def num_outputs(self) -> int:
-        """Number of outputs of one row and draw."""
-        return sum(shape.num_elements() or 1 for shape in self.event_shapes)
+    @functools.cached_property
+    def sizes(self) -> Sizes:
+        """What a pass holds."""
+        return Sizes(
+            members=self.structure.members,
+            widest=self.structure.widest,
+            outputs=sum(shape.num_elements() or 1 for shape in self.event_shapes),
+            drawn=self.plan.floats_per_draw(self.structure),
+        )
 
     def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
         """Returns how many of a likelihood's outputs are integrated, not drawn."""

@@ -4,13 +4,10 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 
-from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction import mixture
-from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
+from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.levels import checked_levels
 
 if TYPE_CHECKING:
     import pandas
@@ -22,7 +19,6 @@ OutputBlocks = Callable[[], Iterator[Any]]
 # Outputs [rows, n, ..., P] of n draws of the weights, which all rows share; takes n and
 # a seed.
 Functions = Callable[[int, int], Any]
-State = list[tuple[keras.Variable, Any]]
 
 
 class Predictive:
@@ -30,8 +26,8 @@ class Predictive:
 
     A uniform mixture of the likelihoods under S draws of the weights. Everything is in
     raw units, and shapes are those of the targets: [rows, k], or [rows, C] for classes,
-    whose mean is that of the one-hot code. Make one with `BayesianModel.predictive` or
-    `tfbbb.predictive`.
+    whose mean is that of the one-hot code. Make one with `BayesianModel.predictive`,
+    `tfbbb.predictive`, or the `predictive` of what `tfbbb.load` returned.
 
     Example:
 
@@ -56,8 +52,7 @@ class Predictive:
 
     def __init__(
         self,
-        likelihood: Likelihood,
-        likelihood_state: State,
+        answers: Answers,
         summary: dict[str, Any],
         blocks: OutputBlocks,
         num_samples: int | np.ndarray,
@@ -68,8 +63,7 @@ class Predictive:
         operations: "tuple[Operation, ...]" = (),
     ):
         self.num_samples = num_samples
-        self._likelihood = likelihood
-        self._likelihood_state = likelihood_state
+        self._answers = answers
         self._summary = {name: np.asarray(value) for name, value in summary.items()}
         self._blocks = blocks
         self._seed = seed
@@ -101,8 +95,7 @@ class Predictive:
         back = np.argsort(order)
         first = parts[0]
         return cls(
-            first._likelihood,
-            first._likelihood_state,
+            first._answers,
             {
                 name: np.concatenate([part._summary[name] for part in parts])[back]
                 for name in first._summary
@@ -116,6 +109,11 @@ class Predictive:
             truncated,
             order,
         )
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the targets are integers, so that `cdf` has steps."""
+        return self._answers.discrete
 
     @property
     def mean(self) -> np.ndarray:
@@ -185,14 +183,10 @@ class Predictive:
         Raises:
             ValueError: For unordered classes, or a probability of 0 or 1 or beyond.
         """
-        if self._likelihood.task == "classification":
-            raise ValueError(
-                "Classes have no order and hence no quantiles; read `probabilities`, "
-                "or draw labels with `sample`."
-            )
+        self._check_ordered("quantiles")
         levels = checked_levels(p)
         found = self._of_blocks(
-            lambda outputs: quantiles(self._likelihood, levels, outputs)
+            lambda outputs: self._answers.quantiles(outputs, levels)
         )
         return found[:, 0] if np.ndim(p) == 0 else found
 
@@ -216,10 +210,7 @@ class Predictive:
             ValueError: For unordered classes.
         """
         self._check_ordered("distribution function")
-        return self._of_blocks(
-            lambda outputs, y: cdf(self._likelihood, y, outputs),
-            self._checked_targets(y),
-        )
+        return self._of_blocks(self._answers.cdf, self._checked_targets(y))
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
@@ -231,10 +222,7 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        return self._of_blocks(
-            lambda outputs, y: mixture.log_prob(self._likelihood, y, outputs),
-            self._checked_targets(y),
-        )
+        return self._of_blocks(self._answers.log_prob, self._checked_targets(y))
 
     def log_prob_of_draws(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
@@ -245,14 +233,9 @@ class Predictive:
         Args:
             y: Targets in raw units, as for `log_prob`.
         """
-
-        def of_draws(outputs: Any, y: np.ndarray) -> tf.Tensor:
-            outputs = tf.cast(outputs, tf.float64)
-            log_probs = self._likelihood.log_prob(y[:, np.newaxis], outputs)
-            # A row may have several places, each with targets of its own.
-            return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
-
-        return self._of_blocks(of_draws, self._checked_targets(y))
+        return self._of_blocks(
+            self._answers.log_prob_of_draws, self._checked_targets(y)
+        )
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n values of y for each row, from the mixture.
@@ -267,17 +250,13 @@ class Predictive:
             [n, rows, k]; for classes their indices, [n, rows].
         """
         generator = np.random.default_rng(self._checked_draws(n, seed))
-        event_shape = (*self.mean.shape[1:-1], self._likelihood.noise_size)
+        event_shape = (*self.mean.shape[1:-1], self._answers.noise_size)
         shape = (len(self), n)
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
         components = generator.integers(most, size=shape)
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
-
-        def drawn(outputs: Any, components: np.ndarray, normals: np.ndarray) -> Any:
-            chosen = tf.gather(outputs, components, axis=1, batch_dims=1)
-            return self._likelihood.sample(chosen, normals)
-
-        return np.moveaxis(self._of_blocks(drawn, components, normals), 0, 1)
+        drawn = self._of_blocks(self._answers.sample, components, normals)
+        return np.moveaxis(drawn, 0, 1)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n functions `E[y | x, w]`, each with the same weights in all rows.
@@ -294,9 +273,7 @@ class Predictive:
         """
         self._checked_draws(n, seed)
         outputs = self.functions(n, self._seed if seed is None else seed)
-        with keras.StatelessScope(state_mapping=self._likelihood_state):
-            means = self._likelihood.mean(tf.cast(outputs, tf.float64))
-        return np.moveaxis(np.asarray(means), 0, 1)
+        return np.moveaxis(np.asarray(self._answers.mean(outputs)), 0, 1)
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Returns every summary by name: `mean`, `variance`, `epistemic`, ..."""
@@ -306,33 +283,37 @@ class Predictive:
         """Returns every summary as a data frame with one line per row.
 
         Columns are named by summary, and by target or class where there are several:
-        `mean`, or `mean_0`, `mean_1`. Needs pandas.
+        `mean`, or `mean_0`, `mean_1`; by the names of the classes where they are known.
+        Needs pandas.
         """
         import pandas
 
         columns = {}
+        names = self._answers.classes or ()
         for name, values in self._summary.items():
             table = values.reshape(len(self), -1)
+            # Those of one place: of several, their numbers tell them apart.
+            known = len(names) == table.shape[1]
             for place, column in enumerate(table.T):
                 single = table.shape[1] == 1
-                columns[name if single else f"{name}_{place}"] = column
+                end = f"_{names[place] if known else place}"
+                columns[name if single else f"{name}{end}"] = column
         return pandas.DataFrame(columns)
 
     def __len__(self) -> int:
         return len(self.mean)
 
     def __repr__(self) -> str:
-        what = "classes" if self._likelihood.task == "classification" else "targets"
+        what = "classes" if self._answers.task == "classification" else "targets"
+        names = self._answers.classes
+        these = self.mean.shape[-1] if names is None else list(names)
         samples = str(self.num_samples)
         if np.ndim(self.num_samples):
             samples = f"{np.min(self.num_samples)} to {np.max(self.num_samples)}"
-        return (
-            f"Predictive(rows={len(self)}, {what}={self.mean.shape[-1]}, "
-            f"num_samples={samples})"
-        )
+        return f"Predictive(rows={len(self)}, {what}={these}, num_samples={samples})"
 
     def _checked_targets(self, y: Any) -> np.ndarray:
-        targets = self._likelihood.check_targets(y)
+        targets = self._answers.check_targets(y)
         if len(targets) != len(self.mean):
             raise ValueError(
                 f"There is one predictive distribution per row, {len(self.mean)} in "
@@ -347,7 +328,7 @@ class Predictive:
         return (self._seed if seed is None else seed) % 2**64
 
     def _check_ordered(self, what: str) -> None:
-        if not self._likelihood.ordered:
+        if not self._answers.ordered:
             raise ValueError(
                 f"Classes have no order and hence no {what}; read `probabilities`, "
                 f"or draw labels with `sample`. Received: {self!r}"
@@ -373,9 +354,7 @@ class Predictive:
         for outputs in self._blocks():
             rows = slice(first, first + len(outputs))
             first = rows.stop
-            # The likelihood as it was: its noise may have been trained further.
-            with keras.StatelessScope(state_mapping=self._likelihood_state):
-                result = compute(outputs, *(array[rows] for array in of_rows))
+            result = compute(outputs, *(array[rows] for array in of_rows))
             results.append(np.asarray(result))
         found = np.concatenate(results)
         return found if self._order is None else found[np.argsort(self._order)]

@@ -80,7 +80,8 @@ class Sampler:
         rounds = self._rounds(num_samples)
         rows, block = self._block_sizes(inputs, rounds)
         # The outputs of all rounds meet.
-        per_row = 2 * self.program.structure.members * 2 * self.program.num_outputs
+        sizes = self.program.sizes
+        per_row = 2 * sizes.members * 2 * sizes.outputs
         rows = tf.maximum(1, tf.minimum(rows, self._max_floats // per_row // rounds))
 
         def of_rows(first: Any, count: Any) -> Any:
@@ -125,9 +126,7 @@ class Sampler:
 
     def _block_sizes(self, inputs: Any, rounds: Any) -> tuple[Any, Any]:
         return block_sizes(
-            self.program.structure,
-            self.program.plan,
-            self.program.num_outputs,
+            self.program.sizes,
             _num_rows(inputs),
             rounds,
             self._max_floats,

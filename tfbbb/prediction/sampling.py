@@ -5,14 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
-from keras import tree
 
 from tfbbb.prediction.blocks import block_sizes
-from tfbbb.prediction.computation import Computation, Memory
-from tfbbb.prediction.draws import Tensors
-from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.result import Predictive
-from tfbbb.prediction.summary import merged
 
 # The draws of predictions, live and exported, and those that tell how many it takes.
 MAIN, PILOT = 0, 1
@@ -21,15 +17,14 @@ _OUTPUTS_AT_A_TIME = 1 << 22
 
 
 class Sampling:
-    """S draws of the outputs for some rows, under the values that the variables have.
+    """S draws of the outputs for some rows.
 
     Args:
-        computation: Of the model.
+        passes: Of the network.
         inputs: Tensors whose leading dimension is the number of rows.
         num_samples: The least number S of draws; whole rounds are drawn.
         seed: Seed of the draws.
         max_floats: What may be held in memory at a time.
-        memory: The values of the variables; those that they have now by default.
         stream: Which stream of the seed's draws it takes.
 
     Attributes:
@@ -38,60 +33,49 @@ class Sampling:
 
     def __init__(
         self,
-        computation: Computation,
+        passes: Passes,
         inputs: Any,
         num_samples: int,
         seed: int,
         max_floats: int,
-        memory: Memory | None = None,
         stream: int = MAIN,
     ):
-        self._computation = computation
-        self._program = program = computation.program
+        self._passes = passes
         self._inputs = inputs
         self._seed = seed
         self._stream = stream
         self._max_floats = max_floats
-        self._memory = memory or computation.memory()
-        self._num_rows = int(tree.flatten(inputs)[0].shape[0])
-        members = program.structure.members
-        self._rounds = program.rounds(num_samples)
-        self.num_samples = 2 * members * self._rounds
+        self._num_rows = int(tf.nest.flatten(inputs)[0].shape[0])
+        self._rounds = passes.rounds(num_samples)
+        self.num_samples = 2 * passes.sizes.members * self._rounds
         self._block = block_sizes(
-            program.structure,
-            program.plan,
-            program.num_outputs,
-            self._num_rows,
-            self._rounds,
-            max_floats,
+            passes.sizes, self._num_rows, self._rounds, max_floats
         )
 
     def results(self) -> list[Predictive]:
         """Returns the predictive distribution of each row, for each output."""
         summaries, outputs = self._summaries()
-        state = self._computation.state(self._memory)
         return [
             Predictive(
-                likelihood,
-                state,
+                answers,
                 found,
                 functools.partial(self._slices, number, outputs),
                 self.num_samples,
                 self._seed,
                 functools.partial(self._functions, number),
-                operations=self._program.operations,
+                operations=self._passes.operations,
             )
-            for number, (likelihood, found) in enumerate(
-                zip(self._program.likelihoods, summaries, strict=True)
+            for number, (answers, found) in enumerate(
+                zip(self._passes.answers, summaries, strict=True)
             )
         ]
 
     def _summaries(self) -> tuple[list[Any], list[Any] | None]:
         """Returns the summaries of each output, and the outputs if they may be kept."""
         if self._block == (self._num_rows, self._rounds):
-            arguments = self._arguments(slice(None), 0, self._rounds)
-            return self._computation.summaries(*arguments)
-        per_row = self.num_samples * self._program.num_outputs
+            draws = self._draws(0, self._rounds)
+            return self._passes.summaries(self._inputs, draws)
+        per_row = self.num_samples * self._passes.sizes.outputs
         kept: list[list[Any]] | None = []
         if self._num_rows * per_row > self._max_floats:
             kept = None
@@ -99,10 +83,9 @@ class Sampling:
         # Rounds in the outer loop: what is drawn serves all rows.
         for first, count in self._blocks_of_rounds():
             parts, outputs = [], []
+            draws = self._draws(first, count)
             for rows in self._blocks_of_rows(self._block[0]):
-                found, drawn = self._computation.sums(
-                    *self._arguments(rows, first, count)
-                )
+                found, drawn = self._passes.sums(self._inputs_of(rows), draws)
                 parts.append(found)
                 if kept is not None:
                     outputs.append(drawn)
@@ -112,16 +95,19 @@ class Sampling:
             totals = (
                 block
                 if totals is None
-                else [merged(x, y) for x, y in zip(totals, block, strict=True)]
+                else [
+                    self._passes.merged(x, y)
+                    for x, y in zip(totals, block, strict=True)
+                ]
             )
-        summaries = [self._program.summary(found) for found in totals]
+        summaries = [self._passes.summary(found) for found in totals]
         if kept is None:
             return summaries, None
         return summaries, [tf.concat(x, 1) for x in zip(*kept, strict=True)]
 
     def _slices(self, number: int, outputs: list[Any] | None) -> Iterator[Any]:
         """Gives one output of all draws, slice of rows by slice of rows."""
-        per_row = self.num_samples * self._program.num_outputs
+        per_row = self.num_samples * self._passes.sizes.outputs
         for rows in self._blocks_of_rows(max(1, _OUTPUTS_AT_A_TIME // per_row)):
             if outputs is not None:
                 yield outputs[number][rows]
@@ -131,8 +117,9 @@ class Sampling:
     def _outputs(self, rows: slice) -> Iterator[list[Any]]:
         """Gives all outputs of some rows, block of rounds by block of rounds."""
         for first, count in self._blocks_of_rounds():
+            draws = self._draws(first, count)
             parts = [
-                self._computation.outputs(*self._arguments(part, first, count))
+                self._passes.outputs(self._inputs_of(part), draws)
                 for part in self._blocks_of_rows(self._block[0], rows)
             ]
             yield [tf.concat(x, axis=0) for x in zip(*parts, strict=True)]
@@ -142,40 +129,29 @@ class Sampling:
 
         All rows see the same n draws of the weights, independent of each other.
         """
-        program = self._program
-        plan = Plan(dropout=program.plan.dropout)
-        computation = Computation.of(
-            program.model, program.likelihoods, plan, self._inputs
-        )
-        members = program.structure.members
+        members = self._passes.sizes.members
         # Of each round one half: the other is its mirror image.
         num_samples = 2 * members * -(-n // members)
-        # The same variables, and so the same values.
-        memory = Memory(self._memory.posterior, self._memory.others)
         drawn = Sampling(
-            computation, self._inputs, num_samples, seed, self._max_floats, memory
+            self._passes.of_functions(),
+            self._inputs,
+            num_samples,
+            seed,
+            self._max_floats,
         )
         outputs = tf.concat([x[number] for x in drawn._outputs(slice(None))], axis=1)
         rows, _, *event = outputs.shape
         pairs = tf.reshape(outputs, [rows, -1, 2, members, *event])
         return tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
 
-    def _arguments(self, rows: slice, first: int, count: int) -> tuple[Any, ...]:
-        memory, computation = self._memory, self._computation
-        inputs = self._inputs
-        if rows != slice(None):
-            inputs = tree.map_structure(lambda x: x[rows], inputs)
-        return (
-            memory.others.values,
-            inputs,
-            memory.moments(computation.moments),
-            self._draws(first, count),
-        )
+    def _inputs_of(self, rows: slice) -> Any:
+        if rows == slice(None):
+            return self._inputs
+        return tf.nest.map_structure(lambda x: x[rows], self._inputs)
 
-    def _draws(self, first: int, count: int) -> Tensors:
+    def _draws(self, first: int, count: int) -> Any:
         # What is drawn in one block may be kept.
-        return self._memory.draws(
-            self._computation.draws,
+        return self._passes.draws(
             (self._stream, self._seed),
             first,
             count,
@@ -195,12 +171,9 @@ class Sampling:
 
 def _joined(parts: list[Any]) -> Any:
     """Returns the sums of blocks of rows as those of all rows."""
-    if len(parts) == 1:
-        return parts[0]
-    number = parts[0]["draws"]
-    joined = {
-        name: tf.concat([part[name] for part in parts], 0)
-        for name in parts[0]
-        if name != "draws"
-    }
-    return {**joined, "draws": number}
+
+    def of_all(*values: tf.Tensor) -> tf.Tensor:
+        # Their number of draws has no rows, and is the same.
+        return tf.concat(values, 0) if values[0].shape.rank else values[0]
+
+    return tf.nest.map_structure(of_all, *parts)

@@ -75,13 +75,14 @@ def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread
     # Up to 10^54: in double precision their sum would be that of the largest alone.
     likelihood = LogNormal(heteroscedastic=True)
     likelihood.build((None, 2))
-    values = outputs(2, spread)
-    values[..., 1] = GENERATOR.uniform(-8.0, 2.0, size=(ROWS, SAMPLES))
+    locations = spread * GENERATOR.normal(size=(50, SAMPLES))
+    raw = GENERATOR.uniform(-8.0, 2.0, size=(50, SAMPLES))
+    values = np.stack([locations, raw], axis=-1)
     found = quantiles(likelihood, LEVELS, values)
     for index, level in enumerate(LEVELS):
         below = cdf(likelihood, found[:, index], values)
         # A quantile is found to 10^-12 of itself; noise is 1e-4 of it at the least.
-        np.testing.assert_allclose(below, np.full((ROWS, 1), level), atol=1e-8)
+        np.testing.assert_allclose(below, np.full((50, 1), level), atol=1e-8)
 
 
 def test_quantile_of_equal_components_is_that_of_one():

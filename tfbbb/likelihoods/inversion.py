@@ -43,23 +43,14 @@ def inverted(
         newton = tf.math.divide_no_nan(levels - below, density)
         inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
         trusted = inside & ~_differ_in_size(low, high)
-        move = tf.where(
-            trusted & (tf.abs(newton) <= 0.5 * last),
-            newton,
-            _middle(low, high) - guess,
-        )
-        move = tf.where(moving, move, 0.0)
-        guess, size = guess + move, tf.abs(move)
-        reached = tf.abs(levels - below) <= 1e-14 * levels
-        near = (size <= 1e-12 * tf.abs(guess)) | reached
-        return (
-            index + 1,
-            guess,
-            low,
-            high,
-            size,
-            moving & ~((size <= 1e-12 * width) & near),
-        )
+        trusted &= tf.abs(newton) <= 0.5 * last
+        moving &= tf.abs(levels - below) > 1e-14 * levels
+        # A middle of much smaller size than the guess is lost in their difference.
+        moved = tf.where(trusted, guess + newton, _middle(low, high))
+        moved = tf.where(moving, moved, guess)
+        size = tf.abs(moved - guess)
+        moving &= (size > 1e-12 * width) | (size > 1e-12 * tf.abs(moved))
+        return index + 1, moved, low, high, size, moving
 
     _, found, *_ = tf.while_loop(
         lambda index, guess, low, high, last, moving: (

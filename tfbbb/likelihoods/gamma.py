@@ -7,8 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.likelihoods.count_distribution import stirling_correction
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
-from tfbbb.likelihoods.regression import LARGEST_TARGET, POSITIVE, is_positive
+from tfbbb.likelihoods.standardized_targets import (
+    LARGEST_TARGET,
+    POSITIVE,
+    is_positive,
+)
 
 # No mean is further than the targets may be.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
@@ -117,13 +122,5 @@ class Gamma(MeanConcentration):
 
 
 def _log_of_powers_over_gamma(a: tf.Tensor) -> tf.Tensor:
-    """Returns `log(a^a exp(-a) / G(a))`."""
-    import tensorflow_probability as tfp
-
-    # The series of Stirling's correction is good from 8 on.
-    threshold = tf.constant(8.0, a.dtype)
-    few, many = tf.minimum(a, threshold), tf.maximum(a, threshold)
-    direct = few * tf.math.log(few) - few - tf.math.lgamma(few)
-    series = 0.5 * tf.math.log(many / (2.0 * math.pi))
-    series -= tfp.math.log_gamma_correction(many)
-    return tf.where(a < threshold, direct, series)
+    """Returns `log(a^a exp(-a) / G(a))`, by Stirling's formula and its correction."""
+    return 0.5 * tf.math.log(a / (2.0 * math.pi)) - stirling_correction(a)

@@ -7,7 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods.normal_noise import NormalNoise
-from tfbbb.likelihoods.regression import POSITIVE, at_least_float32, is_positive
+from tfbbb.likelihoods.regression import at_least_float32
+from tfbbb.likelihoods.standardized_targets import POSITIVE, is_positive
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")

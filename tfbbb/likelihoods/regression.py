@@ -1,67 +1,44 @@
-"""What likelihoods of real targets have in common."""
+"""Parameters of a regression: learned, or outputs of the network."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from tfbbb.fold import with_gradient_times
-from tfbbb.likelihoods.likelihood import Likelihood
+from tfbbb.likelihoods.standardized_targets import StandardizedTargets
 
 # In units of the targets' scale. It bounds the density where a heteroscedastic net
 # meets a row that it fits exactly.
 SMALLEST_NOISE = 1e-4
 # softplus(RAW_UNIT) = 1: at first, all of the targets' variance is noise.
 RAW_UNIT = math.log(math.expm1(1.0))
-# The square of what is larger is infinite in single precision; its inverse's is 0.
-LARGEST_TARGET = 1e18
-# What the targets of a positive likelihood may be, in an error.
-POSITIVE = f"positive numbers, {1 / LARGEST_TARGET:.0e} to {LARGEST_TARGET:.0e}"
-# A spread below this share of a target's size is lost in single precision.
-_SMALLEST_SPREAD = 1e-6
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
-class Regression(Likelihood):
-    """A density of k real targets, each with a location and further parameters.
+class Regression(StandardizedTargets):
+    """A distribution of k targets, each with a location and further parameters.
 
-    The network gives the locations, in standard units: times `target_scale` plus
-    `target_shift`, which are those of the training targets, fixed at the first `fit`,
-    and 1 and 0 until then. The parameters of the noise are learned, one number per
-    target and member of the ensemble, or are outputs of the network, after the
-    locations (`heteroscedastic=True`), or are given, as the class has it.
+    The network gives the locations, in standard units. The parameters of the noise are
+    learned, one number per target and member of the ensemble, or are outputs of the
+    network, after the locations (`heteroscedastic=True`), or are given, as the class
+    has it.
 
     Subclasses say in `_location_sizes` and `_noise_sizes` what these are, and read them
     from `_raw`.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
-        standardize: Whether the network gives the locations in standard units; else
-            they are in the units of the targets.
+        **kwargs: As for `StandardizedTargets`.
     """
 
-    task: Literal["regression", "classification"] = "regression"
-    ordered = True
-    # What the targets may be, in an error.
-    _support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"
     # Added to a raw noise, so that outputs of 0 are a noise of the targets' spread.
     _noise_offset = RAW_UNIT
 
-    def __init__(
-        self,
-        *,
-        heteroscedastic: bool = False,
-        standardize: bool = True,
-        **kwargs: Any,
-    ):
+    def __init__(self, *, heteroscedastic: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         self.heteroscedastic = heteroscedastic
-        self.standardize = standardize
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "standardize": self.standardize}
 
     def _location_sizes(self, num_targets: int) -> dict[str, int]:
         """Returns how many numbers each parameter has that is always an output."""
@@ -87,10 +64,7 @@ class Regression(Likelihood):
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         self.num_targets = self._num_targets(output_shape)
         self._columns = self._output_sizes(self.num_targets)
-        self.target_shift = self._constants("target_shift", 0.0)
-        self.target_scale = self._constants("target_scale", 1.0)
-        # 1 once the targets have been seen.
-        self._adapted = self._variable("adapted", (), 0.0)
+        self._build_standard_units(self.num_targets)
         self._learned: dict[str, keras.Variable] = {}
         if self.learns:
             leading = () if self.members == 1 else (self.members,)
@@ -119,77 +93,6 @@ class Regression(Likelihood):
             f"({', then '.join(names)}). End the network with a layer of "
             f"{number} * num_targets"
         )
-
-    def _constants(self, name: str, value: float) -> keras.Variable:
-        return self._variable(name, (self.num_targets,), value)
-
-    def _variable(
-        self, name: str, shape: tuple[int, ...], value: float, trainable: bool = False
-    ) -> keras.Variable:
-        return self.add_weight(
-            name=name,
-            shape=shape,
-            initializer=keras.initializers.Constant(value),
-            trainable=trainable,
-            dtype="float32",
-            autocast=False,
-        )
-
-    def check_targets(self, targets: Any) -> np.ndarray:
-        values = np.asarray(targets, dtype=np.float64)
-        if values.ndim == 1 and self.num_targets == 1:
-            values = values[:, np.newaxis]
-        if values.ndim < 2 or values.shape[-1] != self.num_targets:
-            raise ValueError(
-                f"The targets must have the shape [rows, {self.num_targets}]. "
-                f"Received: shape={np.shape(targets)}"
-            )
-        usable = self._supported(values).reshape(len(values), -1).all(axis=1)
-        if not usable.all():
-            row = int(np.argmin(usable))
-            raise ValueError(
-                f"The targets of {type(self).__name__} must be {self._support}; drop "
-                "or fill the rows where they are not. "
-                f"Received: {values[row].tolist()} in row {row}"
-            )
-        return values
-
-    def _supported(self, values: np.ndarray) -> np.ndarray:
-        return np.abs(values) <= LARGEST_TARGET
-
-    @property
-    def adapted(self) -> bool:
-        return bool(self._adapted.numpy())
-
-    def adapt(self, targets: Any) -> None:
-        if self.adapted:
-            return
-        values = self.check_targets(targets).reshape(-1, self.num_targets)
-        shift, scale = self._shift_and_scale(values)
-        self.target_shift.assign(shift)
-        self.target_scale.assign(scale)
-        self._adapted.assign(1.0)
-
-    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns mean and standard deviation of each column, [k] each."""
-        shift, scale = values.mean(axis=0), values.std(axis=0)
-        smallest = np.maximum(
-            _SMALLEST_SPREAD * np.abs(values).max(axis=0), 1.0 / LARGEST_TARGET
-        )
-        constant = scale <= smallest
-        if constant.any():
-            column = int(np.argmax(constant))
-            raise ValueError(
-                f"Target {column} is constant in single precision, so there is nothing "
-                "to learn; where it is not, subtract a number close to its mean. "
-                f"Received: {values[0, column]} with a standard deviation of "
-                f"{scale[column]:.2g} in {len(values)} rows"
-            )
-        return shift, scale
-
-    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
-        rows = tf.shape(outputs)[:-1]
-        return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 
     def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
@@ -220,10 +123,6 @@ class Regression(Likelihood):
             return variance
         return tf.square(self._value(self.target_scale, variance)) * variance
 
-    @property
-    def noise_size(self) -> int:
-        return self.num_targets
-
     def _raw(self, outputs: Any) -> dict[str, tf.Tensor]:
         """Returns every parameter as the network gave it or it was learned.
 
@@ -245,16 +144,6 @@ class Regression(Likelihood):
                 raw[name] = self._value(variable, outputs)
         return raw
 
-    def _value(self, variable: Any, like: tf.Tensor) -> tf.Tensor:
-        return tf.cast(tf.convert_to_tensor(variable), like.dtype)
-
-    def _located(self, raw: tf.Tensor) -> tf.Tensor:
-        """Returns locations [..., k] in the units that the targets are modelled in."""
-        if not self.standardize:
-            return raw
-        scale = self._value(self.target_scale, raw)
-        return self._value(self.target_shift, raw) + scale * raw
-
     def _noise(self, raw: tf.Tensor) -> tf.Tensor:
         """Returns the noise in units of the targets' scale."""
         return positive(raw, self._noise_offset)
@@ -263,11 +152,6 @@ class Regression(Likelihood):
 def positive(raw: tf.Tensor, offset: float = RAW_UNIT) -> tf.Tensor:
     """Returns positive numbers: a softplus with a floor, 1 where `raw` is 0."""
     return tf.nn.softplus(raw + offset) + SMALLEST_NOISE
-
-
-def is_positive(values: np.ndarray) -> np.ndarray:
-    """Returns which values can be targets of a positive likelihood: see `POSITIVE`."""
-    return (values >= 1.0 / LARGEST_TARGET) & (values <= LARGEST_TARGET)
 
 
 def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:

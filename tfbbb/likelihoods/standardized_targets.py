@@ -1,0 +1,135 @@
+"""Targets of a regression, and the standard units that the network works in."""
+
+from typing import Any, Literal
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods.likelihood import Likelihood
+
+# The square of what is larger is infinite in single precision; its inverse's is 0.
+LARGEST_TARGET = 1e18
+# What the targets of a positive likelihood may be, in an error.
+POSITIVE = f"positive numbers, {1 / LARGEST_TARGET:.0e} to {LARGEST_TARGET:.0e}"
+# A spread below this share of a target's size is lost in single precision.
+_SMALLEST_SPREAD = 1e-6
+
+
+class StandardizedTargets(Likelihood):
+    """A likelihood of k numbers, which knows their shift and scale.
+
+    The network gives locations in standard units: times `target_scale` plus
+    `target_shift`. These are mean and standard deviation of the training targets,
+    unless a subclass has others, fixed at the first `fit`, and 1 and 0 until then.
+
+    Args:
+        standardize: Whether the network gives locations in standard units; else they
+            are in the units of the targets.
+    """
+
+    task: Literal["regression", "classification"] = "regression"
+    ordered = True
+    num_targets: int
+    # What the targets may be, in an error.
+    _support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"
+
+    def __init__(self, *, standardize: bool = True, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.standardize = standardize
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "standardize": self.standardize}
+
+    def _build_standard_units(self, num_targets: int) -> None:
+        self.target_shift = self._variable("target_shift", (num_targets,), 0.0)
+        self.target_scale = self._variable("target_scale", (num_targets,), 1.0)
+        # 1 once the targets have been seen.
+        self._adapted = self._variable("adapted", (), 0.0)
+
+    def _variable(
+        self, name: str, shape: tuple[int, ...], value: float, trainable: bool = False
+    ) -> keras.Variable:
+        return self.add_weight(
+            name=name,
+            shape=shape,
+            initializer=keras.initializers.Constant(value),
+            trainable=trainable,
+            dtype="float32",
+            autocast=False,
+        )
+
+    def check_targets(self, targets: Any) -> np.ndarray:
+        values = np.asarray(targets, dtype=np.float64)
+        if values.ndim == 1 and self.num_targets == 1:
+            values = values[:, np.newaxis]
+        if values.ndim < 2 or values.shape[-1] != self.num_targets:
+            raise ValueError(
+                f"The targets must have the shape [rows, {self.num_targets}]. "
+                f"Received: shape={np.shape(targets)}"
+            )
+        usable = self._supported(values).reshape(len(values), -1).all(axis=1)
+        if not usable.all():
+            row = int(np.argmin(usable))
+            raise ValueError(
+                f"The targets of {type(self).__name__} must be {self._support}; drop "
+                "or fill the rows where they are not. "
+                f"Received: {values[row].tolist()} in row {row}"
+            )
+        return values
+
+    def _supported(self, values: np.ndarray) -> np.ndarray:
+        return np.abs(values) <= LARGEST_TARGET
+
+    @property
+    def adapted(self) -> bool:
+        return bool(self._adapted.numpy())
+
+    def adapt(self, targets: Any) -> None:
+        if self.adapted:
+            return
+        values = self.check_targets(targets).reshape(-1, self.num_targets)
+        shift, scale = self._shift_and_scale(values)
+        self.target_shift.assign(shift)
+        self.target_scale.assign(scale)
+        self._adapted.assign(1.0)
+
+    def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns mean and standard deviation of each column, [k] each."""
+        shift, scale = values.mean(axis=0), values.std(axis=0)
+        smallest = np.maximum(
+            _SMALLEST_SPREAD * np.abs(values).max(axis=0), 1.0 / LARGEST_TARGET
+        )
+        constant = scale <= smallest
+        if constant.any():
+            column = int(np.argmax(constant))
+            raise ValueError(
+                f"Target {column} is constant in single precision, so there is nothing "
+                "to learn; where it is not, subtract a number close to its mean. "
+                f"Received: {values[0, column]} with a standard deviation of "
+                f"{scale[column]:.2g} in {len(values)} rows"
+            )
+        return shift, scale
+
+    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+        rows = tf.shape(outputs)[:-1]
+        return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
+
+    @property
+    def noise_size(self) -> int:
+        return self.num_targets
+
+    def _value(self, variable: Any, like: tf.Tensor) -> tf.Tensor:
+        return tf.cast(tf.convert_to_tensor(variable), like.dtype)
+
+    def _located(self, raw: tf.Tensor) -> tf.Tensor:
+        """Returns locations [..., k] in the units that the targets are modelled in."""
+        if not self.standardize:
+            return raw
+        scale = self._value(self.target_scale, raw)
+        return self._value(self.target_shift, raw) + scale * raw
+
+
+def is_positive(values: np.ndarray) -> np.ndarray:
+    """Returns which values can be targets of a positive likelihood: see `POSITIVE`."""
+    return (values >= 1.0 / LARGEST_TARGET) & (values <= LARGEST_TARGET)

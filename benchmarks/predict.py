@@ -1,42 +1,51 @@
-"""Milliseconds per prediction: tfbbb, compiled loops of model calls, and `Dense`.
+"""Milliseconds per prediction: tfbbb, compiled loops of model calls, and Keras.
 
     python benchmarks/predict.py
 
-Every contender but `Dense` answers with mean and variance of the class probabilities
-(or of the target) over 100 posterior draws.
+Every contender but Keras' own layers answers with mean and variance of the class
+probabilities (or of the target) over 100 posterior draws. The networks have been
+trained for a moment, so that their posteriors are no longer what they began with.
+`tfp.layers` runs on legacy Keras only, and so in a process of its own.
 """
 
 import argparse
+import functools
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
-import tensorflow as tf
 from timing import interleaved, machine, print_table, ratio, spread, write_json
-
-from tfbbb import BayesianModel
-from tfbbb.export import load_exported
-from tfbbb.layers import DenseVariational
+from train_step import process
 
 NUM_SAMPLES = 100
-# The likelihood of each net, and the numbers of rows to predict.
-NETS = {"784-400-400-10": ("categorical", (1, 32, 256)), "13-50-1": ("normal", (1,))}
+# The numbers of rows to predict for each net; `forms` makes its layers.
+NETS = {
+    "784-400-400-10": (1, 32, 256, 4096),
+    "13-50-1": (1,),
+    "28x28x1, 5x5 convolutions of 8 and 16, 10": (1, 32),
+    "LSTM of 32 over 20 steps of 8, 1": (1, 32),
+}
 # A measurement repeats what is quick until it has taken this long.
 SECONDS = 0.05
+# The pass over S × rows is cut into batches that fit into memory.
+MOST_ROWS = 256
 
 LOOP = "loop of model(x), weight"
-PASS = "Dense, S × rows"
+TFP = "loop of model(x), tfp.layers"
+PASS = "Keras' layers, S × rows"
+ROWS = "Keras' layers, rows"
 
 
 def main() -> None:
     """Measures, prints the tables and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=15, help="rounds of measurements")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of measurements")
+    parser.add_argument("--nets", nargs="*", default=list(NETS), help="some of them")
     options = parser.parse_args()
     results: dict[str, Any] = {
         "machine": machine(),
@@ -44,90 +53,201 @@ def main() -> None:
         "rounds": options.rounds,
         "nets": {},
     }
-    for name, (likelihood, numbers_of_rows) in NETS.items():
-        net = Net([int(size) for size in name.split("-")], likelihood)
-        results["nets"][name] = {
-            str(number): compare(
-                f"{name}, rows = {number}, S = {NUM_SAMPLES}",
-                net.contenders(number),
-                options.rounds,
-            )
-            for number in numbers_of_rows
-        }
-    write_json(__file__, results)
+    with process(legacy=True) as legacy:
+        for name in options.nets:
+            net = Net(name, legacy)
+            results["nets"][name] = {
+                str(number): compare(
+                    f"{name}, rows = {number}, S = {NUM_SAMPLES}",
+                    net.contenders(number),
+                    net.squared_errors(number),
+                    options.rounds,
+                )
+                for number in NETS[name]
+            }
+    if options.nets == list(NETS):
+        write_json(__file__, results)
 
 
 class Net:
     """One network in every form that is compared."""
 
-    def __init__(self, sizes: list[int], likelihood: str):
-        self.num_inputs = sizes[0]
-        self.model = bayesian_model(sizes, likelihood)
-        self.exported = exported(self.model)
-        last = "softmax" if likelihood == "categorical" else None
-        self.loops = {
-            estimator: loop(
-                sequential(
-                    DenseVariational, sizes, last, estimator=estimator, kl_weight=1.0
-                )
-            )
-            for estimator in ("weight", "local")
-        }
-        self.dense = tf.function(sequential(keras.layers.Dense, sizes, last))
+    def __init__(self, name: str, legacy: ProcessPoolExecutor):
+        import keras
+        import tensorflow as tf
 
-    def contenders(self, number: int) -> dict[str, Callable[[], Any]]:
-        """Returns what predicts the same `number` rows in different ways."""
-        shape = (number, self.num_inputs)
-        x = np.random.default_rng(0).random(shape, dtype=np.float32)
-        rows, repeated = tf.constant(x), tf.repeat(x, NUM_SAMPLES, axis=0)
+        import tfbbb
+
+        self.name = name
+        self._legacy = legacy
+        draws_weights = {"estimator": "weight", "kl_weight": 1.0}
+        network = stack(keras, forms(tfbbb.layers), name, {})
+        self.model = trained(network, name)
+        self.exported = exported(self.model)
+        self.loops = {"weight": loop(twin(self.model, name, draws_weights))}
+        if "LSTM" not in name and "convolutions" not in name:
+            draws_outputs = {"estimator": "local", "kl_weight": 1.0}
+            self.loops["local"] = loop(twin(self.model, name, draws_outputs))
+        self.keras = tf.function(stack(keras, forms(keras.layers), name, {}))
+
+    def contenders(self, number: int) -> dict[str, Callable[[], float]]:
+        """Returns timers of what predicts the same `number` rows in different ways."""
+        import tensorflow as tf
+
+        x = inputs_of(self.name, number)
+        rows = tf.constant(x)
+        repeated = tf.repeat(rows[:MOST_ROWS], NUM_SAMPLES, axis=0)
+        passes = math.ceil(number / MOST_ROWS)
 
         def predictive(method: str) -> Callable[[], Any]:
             return lambda: self.model.predictive(x, NUM_SAMPLES, method)
 
-        return {
-            LOOP: lambda: self.loops["weight"](rows),
-            "loop of model(x), local": lambda: self.loops["local"](rows),
-            "predictive, auto": predictive("auto"),
-            "predictive, local": predictive("local"),
-            "predictive, weight": predictive("weight"),
-            "loaded SavedModel": lambda: self.exported.predict(x, NUM_SAMPLES),
-            PASS: lambda: self.dense(repeated),
-            "Dense, rows": lambda: self.dense(rows),
+        def every_row() -> None:
+            for _ in range(passes):
+                self.keras(repeated)
+
+        methods = ["auto", "local", "weight"]
+        if "LSTM" not in self.name:
+            methods.append("moments")
+        timers = {
+            **{
+                f"loop of model(x), {estimator}": timer(lambda f=f: f(rows))
+                for estimator, f in self.loops.items()
+            },
+            **{f"predictive, {m}": timer(predictive(m)) for m in methods},
+            "loaded SavedModel, local": timer(
+                lambda: self.exported.predict(x, NUM_SAMPLES)
+            ),
+            PASS: timer(every_row),
+            ROWS: timer(lambda: self.keras(rows)),
         }
+        if "LSTM" not in self.name:
+            task = functools.partial(
+                self._legacy.submit, legacy_milliseconds, self.name, number
+            )
+            task().result()
+            timers[TFP] = lambda: task().result()
+        return timers
+
+    def squared_errors(self, number: int) -> dict[str, float]:
+        """Returns the variance of the mean of 100 draws, averaged over the rows."""
+        import tensorflow as tf
+
+        x = inputs_of(self.name, min(number, MOST_ROWS))
+        _, variance = self.loops["weight"](tf.constant(x))
+        # The loop's draws are independent.
+        errors = {LOOP: float(tf.reduce_mean(variance)) / NUM_SAMPLES}
+        for method in ("auto", "local", "weight"):
+            error = self.model.predictive(x, NUM_SAMPLES, method).mean_standard_error
+            errors[f"predictive, {method}"] = float((error**2).mean())
+        return errors
 
 
-def bayesian_model(sizes: list[int], likelihood: str) -> BayesianModel:
-    """Returns an untrained model; its weights do not change what it costs."""
-    inputs = outputs = keras.Input((sizes[0],))
-    for units in sizes[1:-1]:
-        outputs = DenseVariational(units, activation="relu")(outputs)
-    outputs = DenseVariational(sizes[-1])(outputs)
-    return BayesianModel(inputs, outputs, likelihood=likelihood)
+def forms(layers: Any) -> Mapping[str, Any]:
+    """Returns the layers of a module, of whatever kind they are, by their plain name."""
+    suffix = "Variational" if hasattr(layers, "DenseVariational") else ""
+    return {
+        name: getattr(layers, name + suffix) for name in ("Dense", "Conv2D", "LSTM")
+    }
 
 
-def sequential(
-    layer: Any, sizes: list[int], last_activation: Any, **kwargs: Any
-) -> keras.Sequential:
-    """Returns a plain Keras net of one kind of layer."""
-    hidden = [layer(units, activation="relu", **kwargs) for units in sizes[1:-1]]
-    last = layer(sizes[-1], activation=last_activation, **kwargs)
-    return keras.Sequential([keras.Input((sizes[0],)), *hidden, last])
+def stack(
+    keras: Any, parts: Mapping[str, Any], name: str, options: Mapping[str, Any]
+) -> Any:
+    """Returns a net, of either Keras and of any layers, that ends in linear outputs."""
+    made = {kind: functools.partial(part, **options) for kind, part in parts.items()}
+    dense = made["Dense"]
+    if name.startswith("LSTM"):
+        layers = [keras.Input((20, 8)), made["LSTM"](32), dense(1)]
+    elif "convolutions" in name:
+        layers = [keras.Input((28, 28, 1))]
+        for filters in (8, 16):
+            layers += [
+                made["Conv2D"](filters, 5, padding="same", activation="relu"),
+                keras.layers.MaxPooling2D(),
+            ]
+        layers += [keras.layers.Flatten(), dense(10)]
+    else:
+        first, *hidden, last = map(int, name.split("-"))
+        layers = [keras.Input((first,))]
+        layers += [dense(units, activation="relu") for units in hidden]
+        layers.append(dense(last))
+    return keras.Sequential(layers)
 
 
-def exported(model: BayesianModel) -> Any:
+def inputs_of(name: str, number: int, seed: int = 0) -> np.ndarray:
+    """Returns that many rows."""
+    return examples(name, number, seed)[0]
+
+
+def examples(name: str, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns rows around ten centres, and which one, or a function of theirs."""
+    if name.startswith("LSTM"):
+        shape: tuple[int, ...] = (20, 8)
+    elif "convolutions" in name:
+        shape = (28, 28, 1)
+    else:
+        shape = (int(name.split("-")[0]),)
+    centres = np.random.default_rng(1).random((10, *shape), dtype=np.float32)
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(10, size=number)
+    noise = generator.normal(0.0, 0.5, (number, *shape)).astype(np.float32)
+    if is_classification(name):
+        return centres[labels] + noise, labels
+    y = labels + generator.normal(0.0, 1.0, number)
+    return centres[labels] + noise, y[:, np.newaxis].astype(np.float32)
+
+
+def is_classification(name: str) -> bool:
+    """Whether a net ends in ten logits."""
+    return name.endswith("10")
+
+
+def trained(network: Any, name: str) -> Any:
+    """Returns a Bayesian model after a moment of training."""
+    import tfbbb
+
+    likelihood = "categorical" if is_classification(name) else "normal"
+    model = tfbbb.BayesianModel(network.inputs, network.outputs, likelihood=likelihood)
+    model.compile(tfbbb.optimizers.Adam(1e-3))
+    model.fit(*examples(name, 2000, 2), batch_size=64, epochs=10, verbose=0)
+    return model
+
+
+def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
+    """Returns a plain Keras model with the same posterior."""
+    import keras
+
+    import tfbbb
+
+    plain = stack(keras, forms(tfbbb.layers), name, options)
+    of_layers = [layer for layer in model.layers if layer.weights]
+    for mine, theirs in zip(
+        [layer for layer in plain.layers if layer.weights], of_layers, strict=True
+    ):
+        mine.set_weights(theirs.get_weights())
+    if is_classification(name):
+        plain.add(keras.layers.Softmax())
+    return plain
+
+
+def exported(model: Any) -> Any:
     """Returns the model as it comes back from a SavedModel."""
+    import tfbbb
+
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)
-        return load_exported(path)
+        from tfbbb.export import load_exported; return load_exported(path)
 
 
-def loop(model: keras.Model) -> Callable[[Any], Any]:
+def loop(model: Any) -> Callable[[Any], Any]:
     """Returns the compiled loop of S calls of a model, one draw of the weights each.
 
     `tf.map_fn` takes as long as a Python loop that is unrolled in the graph, and is
     compiled in a hundredth of the time.
     """
+    import tensorflow as tf
 
     @tf.function
     def moments(x: Any) -> Any:
@@ -139,28 +259,78 @@ def loop(model: keras.Model) -> Callable[[Any], Any]:
     return moments
 
 
-def compare(title: str, contenders: dict[str, Callable[[], Any]], rounds: int) -> Any:
-    """Prints and returns what the contenders take."""
-    timers = {name: timer(predict) for name, predict in contenders.items()}
+@functools.cache
+def legacy_timer(name: str, number: int) -> Callable[[], float]:
+    """Returns a timer of the loop over a model of `tfp.layers`, in its process."""
+    import tensorflow as tf
+    import tensorflow_probability as tfp
+    import tf_keras
+
+    parts = {
+        "Dense": tfp.layers.DenseReparameterization,
+        "Conv2D": tfp.layers.Convolution2DReparameterization,
+    }
+    model = stack(tf_keras, parts, name, {})
+    if is_classification(name):
+        model.add(tf_keras.layers.Softmax())
+    moments, rows = loop(model), tf.constant(inputs_of(name, number))
+    return timer(lambda: moments(rows))
+
+
+def legacy_milliseconds(name: str, number: int) -> float:
+    """Returns what the loop over a model of `tfp.layers` takes."""
+    return legacy_timer(name, number)()
+
+
+def compare(
+    title: str,
+    timers: dict[str, Callable[[], float]],
+    squared_errors: Mapping[str, float],
+    rounds: int,
+) -> Any:
+    """Prints and returns what the contenders take, and what error that leaves."""
     measured = interleaved(timers, rounds, title)
-    summary = {
-        name: {
+    summary = {}
+    for name, values in measured.items():
+        summary[name] = {
             "milliseconds": spread(values),
             "times_faster_than_loop": ratio(measured, LOOP, name),
-            "times_dense_pass": ratio(measured, name, PASS),
+            "times_keras_on_all_draws": ratio(measured, name, PASS),
+            "times_keras_on_rows": ratio(measured, name, ROWS),
         }
-        for name, values in measured.items()
+        if TFP in measured:
+            faster = ratio(measured, TFP, name)
+            summary[name]["times_faster_than_tfp_loop"] = faster
+        if name in squared_errors:
+            summary[name]["variance_of_mean"] = squared_errors[name]
+            # At equal time: with as many times the draws as it is faster.
+            summary[name]["times_less_variance_at_equal_time"] = (
+                summary[name]["times_faster_than_loop"]
+                * squared_errors[LOOP]
+                / squared_errors[name]
+            )
+    columns = {
+        "milliseconds": "ms",
+        "times_faster_than_loop": "faster than loop",
+        "times_faster_than_tfp_loop": "than tfp.layers",
+        "times_keras_on_all_draws": "× Keras, S × rows",
+        "times_keras_on_rows": "× Keras, rows",
+        "times_less_variance_at_equal_time": "less variance",
     }
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        median = value["median"] if isinstance(value, dict) else value
+        return f"{median:.2f}" if median < 10 else f"{median:.1f}"
+
     rows = [
-        [
-            name,
-            f"{row['milliseconds']['median']:.2f}",
-            f"{row['times_faster_than_loop']:.1f}",
-            f"{row['times_dense_pass']:.2f}",
-        ]
-        for name, row in summary.items()
+        [name, *(cell(row.get(column)) for column in columns)]
+        for name, row in sorted(
+            summary.items(), key=lambda item: -item[1]["milliseconds"]["median"]
+        )
     ]
-    print_table(title, ["", "ms", "times faster than loop", "× Dense, S × rows"], rows)
+    print_table(title, ["", *columns.values()], rows)
     return summary
 
 

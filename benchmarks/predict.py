@@ -158,9 +158,14 @@ def stack(
     made = {kind: functools.partial(part, **options) for kind, part in parts.items()}
     dense = made["Dense"]
     if name.startswith("LSTM"):
-        layers = [keras.Input((20, 8)), made["LSTM"](32), dense(1)]
+        layers = [
+            keras.Input((160,)),
+            keras.layers.Reshape((20, 8)),
+            made["LSTM"](32),
+            dense(1),
+        ]
     elif "convolutions" in name:
-        layers = [keras.Input((28, 28, 1))]
+        layers = [keras.Input((784,)), keras.layers.Reshape((28, 28, 1))]
         for filters in (8, 16):
             layers += [
                 made["Conv2D"](filters, 5, padding="same", activation="relu"),
@@ -182,20 +187,21 @@ def inputs_of(name: str, number: int, seed: int = 0) -> np.ndarray:
 
 def examples(name: str, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Returns rows around ten centres, and which one, or a function of theirs."""
-    if name.startswith("LSTM"):
-        shape: tuple[int, ...] = (20, 8)
-    elif "convolutions" in name:
-        shape = (28, 28, 1)
-    else:
-        shape = (int(name.split("-")[0]),)
-    centres = np.random.default_rng(1).random((10, *shape), dtype=np.float32)
+    width = _width(name)
+    centres = np.random.default_rng(1).random((10, width), dtype=np.float32)
     generator = np.random.default_rng(seed)
     labels = generator.integers(10, size=number)
-    noise = generator.normal(0.0, 0.5, (number, *shape)).astype(np.float32)
+    noise = generator.normal(0.0, 0.5, (number, width)).astype(np.float32)
     if is_classification(name):
         return centres[labels] + noise, labels
     y = labels + generator.normal(0.0, 1.0, number)
     return centres[labels] + noise, y[:, np.newaxis].astype(np.float32)
+
+
+def _width(name: str) -> int:
+    if name.startswith("LSTM"):
+        return 160
+    return 784 if "convolutions" in name else int(name.split("-")[0])
 
 
 def is_classification(name: str) -> bool:
@@ -233,12 +239,12 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
 
 def exported(model: Any) -> Any:
     """Returns the model as it comes back from a SavedModel."""
-    import tfbbb
-
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)
-        from tfbbb.export import load_exported; return load_exported(path)
+        from tfbbb.export import load_exported
+
+        return load_exported(path)
 
 
 def loop(model: Any) -> Callable[[Any], Any]:

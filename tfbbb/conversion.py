@@ -90,8 +90,8 @@ def convert(
             result is then a `tfbbb.BayesianModel`. What the network gives is its mean
             in the units of the targets (`Normal(standardize=False)`, unless the
             likelihood was adapted to targets before), or classes, whose last softmax
-            is left to the likelihood. Without, the result is a plain Keras model of
-            the same class, which needs `kl_weight=1/N` to train.
+            or sigmoid is left to the likelihood. Without, the result is a plain Keras
+            model of the same class, which needs `kl_weight=1/N` to train.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -150,7 +150,7 @@ def convert(
         likelihood = _of_a_trained_network(likelihoods.get(likelihood))
         last = graph.outputs[0]._keras_history.operation
         if likelihood.task == "classification" and gives_probabilities(last):
-            # Logits, which the likelihood takes, are what a softmax is applied to.
+            # Logits, which the likelihood takes, are what these are applied to.
             last.activation = keras.activations.linear
         return BayesianModel(
             graph.input,

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tfbbb.layer_state import copy_own_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
+from tfbbb.likelihoods import Likelihood
 
 if TYPE_CHECKING:
     from tfbbb.model import BayesianModel
@@ -66,6 +68,8 @@ def _member(model: "BayesianModel", index: int) -> "BayesianModel":
         for source, target in zip(ensemble.variables, single.variables, strict=True):
             value = source.numpy()
             target.assign(value if value.shape == target.shape else value[index])
+        if not isinstance(ensemble, VariationalLayer | keras.Model | Likelihood):
+            copy_own_state(ensemble, single)
     return member
 
 

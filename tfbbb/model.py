@@ -104,11 +104,12 @@ class BayesianModel(keras.Model):
         self._num_samples = _num_samples(self.variational_layers)
         self.likelihood = likelihoods.get(likelihood)
         last = self.outputs[0]._keras_history.operation
-        if self.likelihood.task == "classification" and gives_probabilities(last):
+        kind = gives_probabilities(last)
+        if self.likelihood.task == "classification" and kind:
             raise ValueError(
-                "A likelihood of classes takes logits and applies the softmax itself: "
-                "twice, it would flatten every probability. End the network with "
-                f"linear outputs. Received: a softmax in '{last.name}'"
+                "A likelihood of classes takes logits and makes probabilities of them "
+                "itself: done twice, it would flatten every one. End the network with "
+                f"linear outputs. Received: a {kind} in '{last.name}'"
             )
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
@@ -460,11 +461,16 @@ class BayesianModel(keras.Model):
         }
 
 
-def gives_probabilities(operation: Any) -> bool:
-    """Whether a layer ends in a softmax."""
-    return isinstance(operation, keras.layers.Softmax) or (
-        getattr(operation, "activation", None) is keras.activations.softmax
-    )
+def gives_probabilities(operation: Any) -> str | None:
+    """Returns "softmax" or "sigmoid" if a layer ends in one, else None."""
+    activation = getattr(operation, "activation", None)
+    if isinstance(operation, keras.layers.Softmax):
+        activation = keras.activations.softmax
+    known = {
+        keras.activations.softmax: "softmax",
+        keras.activations.sigmoid: "sigmoid",
+    }
+    return known.get(activation)
 
 
 def _num_samples(layers: list[VariationalLayer]) -> int:

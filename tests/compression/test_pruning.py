@@ -290,3 +290,16 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
 def test_mistakes_are_named(act, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         act()
+
+
+def test_layers_that_have_seen_the_data_keep_what_they_have_seen():
+    standardize = keras.layers.Normalization()
+    standardize.adapt(100.0 + 10.0 * X)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(8, "tanh")(standardize(inputs))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
+    same = prune(model, 0.0)
+    rows = 100.0 + 10.0 * X[:5]
+    np.testing.assert_allclose(
+        same.predictive(rows).mean, model.predictive(rows).mean, rtol=1e-5, atol=1e-6
+    )

@@ -57,3 +57,16 @@ def test_samples_are_spread_evenly(model):
 
 def test_single_posterior_has_nothing_between_members(model):
     assert not model.members[0].predictive(X).between_members.any()
+
+
+def test_member_of_a_model_that_standardizes_its_inputs_does_so_too():
+    standardize = keras.layers.Normalization()
+    standardize.adapt(100.0 + 10.0 * X)
+    inputs = keras.Input((3,))
+    outputs = DenseVariational(1)(standardize(inputs))
+    model = tfbbb.BayesianModel(inputs, outputs, members=2)
+    rows = 100.0 + 10.0 * X
+    means = [member.predictive(rows).mean for member in model.members]
+    np.testing.assert_allclose(
+        model.predictive(rows).mean, np.mean(means, axis=0), rtol=1e-5, atol=1e-6
+    )

@@ -242,3 +242,27 @@ def test_questions_that_have_no_answer_are_refused(prediction, classes):
         prediction.log_prob(Y[:, 0])
     with pytest.raises(ValueError, match="class indices 0 to 2"):
         classes.log_prob(np.full(8, 3))
+
+
+@pytest.mark.parametrize("likelihood", ["poisson", "ordered"])
+def test_integers_have_a_distribution_function_and_quantiles(likelihood):
+    if likelihood == "ordered":
+        likelihood = tfbbb.likelihoods.OrderedLogistic(4)
+    model = network(1, likelihood)
+    model.likelihood.adapt(np.array([0, 1, 2, 3, 1, 2]))
+    prediction = model.predictive(X, num_samples=50)
+    assert prediction.discrete
+    median = prediction.quantile(0.5)
+    assert median.shape == (8, 1)
+    assert np.all(prediction.cdf(median) >= 0.5)
+    assert np.all(prediction.cdf(median - 1.0) < 0.5)
+    np.testing.assert_allclose(prediction.cdf(median + 0.5), prediction.cdf(median))
+    labels = np.ones(8, int)
+    np.testing.assert_allclose(
+        prediction.cdf(labels), prediction.cdf(labels[:, np.newaxis] + 0.25)
+    )
+    np.testing.assert_allclose(
+        np.exp(prediction.log_prob(labels)),
+        (prediction.cdf(labels) - prediction.cdf(labels - 1))[:, 0],
+        rtol=1e-6,
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfbbb.compression import ranking as rankings
 from tfbbb.compression.removal import check_removable, is_removed, remove
+from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.layers.variational_weight import VariationalWeight
@@ -184,7 +185,7 @@ def copied(model: keras.Model) -> keras.Model:
     copy = type(model).from_config(model.get_config())
     if not copy.built:
         copy.build_from_config(model.get_build_config())
-    copy.set_weights(model.get_weights())
+    copy_state(model, copy)
     if getattr(model, "compiled", False):
         copy.compile_from_config(model.get_compile_config())
     return copy

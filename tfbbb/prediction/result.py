@@ -204,13 +204,20 @@ class Predictive:
         """Returns P(Y <= y | x, data), target by target, [rows, k].
 
         Args:
-            y: Values in raw units, as for `log_prob`.
+            y: Targets as for `log_prob`, or numbers [rows, k] that need be none: also
+                of counts, and of ordered classes, whose k is 1.
 
         Raises:
             ValueError: For unordered classes.
         """
         self._check_ordered("distribution function")
-        return self._of_blocks(self._answers.cdf, self._checked_targets(y))
+        values = np.asarray(y, dtype=np.float64)
+        shape = (*self.mean.shape[:-1], -1)
+        single = self._answers.task == "classification"
+        width = 1 if single else self.mean.shape[-1]
+        if values.shape != (*self.mean.shape[:-1], width):
+            values = self._checked_targets(y).reshape(shape)
+        return self._of_blocks(self._answers.cdf, values)
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.

@@ -68,10 +68,11 @@ class Computation:
 
     def passes(self) -> "HeldPasses":
         """Returns the passes under the values that the variables have now."""
-        passes = HeldPasses(self, Snapshot(self._posterior), Snapshot(self._others))
-        if self._passes is None or not passes.is_same(self._passes):
-            self._passes = passes
-        return self._passes
+        posterior, others = Snapshot(self._posterior), Snapshot(self._others)
+        passes = self._passes
+        if passes is None or not passes.are_under(posterior, others):
+            passes = self._passes = HeldPasses(self, posterior, others)
+        return passes
 
     @property
     def is_compiled(self) -> bool:
@@ -159,11 +160,9 @@ class HeldPasses(Passes):
         self._moments: Tensors | None = None
         self._kept = KeptDraws()
 
-    def is_same(self, other: "HeldPasses") -> bool:
-        """Whether the variables have the same values in both."""
-        return self._posterior.is_same(other._posterior) and self._others.is_same(
-            other._others
-        )
+    def are_under(self, posterior: Snapshot, others: Snapshot) -> bool:
+        """Whether the variables have the values of these snapshots."""
+        return self._posterior.is_same(posterior) and self._others.is_same(others)
 
     @property
     def is_compiled(self) -> bool:

@@ -38,11 +38,18 @@ def sums(likelihood: Likelihood, outputs: Any, members: int) -> Sums:
         of the variance of the mean where it was integrated, and, for classes, of
         entropies.
     """
-    outputs = tf.cast(outputs, tf.float64)
+    of_classes = likelihood.task == "classification"
+    if not of_classes:
+        # Targets may be far from zero, and their scale small beside it.
+        outputs = tf.cast(outputs, tf.float64)
+    # Probabilities are sums of nothing yet: single precision has the digits they need,
+    # in a third of the time.
     means = likelihood.mean(outputs)
+    variances = means * (1.0 - means) if of_classes else likelihood.variance(outputs)
     rows, samples, *event = dimensions(means, 0)
     # [rows, R, 2, K, ..., k]
     draws = tf.reshape(means, [rows, samples // (2 * members), 2, members, *event])
+    draws = tf.cast(draws, tf.float64)
     rounds = tf.reduce_mean(draws, axis=2)
     mean = tf.reduce_mean(rounds, axis=1)
     deviations = draws - mean[:, tf.newaxis, tf.newaxis]
@@ -53,15 +60,19 @@ def sums(likelihood: Likelihood, outputs: Any, members: int) -> Sums:
         "squares_of_rounds": tf.reduce_sum(
             tf.square(rounds - mean[:, tf.newaxis]), axis=1
         ),
-        "noise_variance": tf.reduce_sum(likelihood.variance(outputs), axis=1),
+        "noise_variance": _sum_over_draws(variances),
     }
     if likelihood.integrates_location:
-        found["location_variance"] = tf.reduce_sum(
-            likelihood.location_variance(outputs), axis=1
+        found["location_variance"] = _sum_over_draws(
+            likelihood.location_variance(outputs)
         )
-    if likelihood.task == "classification":
-        found["entropies"] = tf.reduce_sum(_entropy(means), axis=1)
+    if of_classes:
+        found["entropies"] = _sum_over_draws(_entropy(means))
     return found
+
+
+def _sum_over_draws(values: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(values, tf.float64), axis=1)
 
 
 def merged(one: Sums, other: Sums) -> Sums:

@@ -23,7 +23,7 @@ def sampling_band(
         probability: Probabilities of success in each, broadcast against them.
         confidence: Probability of the interval.
     """
-    from scipy.stats import binom  # type: ignore[import-untyped]
+    from scipy.stats import binom
 
     tail = (1.0 - confidence) / 2.0
     return (

@@ -44,7 +44,7 @@ def predictive(
     relative_error: bool = False,
     deadline_ms: float | None = None,
     include_dropout: bool = False,
-    max_memory_mb: float = 256,
+    max_memory_mb: float = 512,
 ) -> Any:
     """Computes the posterior predictive distribution of each row of `x`.
 
@@ -92,9 +92,10 @@ def predictive(
             that would need more draws get fewer, and say so in `truncated`.
         include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
             Ghahramani 2016), with one mask per draw for all rows.
-        max_memory_mb: Memory for what is drawn and for what flows through the network
-            at a time, in MB (2^20 bytes). Results are computed again where they are
-            too many to be kept.
+        max_memory_mb: Memory for what is drawn and for what flows through the network,
+            half for each, in MB (2^20 bytes). Draws that fit into their half are kept
+            for the next prediction with the same seed and number; results are computed
+            again where they are too many to be kept.
 
     Returns:
         A `tfbbb.Predictive`; of several outputs, a list or dictionary of them.

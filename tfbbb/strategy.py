@@ -32,7 +32,7 @@ class Strategy:
 
 def snake_case(name: str) -> str:
     """Returns the string name of a class: `MeanFieldNormal` is `mean_field_normal`."""
-    return re.sub(r"(?<!^)(?=[A-Z0-9])", "_", name).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<!^)(?=[A-Z][a-z])", "_", name).lower()
 
 
 class Registry:

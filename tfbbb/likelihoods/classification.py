@@ -79,6 +79,11 @@ class Classification(Likelihood):
             ),
         )
 
+    def tempered(self, outputs: Any, temperature: Any) -> tf.Tensor:
+        """Returns outputs of which the logits are divided by a temperature."""
+        outputs = tf.convert_to_tensor(outputs)
+        return outputs / tf.cast(temperature, outputs.dtype)
+
     def probabilities(self, outputs: Any) -> tf.Tensor:
         return tf.exp(self.log_probabilities(outputs))
 

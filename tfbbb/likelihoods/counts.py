@@ -38,6 +38,7 @@ class Counts(Regression):
     """
 
     discrete = True
+    unbounded = False
     _support = f"counts: whole numbers from 0 to {_LARGEST_COUNT:.0e}"
 
     def _supported(self, values: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ class Likelihood(keras.Layer):
         discrete: Whether targets are integers: `cdf` is a step function, `prob` the
             probability mass, and `quantile` the least integer whose `cdf` reaches the
             level.
+        unbounded: Whether a target may be any real number.
         integrates_location: Whether outputs may be a mean with a variance, which the
             likelihood adds to that of the noise: see `with_location_variance`.
         num_classes: Number C of the classes of a classification, once it is built.
@@ -32,6 +33,7 @@ class Likelihood(keras.Layer):
     task: Literal["regression", "classification"]
     ordered: bool = False
     discrete: bool = False
+    unbounded: bool = False
     integrates_location: bool = False
     num_classes: int
 

@@ -44,6 +44,7 @@ class LogNormal(NormalNoise):
             `heteroscedastic=True`.
     """
 
+    unbounded = False
     _support = POSITIVE
 
     def _supported(self, values: np.ndarray) -> np.ndarray:

@@ -40,6 +40,8 @@ class MeanConcentration(Regression):
             together with `heteroscedastic=True`.
     """
 
+    unbounded = False
+
     def __init__(
         self,
         heteroscedastic: bool = False,

@@ -168,6 +168,17 @@ class OrderedLogistic(Classification):
         )
         return tf.concat([outputs, raw], axis=-1)
 
+    def tempered(self, outputs: Any, temperature: Any) -> tf.Tensor:
+        """Returns outputs of which the scale is multiplied by a temperature.
+
+        That divides `cutpoints - loc`, the logits of being below. The outputs have one
+        more column.
+        """
+        outputs = tf.convert_to_tensor(outputs)
+        log_temperature = tf.math.log(tf.cast(temperature, outputs.dtype))
+        column = log_temperature * tf.ones_like(outputs[..., :1])
+        return tf.concat([outputs, column], axis=-1)
+
     def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
         location, log_scale, cutpoints = self._parts(outputs)
         return {
@@ -218,17 +229,23 @@ class OrderedLogistic(Classification):
         sizes = [1, int(self.heteroscedastic)]
         if self.members > 1:
             sizes.append(self.num_classes - 1)
-        if outputs.shape[-1] != sum(sizes):
+        is_tempered = outputs.shape[-1] == sum(sizes) + 1
+        if outputs.shape[-1] != sum(sizes) + is_tempered:
             raise ValueError(
                 f"The likelihood needs {sum(sizes)} outputs of each row. "
                 f"Received: outputs of shape {tuple(outputs.shape)}"
             )
+        outputs, log_temperature = tf.split(
+            outputs, [sum(sizes), int(is_tempered)], axis=-1
+        )
         location, log_scale, *learned = tf.split(outputs, sizes, axis=-1)
         raw = learned[0] if learned else tf.convert_to_tensor(self._raw_cutpoints)
         cutpoints = self._cutpoints(tf.cast(raw, outputs.dtype))
         if not self.heteroscedastic:
             log_scale = tf.zeros_like(location)
         log_scale = tf.clip_by_value(log_scale, -_LARGEST_LOG_SCALE, _LARGEST_LOG_SCALE)
+        if is_tempered:
+            log_scale += log_temperature
         return location, log_scale, cutpoints
 
     def _cutpoints(self, raw: tf.Tensor) -> tf.Tensor:

@@ -30,6 +30,7 @@ class StandardizedTargets(Likelihood):
 
     task: Literal["regression", "classification"] = "regression"
     ordered = True
+    unbounded = True
     num_targets: int
     # What the targets may be, in an error.
     _support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"

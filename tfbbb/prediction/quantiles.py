@@ -48,7 +48,8 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
 
     Args:
         likelihood: One with ordered targets.
-        levels: [Q], strictly between 0 and 1.
+        levels: [Q], strictly between 0 and 1; of real targets also
+            [rows, Q, ..., k], of each row and target its own.
         outputs: [rows, S, ..., P].
 
     Returns:
@@ -56,7 +57,9 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     """
     levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
     shape = tf.shape(outputs)
-    per_row = tf.size(levels, tf.int64) * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
+    of_rows = len(levels.shape) > 1
+    num_levels = tf.shape(levels, tf.int64)[1 if of_rows else 0]
+    per_row = num_levels * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
     if likelihood.discrete:
         invert, per_row = _inverted_steps, _TERMS_OF_COUNTS * per_row
     else:
@@ -64,7 +67,8 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
 
     def block(first: Any, count: Any) -> tf.Tensor:
-        return invert(likelihood, levels, outputs[first : first + count])
+        rows = slice(first, first + count)
+        return invert(likelihood, levels[rows] if of_rows else levels, outputs[rows])
 
     one_row = tf.zeros([1, *outputs.shape[2:]], tf.float64)
     # Neither mean nor outputs have the shape of ordered classes themselves.
@@ -94,9 +98,10 @@ def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> 
 
 def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Tensor:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
-    # [Q] -> [Q, 1, ..., 1] over samples and targets, [rows, Q, S, ..., k] with outputs.
-    shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 2], tf.int32)], 0)
-    per_component = likelihood.quantile(tf.reshape(levels, shape), outputs)
+    if len(levels.shape) == 1:
+        # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
+        levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
+    per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
 
     def average(of_values: Any) -> Any:
         return lambda values: tf.reduce_mean(
@@ -106,7 +111,7 @@ def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Ten
     return inverted(
         average(likelihood.cdf),
         average(likelihood.prob),
-        tf.reshape(levels, shape[:-1]),
+        levels,
         tf.reduce_min(per_component, axis=2),
         tf.reduce_max(per_component, axis=2),
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tfbbb.conversion import convert, to_deterministic
     from tfbbb.model import BayesianModel
     from tfbbb.prediction import Predictive, predictive
+    from tfbbb.recalibration import recalibrate
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ _SUBPACKAGES = frozenset(
         "posteriors",
         "prediction",
         "priors",
+        "recalibration",
     }
 )
 _HOMES = {
@@ -42,6 +44,7 @@ _HOMES = {
     "to_deterministic": "tfbbb.conversion",
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
+    "recalibrate": "tfbbb.recalibration",
 }
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "Predictive",
     "convert",
     "predictive",
+    "recalibrate",
     "to_deterministic",
 ]
 

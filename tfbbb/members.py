@@ -63,6 +63,8 @@ def check_shared_layers(model: keras.Model) -> None:
 
 def _member(model: "BayesianModel", index: int) -> "BayesianModel":
     config = _with_one_member(model.get_config())
+    # It was fitted to all of them together.
+    config.pop("recalibration", None)
     member = type(model).from_config(config)
     for ensemble, single in zip(sublayers(model), sublayers(member), strict=True):
         for source, target in zip(ensemble.variables, single.variables, strict=True):

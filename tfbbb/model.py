@@ -12,6 +12,7 @@ from keras import ops, tree
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
+from tfbbb import recalibration as recalibrations
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.fold import current_samples, dimensions, samples_in_batch
 from tfbbb.kl_schedules.schedule_callback import scheduled
@@ -23,6 +24,7 @@ from tfbbb.optimizers import Adam
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction.structure import num_members
 from tfbbb.priors import FromPosterior
+from tfbbb.recalibration import Recalibration
 from tfbbb.training_rows import TrainingRows, training_rows
 
 
@@ -72,6 +74,8 @@ class BayesianModel(keras.Model):
         likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
         members: Number K of posteriors; by default as many as its layers were made
             with. Layers that were made with one are given K.
+        recalibration: What makes its predictions calibrated, as `recalibrate` fits it;
+            None for nothing.
 
     Raises:
         ValueError: Where there are several outputs, they do not fit the likelihood
@@ -87,6 +91,7 @@ class BayesianModel(keras.Model):
         *,
         likelihood: Any = "normal",
         members: int | None = None,
+        recalibration: Any = None,
         **kwargs: Any,
     ):
         super().__init__(inputs, outputs, name=name, **kwargs)
@@ -114,6 +119,7 @@ class BayesianModel(keras.Model):
         if not self.likelihood.built:
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
+        self.recalibration = recalibration
         self.kl_schedule = kl_schedules.get("constant")
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
@@ -127,6 +133,22 @@ class BayesianModel(keras.Model):
         return [
             layer for layer in sublayers(self) if isinstance(layer, VariationalLayer)
         ]
+
+    @property
+    def recalibration(self) -> Recalibration | None:
+        """What makes predictions calibrated; None for nothing.
+
+        It belongs to the weights that it was fitted with: `fit` removes it. Losses and
+        metrics of `fit` and `evaluate` are those of the model without it.
+        """
+        return self._recalibration
+
+    @recalibration.setter
+    def recalibration(self, given: Any) -> None:
+        if given is not None:
+            given = recalibrations.get(given)
+            given.check(self.likelihood)
+        self._recalibration = given
 
     @property
     def num_rows(self) -> float | None:
@@ -235,7 +257,9 @@ class BayesianModel(keras.Model):
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
         steps, state = self._steps_taken, self._state()
+        recalibration = self._recalibration
         try:
+            self._forget_recalibration()
             self._take_up(rows)
             with scheduled(self, arguments):
                 return super().fit(*bound.args, **bound.kwargs)
@@ -244,6 +268,7 @@ class BayesianModel(keras.Model):
             if self._steps_taken == steps:
                 for variable, value in state:
                     variable.assign(value)
+                self._recalibration = recalibration
             raise
 
     def _take_up(self, rows: TrainingRows) -> None:
@@ -256,6 +281,16 @@ class BayesianModel(keras.Model):
         for layer in self.variational_layers:
             if layer.kl_weight_is_automatic:
                 layer.kl_weight.assign(1.0 / rows.size)
+
+    def _forget_recalibration(self) -> None:
+        if self._recalibration is not None:
+            warnings.warn(
+                f"The model was recalibrated ({self._recalibration!r}) with other "
+                "weights than it is about to have: its predictions are not "
+                "recalibrated any more. Call `recalibrate` after `fit`.",
+                stacklevel=3,
+            )
+            self._recalibration = None
 
     def _warn_of_other_units(self) -> None:
         priors = [
@@ -441,6 +476,15 @@ class BayesianModel(keras.Model):
             **options,
         )
 
+    def recalibrate(
+        self, x: Any, y: Any, method: Any = "auto", **options: Any
+    ) -> Recalibration:
+        """Makes the predictions calibrated, by rows that it was not trained on.
+
+        See `tfbbb.recalibrate` for the methods and options.
+        """
+        return recalibrations.recalibrate(self, x, y, method, **options)
+
     def export_predictive(
         self, path: str | os.PathLike[str], **description: Any
     ) -> None:
@@ -454,11 +498,15 @@ class BayesianModel(keras.Model):
         write_saved_model(self, path, **description)
 
     def get_config(self) -> dict[str, Any]:
-        return {
+        config = {
             **super().get_config(),
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
+        if self._recalibration is not None:
+            serialized = recalibrations.serialize(self._recalibration)
+            config["recalibration"] = serialized
+        return config
 
 
 def gives_probabilities(operation: Any) -> str | None:

@@ -15,6 +15,7 @@ from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.model import BayesianModel
 
 Scope = Literal["global", "layer"]
 
@@ -186,6 +187,9 @@ def copied(model: keras.Model) -> keras.Model:
     if not copy.built:
         copy.build_from_config(model.get_build_config())
     copy_state(model, copy)
+    if isinstance(copy, BayesianModel):
+        # It is of the weights as they are.
+        copy.recalibration = None
     if getattr(model, "compiled", False):
         copy.compile_from_config(model.get_compile_config())
     return copy

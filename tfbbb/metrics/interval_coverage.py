@@ -6,9 +6,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.metrics.interval_width import own_interval
 from tfbbb.metrics.level import checked_level
 from tfbbb.metrics.mean_score import MeanScore, averaged
-from tfbbb.metrics.pit import step_at
+from tfbbb.metrics.pit import ordered_values, step_at
 from tfbbb.metrics.targets import checked_targets
 
 
@@ -93,6 +94,11 @@ class IntervalCoverage(MeanScore):
 
 
 def _covered(prediction: Any, targets: Any, level: float) -> tf.Tensor:
+    bounds = own_interval(prediction, level)
+    if bounds is not None:
+        values = ordered_values(prediction, targets)
+        held = (bounds[0] <= values) & (values <= bounds[1])
+        return tf.cast(held, tf.float64)
     # y is between two quantiles where F(y) is between their levels, for which nothing
     # need be inverted.
     below, up_to = step_at(prediction, targets)

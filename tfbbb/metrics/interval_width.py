@@ -90,5 +90,15 @@ class IntervalWidth(MeanScore):
 
 
 def _widths(prediction: Any, level: float) -> tf.Tensor:
-    bounds = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
-    return tf.cast(bounds[:, 1] - bounds[:, 0], tf.float64)
+    bounds = own_interval(prediction, level)
+    if bounds is not None:
+        return tf.cast(bounds[1] - bounds[0], tf.float64)
+    ends = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
+    return tf.cast(ends[:, 1] - ends[:, 0], tf.float64)
+
+
+def own_interval(prediction: Any, level: float) -> Any:
+    """Returns the bounds of intervals that do not lie between quantiles, else None."""
+    if getattr(prediction, "central_intervals", True):
+        return None
+    return prediction.interval(level)

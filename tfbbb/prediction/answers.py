@@ -1,6 +1,6 @@
 """What is asked of a predictive distribution, as functions of a network's outputs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ class Answers(Protocol):
         ordered: Whether targets have a distribution function and quantiles.
         discrete: Whether targets are integers.
         noise_size: How many standard normals a sample takes.
+        central_intervals: Whether intervals lie between two quantiles.
         classes: Names of the classes, None where there are none.
     """
 
@@ -25,6 +26,7 @@ class Answers(Protocol):
     ordered: bool
     discrete: bool
     noise_size: int
+    central_intervals: bool
     classes: Sequence[str] | None
 
     def check_targets(self, targets: Any) -> np.ndarray:
@@ -36,6 +38,25 @@ class Answers(Protocol):
 
     def mean(self, outputs: Any) -> Any:
         """Returns E[y | x, w] of each draw, [rows, S, ..., k]."""
+
+    def summary(
+        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
+    ) -> dict[str, Any]:
+        """Returns the summary of what is answered; the same where nothing differs.
+
+        Args:
+            summary: That of the mixture.
+            quantiles: Returns the answered quantiles of all rows at levels [Q].
+        """
+
+    def reach(self, level: float) -> Any:
+        """Returns how far intervals reach from the mean, in standard deviations, [k].
+
+        Where they do not lie between quantiles.
+
+        Raises:
+            ValueError: For a level of which nothing is known.
+        """
 
     def quantiles(self, outputs: Any, levels: Any) -> Any:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""

@@ -12,14 +12,15 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.compiled import Compiled, spec_of
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.kept_draws import KeptDraws
-from tfbbb.prediction.likelihood_answers import LikelihoodAnswers
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
 from tfbbb.prediction.propagated import PropagatedProgram
+from tfbbb.prediction.recalibrated_answers import answers_of
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
 from tfbbb.prediction.variables import Snapshot
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -49,11 +50,16 @@ class Computation:
         likelihoods: Sequence[Likelihood],
         plan: Plan,
         inputs: Any,
+        recalibration: Recalibration = IDENTITY,
     ) -> "Computation":
         """Returns the model's computation, made at the first call of its kind."""
+        if not recalibration.acts_on_outputs:
+            # It changes what is made of them, which is not compiled.
+            recalibration = IDENTITY
         structure = Structure.of(model)
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
-        key = (plan, repr(kinds), *(_key(x, structure) for x in likelihoods))
+        keys = [_key(x, structure) for x in likelihoods]
+        key = (plan, repr(kinds), recalibration, *keys)
         known = structure.computations
         if key not in known:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
@@ -63,15 +69,20 @@ class Computation:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known[key] = cls(_program(model, own, plan, inputs))
+            known[key] = cls(_program(model, own, plan, inputs, recalibration))
         return known[key]
 
-    def passes(self) -> "HeldPasses":
+    def passes(self, recalibration: Recalibration = IDENTITY) -> "HeldPasses":
         """Returns the passes under the values that the variables have now."""
         posterior, others = Snapshot(self._posterior), Snapshot(self._others)
         passes = self._passes
-        if passes is None or not passes.are_under(posterior, others):
-            passes = self._passes = HeldPasses(self, posterior, others)
+        if (
+            passes is None
+            or passes.recalibration is not recalibration
+            or not passes.are_under(posterior, others)
+        ):
+            passes = HeldPasses(self, posterior, others, recalibration)
+            self._passes = passes
         return passes
 
     @property
@@ -146,15 +157,26 @@ class HeldPasses(Passes):
         computation: What is compiled.
         posterior: Values of the variables of posteriors and priors.
         others: Values of all others that a prediction reads.
+        recalibration: What the answers are changed by.
     """
 
-    def __init__(self, computation: Computation, posterior: Snapshot, others: Snapshot):
+    def __init__(
+        self,
+        computation: Computation,
+        posterior: Snapshot,
+        others: Snapshot,
+        recalibration: Recalibration,
+    ):
         self._computation = computation
         self._program = program = computation.program
         self._posterior = posterior
         self._others = others
         state = computation.state(others.values)
-        self.answers = [LikelihoodAnswers(x, state) for x in program.likelihoods]
+        self.recalibration = recalibration
+        self.answers = [
+            answers_of(likelihood, recalibration, state)
+            for likelihood in program.likelihoods
+        ]
         self.sizes = program.sizes
         self.operations = program.operations
         self._moments: Tensors | None = None
@@ -196,9 +218,15 @@ class HeldPasses(Passes):
         program = self._program
         plan = Plan(dropout=program.plan.dropout)
         computation = Computation.of(
-            program.model, program.likelihoods, plan, program.input_specs
+            program.model,
+            program.likelihoods,
+            plan,
+            program.input_specs,
+            self.recalibration,
         )
-        return HeldPasses(computation, self._posterior, self._others)
+        return HeldPasses(
+            computation, self._posterior, self._others, self.recalibration
+        )
 
     def _arguments(self, inputs: Any, draws: Tensors) -> tuple[Any, ...]:
         if self._moments is None:
@@ -229,10 +257,14 @@ def _variables(
 
 
 def _program(
-    model: keras.Model, likelihoods: Sequence[Likelihood], plan: Plan, inputs: Any
+    model: keras.Model,
+    likelihoods: Sequence[Likelihood],
+    plan: Plan,
+    inputs: Any,
+    recalibration: Recalibration,
 ) -> Program:
     kind = PropagatedProgram if plan.propagated else Program
-    return kind(model, likelihoods, plan, inputs)
+    return kind(model, likelihoods, plan, inputs, recalibration)
 
 
 def _key(likelihood: Likelihood, structure: Structure) -> Any:

@@ -20,6 +20,7 @@ from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.program import structure_of_outputs
 from tfbbb.prediction.sampling import Sampling
 from tfbbb.prediction.structure import Structure
+from tfbbb.recalibration.recalibration import IDENTITY
 
 
 class PredictiveOptions(TypedDict, total=False):
@@ -115,6 +116,10 @@ def predictive(
     structure = Structure.of(model)
     _check_stochastic(model, structure, include_dropout)
     form, found = _likelihoods_of(model, likelihood, inputs)
+    recalibration = IDENTITY
+    if form is getattr(model, "likelihood", None):
+        # Of the model's own likelihood, with which it was fitted.
+        recalibration = getattr(model, "recalibration", None) or IDENTITY
     # Half for what is kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
@@ -122,7 +127,8 @@ def predictive(
         plan = plan_for(
             structure, method, num_rows, num_samples, max_floats, found, include_dropout
         )
-        return Computation.of(model, found, plan, inputs).passes()
+        computation = Computation.of(model, found, plan, inputs, recalibration)
+        return computation.passes(recalibration)
 
     if max_standard_error is None and deadline_ms is None:
         passes = passes_for(num_rows, num_samples)

@@ -17,6 +17,7 @@ from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 
 class Program:
@@ -27,6 +28,7 @@ class Program:
         likelihoods: One for each output of the model.
         plan: What is drawn in each layer.
         inputs: Example inputs or their specs, from which shapes are taken.
+        recalibration: What changes the outputs.
 
     Attributes:
         input_specs: Specs of the inputs, for any number of rows.
@@ -44,10 +46,12 @@ class Program:
         likelihoods: Sequence[Likelihood],
         plan: Plan,
         inputs: Any,
+        recalibration: Recalibration = IDENTITY,
     ):
         self.model = model
         self.likelihoods = tuple(likelihoods)
         self.plan = plan
+        self.recalibration = recalibration
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
@@ -132,6 +136,7 @@ class Program:
         member = tf.range(samples) // (samples // self.structure.members)
         ones = [1] * (len(outputs.shape) - 2)
         outputs = likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
+        outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
             outputs = likelihood.with_location_variance(outputs, location_variance)
         rows, *event = dimensions(outputs, 1)
@@ -142,6 +147,7 @@ class Program:
     def _event_shape(self, likelihood: Likelihood, shape: Any) -> tf.TensorShape:
         example = tf.zeros([1, *(size or 1 for size in shape[1:])])
         outputs = likelihood.of_members(example, 0)
+        outputs = self.recalibration.outputs(likelihood, outputs)
         integrated = self.num_integrated(likelihood, shape[-1])
         if integrated:
             variance = example[..., :integrated]

@@ -16,6 +16,7 @@ from tfbbb.prediction.moments import Operation, operations, output_moments, prep
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import Sums, summary
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 # Nodes and their mirror images, at which a likelihood is averaged over its outputs.
 _NUM_NODES = 64
@@ -38,10 +39,11 @@ class PropagatedProgram(Program):
         likelihoods: Sequence[Likelihood],
         plan: Plan,
         inputs: Any,
+        recalibration: Recalibration = IDENTITY,
     ):
         # Before anything else: it names what has no closed form.
         self.operations: tuple[Operation, ...] = operations(model)
-        super().__init__(model, likelihoods, plan, inputs)
+        super().__init__(model, likelihoods, plan, inputs, recalibration)
 
     def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
         if not likelihood.integrates_location:

@@ -1,5 +1,6 @@
 """The result of a prediction: a distribution for every row."""
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,10 @@ Functions = Callable[[int, int], Any]
 class Predictive:
     """The posterior predictive distribution p(y | x, data) of each row.
 
-    A uniform mixture of the likelihoods under S draws of the weights. Everything is in
-    raw units, and shapes are those of the targets: [rows, k], or [rows, C] for classes,
-    whose mean is that of the one-hot code. Make one with `BayesianModel.predictive`,
+    A uniform mixture of the likelihoods under S draws of the weights, recalibrated
+    where the model is (`tfbbb.recalibrate`). Everything is in raw units, and shapes are
+    those of the targets: [rows, k], or [rows, C] for classes, whose mean is that of the
+    one-hot code. Make one with `BayesianModel.predictive`,
     `tfbbb.predictive`, or the `predictive` of what `tfbbb.load` returned.
 
     Example:
@@ -64,7 +66,8 @@ class Predictive:
     ):
         self.num_samples = num_samples
         self._answers = answers
-        self._summary = {name: np.asarray(value) for name, value in summary.items()}
+        # That of the mixture.
+        self._of_mixture = {name: np.asarray(x) for name, x in summary.items()}
         self._blocks = blocks
         self._seed = seed
         self.functions = functions
@@ -97,8 +100,8 @@ class Predictive:
         return cls(
             first._answers,
             {
-                name: np.concatenate([part._summary[name] for part in parts])[back]
-                for name in first._summary
+                name: np.concatenate([part._of_mixture[name] for part in parts])[back]
+                for name in first._of_mixture
             },
             lambda: itertools.chain.from_iterable(part._blocks() for part in parts),
             np.repeat([part.num_samples for part in parts], list(map(len, parts)))[
@@ -114,6 +117,11 @@ class Predictive:
     def discrete(self) -> bool:
         """Whether the targets are integers, so that `cdf` has steps."""
         return self._answers.discrete
+
+    @property
+    def central_intervals(self) -> bool:
+        """Whether the bounds of `interval` are quantiles."""
+        return self._answers.central_intervals
 
     @property
     def mean(self) -> np.ndarray:
@@ -185,18 +193,26 @@ class Predictive:
         """
         self._check_ordered("quantiles")
         levels = checked_levels(p)
-        found = self._of_blocks(
-            lambda outputs: self._answers.quantiles(outputs, levels)
-        )
+        found = self._quantiles(levels)
         return found[:, 0] if np.ndim(p) == 0 else found
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds y with probability `level`.
 
+        It lies between two quantiles; of a model that was given
+        `tfbbb.recalibration.ConformalIntervals`, it is theirs.
+
         Returns:
             Lower and upper bounds, [rows, k] each.
+
+        Raises:
+            ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
+                conformal intervals had too few rows for.
         """
         checked_levels(level)
+        if not self.central_intervals:
+            reach = np.asarray(self._answers.reach(level)) * self.stddev
+            return self.mean - reach, self.mean + reach
         bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
         return bounds[:, 0], bounds[:, 1]
 
@@ -217,7 +233,7 @@ class Predictive:
         width = 1 if single else self.mean.shape[-1]
         if values.shape != (*self.mean.shape[:-1], width):
             values = self._checked_targets(y).reshape(shape)
-        return self._of_blocks(self._answers.cdf, values)
+        return self.of_outputs(self._answers.cdf, values)
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
@@ -229,7 +245,7 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        return self._of_blocks(self._answers.log_prob, self._checked_targets(y))
+        return self.of_outputs(self._answers.log_prob, self._checked_targets(y))
 
     def log_prob_of_draws(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
@@ -240,7 +256,7 @@ class Predictive:
         Args:
             y: Targets in raw units, as for `log_prob`.
         """
-        return self._of_blocks(
+        return self.of_outputs(
             self._answers.log_prob_of_draws, self._checked_targets(y)
         )
 
@@ -262,7 +278,7 @@ class Predictive:
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
         components = generator.integers(most, size=shape)
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
-        drawn = self._of_blocks(self._answers.sample, components, normals)
+        drawn = self.of_outputs(self._answers.sample, components, normals)
         return np.moveaxis(drawn, 0, 1)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
@@ -280,7 +296,12 @@ class Predictive:
         """
         self._checked_draws(n, seed)
         outputs = self.functions(n, self._seed if seed is None else seed)
-        return np.moveaxis(np.asarray(self._answers.mean(outputs)), 0, 1)
+        means = np.moveaxis(np.asarray(self._answers.mean(outputs)), 0, 1)
+        if self._summary is self._of_mixture:
+            return means
+        # As far from the recalibrated mean as its variance says.
+        scale = np.sqrt(self.variance / self._of_mixture["variance"])
+        return self.mean + scale * (means - self._of_mixture["mean"])
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Returns every summary by name: `mean`, `variance`, `epistemic`, ..."""
@@ -308,7 +329,7 @@ class Predictive:
         return pandas.DataFrame(columns)
 
     def __len__(self) -> int:
-        return len(self.mean)
+        return len(self._of_mixture["mean"])
 
     def __repr__(self) -> str:
         what = "classes" if self._answers.task == "classification" else "targets"
@@ -342,7 +363,7 @@ class Predictive:
             )
 
     def _check_finite(self) -> None:
-        finite = np.isfinite(self.variance)
+        finite = np.isfinite(self._of_mixture["variance"])
         if not finite.all():
             row = int(np.argmin(finite.reshape(len(self), -1).all(axis=1)))
             raise ValueError(
@@ -351,10 +372,27 @@ class Predictive:
                 f"Received: row {row} of {len(self)}"
             )
 
-    def _of_blocks(
+    @functools.cached_property
+    def _summary(self) -> dict[str, np.ndarray]:
+        found = self._answers.summary(self._of_mixture, self._quantiles)
+        if found is self._of_mixture:
+            return found
+        return {name: np.asarray(value) for name, value in found.items()}
+
+    def _quantiles(self, levels: np.ndarray) -> np.ndarray:
+        return self.of_outputs(lambda x: self._answers.quantiles(x, levels))
+
+    def of_outputs(
         self, compute: Callable[..., Any], *of_rows: np.ndarray
     ) -> np.ndarray:
-        """Returns what `compute` makes of outputs and `of_rows`, block by block."""
+        """Returns what `compute` makes of the network's outputs, block by block.
+
+        Args:
+            compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
+                takes them, and these rows of the arrays; returns a tensor of as many
+                rows.
+            *of_rows: Arrays, [rows, ...].
+        """
         if self._order is not None:
             of_rows = tuple(array[self._order] for array in of_rows)
         results, first = [], 0

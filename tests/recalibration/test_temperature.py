@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+import tfbbb
+from tests.recalibration.known_models import DRAWS, FRESH, X, drawn, network
+from tfbbb.likelihoods import OrderedLogistic
+from tfbbb.prediction import mixture
+from tfbbb.recalibration import Temperature
+
+CLASSES = {
+    "categorical": lambda: (4, "categorical"),
+    "bernoulli": lambda: (1, "bernoulli"),
+    "ordered": lambda: (1, OrderedLogistic(4)),
+    "ordered_with_scale": lambda: (2, OrderedLogistic(4, heteroscedastic=True)),
+}
+
+
+def labels_at(temperature, model, x, seed=0):
+    model.recalibration = Temperature(temperature)
+    labels = drawn(model, x, seed)
+    model.recalibration = None
+    return labels
+
+
+def test_without_epistemic_variance_it_is_the_maximum_of_the_likelihood_of_logits():
+    model = network(4, "categorical", spread=1e-6)
+    labels = labels_at(0.5, model, X)
+    logits = np.log(model.predictive(X).probabilities)
+
+    def loss(temperature):
+        log_p = special.log_softmax(logits / temperature, axis=1)
+        return -log_p[np.arange(len(labels)), labels].mean()
+
+    best = optimize.minimize_scalar(loss, bounds=(0.1, 5.0), method="bounded")
+    found = model.recalibrate(X, labels)
+    assert found.temperature == pytest.approx(best.x, rel=1e-3)
+
+
+@pytest.mark.parametrize("members", [None, 2])
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_temperature_of_the_labels_is_recovered(name, members):
+    units, likelihood = CLASSES[name]()
+    model = network(units, likelihood, spread=1.0, members=members)
+    x = X[:500]
+    labels = labels_at(0.4, model, x)
+
+    prediction = model.predictive(x, num_samples=DRAWS)
+
+    def log_prob(outputs, labels, temperature):
+        tempered = model.likelihood.tempered(outputs, temperature[0])
+        return mixture.log_prob(model.likelihood, labels, tempered)
+
+    def loss(temperature):
+        of_rows = np.full(len(x), temperature)
+        return -prediction.of_outputs(log_prob, labels, of_rows).mean()
+
+    # The standard error by the curvature of the likelihood in log T.
+    step = 0.1
+    curvature = (
+        loss(0.4 * np.exp(step)) + loss(0.4 * np.exp(-step)) - 2.0 * loss(0.4)
+    ) / step**2
+    found = model.recalibrate(x, labels, num_samples=DRAWS).temperature
+    error = 1.0 / np.sqrt(curvature * len(x))
+    assert np.log(found) == pytest.approx(np.log(0.4), abs=4.0 * error)
+    # No other is better on the rows that it was fitted on.
+    assert loss(found) <= min(loss(0.97 * found), loss(1.03 * found))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_logits_of_every_draw_are_divided(name):
+    units, likelihood = CLASSES[name]()
+    model = network(units, likelihood, spread=1e-6)
+    # Of one draw, all of them being alike: log odds, for ordered classes those of
+    # being below.
+    raw = model.predictive(X[:5]).probabilities
+    model.recalibration = Temperature(2.5)
+    tempered = model.predictive(X[:5]).probabilities
+    if name.startswith("ordered"):
+        before, after = (special.logit(p.cumsum(1)[:, :-1]) for p in (raw, tempered))
+    else:
+        before, after = (np.log(p[:, 1:] / p[:, :1]) for p in (raw, tempered))
+    np.testing.assert_allclose(after, before / 2.5, rtol=1e-3, atol=1e-4)
+
+
+def test_everything_follows_the_probabilities():
+    model = network(4, "categorical", spread=1.0)
+    model.recalibration = Temperature(0.5)
+    prediction = model.predictive(X[:5], num_samples=200)
+    p = prediction.probabilities
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
+    expected = -special.xlogy(p, p).sum(axis=1)
+    np.testing.assert_allclose(prediction.entropy, expected, rtol=1e-9)
+    np.testing.assert_allclose(prediction.mean, p, rtol=1e-9)
+    np.testing.assert_allclose(prediction.variance, p * (1.0 - p), rtol=0.02)
+    parts = prediction.epistemic + prediction.aleatoric
+    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
+    for label in range(4):
+        log_prob = prediction.log_prob(np.full(5, label))
+        np.testing.assert_allclose(np.exp(log_prob), p[:, label], rtol=1e-6)
+    labels = prediction.sample(20_000)
+    shares = (labels[..., None] == np.arange(4)).mean(axis=0)
+    error = np.sqrt(p * (1.0 - p) / 20_000)
+    assert np.all(np.abs(shares - p) < 4.5 * error)
+    functions = prediction.joint_sample(50)
+    np.testing.assert_allclose(functions.sum(axis=-1), 1.0, atol=1e-6)
+    model.recalibration = None
+    untempered = model.predictive(X[:5]).joint_sample(50)
+    powers = untempered**2.0
+    expected = powers / powers.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(functions, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_moments_without_draws_are_tempered_alike():
+    model = network(4, "categorical", spread=1e-6)
+    drawn = model.predictive(X[:5], method="moments").probabilities
+    model.recalibration = Temperature(0.5)
+    tempered = model.predictive(X[:5], method="moments").probabilities
+    expected = drawn**2 / (drawn**2).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(tempered, expected, rtol=1e-4)
+
+
+def test_a_calibrated_model_hardly_changes():
+    model = network(4, "categorical", spread=1.0)
+    model.recalibrate(X, drawn(model, X), num_samples=DRAWS)
+    labels = drawn(network(4, "categorical", spread=1.0), FRESH, seed=1)
+    recalibrated = model.predictive(FRESH, num_samples=DRAWS)
+    model.recalibration = None
+    score = tfbbb.metrics.negative_log_likelihood
+    after, before = (
+        score(p, labels) for p in (recalibrated, model.predictive(FRESH, DRAWS))
+    )
+    # One number fitted to n rows costs 1 / (2n) nats in the mean, and 11 times as much
+    # once in a thousand times.
+    assert after - before < 11.0 / (2 * len(X))
+
+
+def test_labels_that_are_all_predicted_right_have_no_best_temperature():
+    model = network(4, "categorical", spread=1e-6)
+    labels = model.predictive(X[:100]).probabilities.argmax(axis=1)
+    with pytest.raises(ValueError, match=r"No temperature.*all predicted right"):
+        model.recalibrate(X[:100], labels)
+
+
+def test_numbers_are_refused():
+    with pytest.raises(ValueError, match=r"which only classes have.*likelihood=Normal"):
+        network().recalibrate(X[:50], np.zeros(50), "temperature")
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("inf"), None])
+def test_temperature_must_be_positive_and_finite(temperature):
+    with pytest.raises(ValueError, match="`temperature` must be a positive finite"):
+        Temperature(temperature)

@@ -1,0 +1,23 @@
+"""Recalibration of predictions by held-out rows, resolvable by string name."""
+
+import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.recalibration.conformal_intervals import ConformalIntervals
+from tfbbb.recalibration.fitting import recalibrate
+from tfbbb.recalibration.isotonic_pit import IsotonicPIT
+from tfbbb.recalibration.recalibration import Recalibration
+from tfbbb.recalibration.registry import deserialize, get, names, serialize
+from tfbbb.recalibration.temperature import Temperature
+from tfbbb.recalibration.variance_scaling import VarianceScaling
+
+__all__ = [
+    "ConformalIntervals",
+    "IsotonicPIT",
+    "Recalibration",
+    "Temperature",
+    "VarianceScaling",
+    "deserialize",
+    "get",
+    "names",
+    "recalibrate",
+    "serialize",
+]

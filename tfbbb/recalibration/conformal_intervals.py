@@ -1,0 +1,119 @@
+"""Split conformal prediction intervals."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.recalibration.recalibration import Recalibration
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
+
+# (n + 1) * level is a whole number for most levels of interest, but for rounding.
+_ROUNDING = 1e-9
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class ConformalIntervals(Recalibration):
+    """Gives intervals that hold new targets as often as they say.
+
+    Of n held-out rows, `s_i = |y_i - mean_i| / stddev_i` are the scores (Vovk et al.
+    2005; Lei et al. 2018). The interval of a level is
+
+        mean -/+ s_(j) * stddev,  j = ceil((n + 1) * level)
+
+    with the j-th smallest score. Whatever the model and the distribution of the data,
+    as long as the held-out rows and a new one are exchangeable, it holds the target
+    with probability `level` or more, and `level + 1 / (n + 1)` or less where no scores
+    are equal. The probability is over all rows together, not for each x, and target by
+    target where there are several.
+
+    Only `interval` changes; quantiles, the density and variances stay the model's own.
+
+    Example:
+
+    >>> import keras, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> model.recalibration = tfbbb.recalibration.ConformalIntervals(
+    ...     [[0.3, 0.1, 2.0, 1.5]]
+    ... )
+    >>> prediction = model.predictive([[1.0, 2.0]])
+    >>> lower, upper = prediction.interval(0.6)
+    >>> (upper - prediction.mean) / prediction.stddev
+    array([[1.5]])
+
+    Args:
+        scores: The scores of each target, [k, n], zero or positive.
+
+    Raises:
+        ValueError: For scores that are negative or not finite, or not as many of each
+            target.
+    """
+
+    central_intervals = False
+
+    def __init__(self, scores: Sequence[Sequence[float]] = ((),)):
+        values = [np.sort(np.asarray(x, dtype=np.float64)) for x in scores]
+        valid = all(
+            x.ndim == 1 and len(x) == len(values[0]) and np.all((x >= 0) & (x < np.inf))
+            for x in values
+        )
+        if not values or not valid:
+            raise ValueError(
+                "`scores` must be lists of finite numbers, none below 0, as many for "
+                f"each target. Received: scores={scores}"
+            )
+        self.scores = tuple(tuple(x.tolist()) for x in values)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"scores": [list(x) for x in self.scores]}
+
+    @property
+    def num_rows(self) -> int:
+        """Number n of held-out rows."""
+        return len(self.scores[0])
+
+    def __repr__(self) -> str:
+        return f"ConformalIntervals(targets={len(self.scores)}, rows={self.num_rows})"
+
+    def check(self, likelihood: Likelihood) -> None:
+        if likelihood.task != "regression":
+            raise ValueError(
+                "Classes have no intervals; use `'temperature'`. "
+                f"Received: likelihood={type(likelihood).__name__}"
+            )
+        num_targets = getattr(likelihood, "num_targets", 1)
+        if self.num_rows and len(self.scores) != num_targets:
+            raise ValueError(
+                f"The model has {num_targets} targets, each with its scores. "
+                f"Received: {self!r}"
+            )
+
+    def fitted(
+        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+    ) -> "ConformalIntervals":
+        if targets.ndim != 2:
+            raise ValueError(
+                "Places of one row depend on each other, so that their coverage cannot "
+                "be promised; conformal intervals need targets of shape [rows, k]. "
+                f"Received: y of shape {targets.shape}"
+            )
+        scores = np.abs(targets - prediction.mean) / prediction.stddev
+        return ConformalIntervals(scores.T.tolist())
+
+    def reach(self, level: float) -> np.ndarray:
+        rank = math.ceil((self.num_rows + 1) * level - _ROUNDING)
+        if rank > self.num_rows:
+            needed = math.ceil(level / (1.0 - level) - _ROUNDING)
+            raise ValueError(
+                f"An interval of this level takes {needed} held-out rows to promise; "
+                "pass more to `recalibrate`, or ask for a lower level. "
+                f"Received: level={level}, with {self.num_rows} held-out rows"
+            )
+        return np.array(self.scores)[:, max(rank, 1) - 1]

@@ -1,0 +1,86 @@
+"""Temperature scaling of classes."""
+
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.likelihoods import Likelihood
+from tfbbb.likelihoods.classification import Classification
+from tfbbb.recalibration.best_factor import best_factor
+from tfbbb.recalibration.recalibration import Recalibration
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
+
+
+@keras.saving.register_keras_serializable(package="tfbbb.recalibration")
+class Temperature(Recalibration):
+    """Divides the logits under every draw by one number (Guo et al. 2017).
+
+        p(y = c | x, data) = E_w[softmax(f(x, w) / T)_c]
+
+    Above 1 it makes sure predictions less sure, below 1 unsure ones surer; which class
+    of a draw is the likeliest stays as it is. The probabilities of the mixture, its
+    entropy and mutual information, log probabilities and labels drawn follow. Of
+    ordered classes, cutpoints and location are divided alike.
+
+    T minimises the negative log likelihood of the mixture on the held-out rows.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(3)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
+    >>> x = np.random.normal(size=(50, 2))
+    >>> before = model.predictive(x).entropy
+    >>> model.recalibration = tfbbb.recalibration.Temperature(2.0)
+    >>> bool((model.predictive(x).entropy > before).all())
+    True
+
+    Args:
+        temperature: T, positive.
+
+    Raises:
+        ValueError: For a temperature that is not positive and finite.
+    """
+
+    least_rows = 20
+    acts_on_outputs = True
+
+    def __init__(self, temperature: float = 1.0):
+        self.temperature = float(positive_number("temperature", temperature))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"temperature": self.temperature}
+
+    def check(self, likelihood: Likelihood) -> None:
+        if not isinstance(likelihood, Classification):
+            raise ValueError(
+                "A temperature divides logits, which only classes have; use "
+                "`'variance_scaling'`, `'isotonic_pit'` or `'conformal_intervals'` "
+                f"for numbers. Received: likelihood={type(likelihood).__name__}"
+            )
+
+    def fitted(
+        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+    ) -> "Temperature":
+        from tfbbb.prediction.likelihood_mixture import LikelihoodMixture
+
+        def loss(temperature: float) -> float:
+            tempered = Temperature(temperature)
+
+            def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
+                outputs = tempered.outputs(likelihood, outputs)
+                return LikelihoodMixture(likelihood, outputs).log_prob(targets)
+
+            return -float(prediction.of_outputs(log_prob, targets).mean())
+
+        return Temperature(best_factor("temperature", loss))
+
+    def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
+        assert isinstance(likelihood, Classification)
+        return likelihood.tempered(outputs, self.temperature)

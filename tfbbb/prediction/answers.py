@@ -26,7 +26,7 @@ class Answers(Protocol):
     ordered: bool
     discrete: bool
     noise_size: int
-    central_intervals: bool
+    central_intervals: bool = True
     classes: Sequence[str] | None
 
     def check_targets(self, targets: Any) -> np.ndarray:
@@ -48,6 +48,7 @@ class Answers(Protocol):
             summary: That of the mixture.
             quantiles: Returns the answered quantiles of all rows at levels [Q].
         """
+        return summary
 
     def reach(self, level: float) -> Any:
         """Returns how far intervals reach from the mean, in standard deviations, [k].
@@ -57,6 +58,7 @@ class Answers(Protocol):
         Raises:
             ValueError: For a level of which nothing is known.
         """
+        raise NotImplementedError("The intervals lie between quantiles.")
 
     def quantiles(self, outputs: Any, levels: Any) -> Any:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""

@@ -1,7 +1,6 @@
 """The answers of a mixture of likelihoods."""
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -34,7 +33,6 @@ class LikelihoodAnswers(Answers):
         self.ordered = likelihood.ordered
         self.discrete = likelihood.discrete
         self.noise_size = likelihood.noise_size
-        self.central_intervals = True
         self.classes = None
 
     def check_targets(self, targets: Any) -> np.ndarray:
@@ -43,14 +41,6 @@ class LikelihoodAnswers(Answers):
     def mean(self, outputs: Any) -> Any:
         with self._as_it_was():
             return self.likelihood.mean(tf.cast(outputs, tf.float64))
-
-    def summary(
-        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
-    ) -> dict[str, Any]:
-        return summary
-
-    def reach(self, level: float) -> Any:
-        raise NotImplementedError("The intervals lie between quantiles.")
 
     def quantiles(self, outputs: Any, levels: Any) -> Any:
         with self._as_it_was():

@@ -53,12 +53,12 @@ class Answers(Protocol):
     def reach(self, level: float) -> Any:
         """Returns how far intervals reach from the mean, in standard deviations, [k].
 
-        Where they do not lie between quantiles.
+        None where they lie between quantiles.
 
         Raises:
             ValueError: For a level of which nothing is known.
         """
-        raise NotImplementedError("The intervals lie between quantiles.")
+        return None
 
     def quantiles(self, outputs: Any, levels: Any) -> Any:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""

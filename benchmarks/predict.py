@@ -116,7 +116,7 @@ class Net:
             },
             **{f"predictive, {m}": timer(predictive(m)) for m in methods},
             "loaded SavedModel, local": timer(
-                lambda: self.exported.predict(x, NUM_SAMPLES)
+                lambda: self.exported.predictive(x, NUM_SAMPLES)
             ),
             PASS: timer(every_row),
             ROWS: timer(lambda: self.keras(rows)),
@@ -144,7 +144,7 @@ class Net:
 
 
 def forms(layers: Any) -> Mapping[str, Any]:
-    """Returns the layers of a module, of whatever kind they are, by their plain name."""
+    """Returns the layers of a module, of whatever kind, by their plain name."""
     suffix = "Variational" if hasattr(layers, "DenseVariational") else ""
     return {
         name: getattr(layers, name + suffix) for name in ("Dense", "Conv2D", "LSTM")
@@ -242,9 +242,7 @@ def exported(model: Any) -> Any:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)
-        from tfbbb.export import load_exported
-
-        return load_exported(path)
+        return tfbbb.load(path)
 
 
 def loop(model: Any) -> Callable[[Any], Any]:

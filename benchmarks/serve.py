@@ -28,7 +28,7 @@ from timing import interleaved, machine, print_table, write_json
 from service.predictions.query import parse_query
 from service.predictions.table import from_rows
 from tfbbb import BayesianModel
-from tfbbb.export import load_exported
+from tfbbb.export import load
 from tfbbb.layers import DenseVariational
 
 ROOT = Path(__file__).parent.parent
@@ -123,7 +123,7 @@ def one_row(
     connection: http.client.HTTPConnection, root: Path
 ) -> dict[str, Callable[[], object]]:
     """A request whose cost is the way there and back."""
-    model = load_exported(root / "small" / "1")
+    model = load(root / "small" / "1")
     row = np.random.default_rng(0).normal(size=(1, 13))
     body = orjson.dumps({"instances": row.tolist()})
     return {
@@ -138,7 +138,7 @@ def many_rows(
 ) -> dict[str, Callable[[], object]]:
     """A request whose cost is its size."""
     path = "/v1/models/pixels:predict"
-    model = load_exported(root / "pixels" / "1")
+    model = load(root / "pixels" / "1")
     rows = np.random.default_rng(0).normal(size=(1000, 784))
     pixels = (rows * 255).clip(0, 255).astype(int)
     parameters = {"num_samples": 2}

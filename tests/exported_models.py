@@ -210,6 +210,8 @@ def _manifest(
         "default_seed": 0,
         "metrics": {"rmse": 54.0},
         "libraries": {"tensorflow": tf.__version__},
+        # They have nothing but signatures.
+        "schema_version": 1,
     }
 
 

@@ -140,7 +140,7 @@ def test_members_train_apart_and_are_saved_together(tmp_path):
 def test_export_answers_as_the_live_model(tmp_path):
     model = network(2, posterior="mean_field_normal")
     model.export_predictive(tmp_path / "1")
-    exported = tfbbb.export.load_exported(tmp_path / "1")
+    exported = tfbbb.load(tmp_path / "1")
     live = model.predictive(X, num_samples=100, method="local", seed=0)
     answer = exported.predict(X)
     np.testing.assert_allclose(answer["mean"], live.mean, rtol=1e-4, atol=1e-5)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tfbbb.conversion import convert, to_deterministic
+    from tfbbb.export import load
     from tfbbb.model import BayesianModel
     from tfbbb.prediction import Predictive, predictive
     from tfbbb.recalibration import recalibrate
@@ -42,6 +43,7 @@ _HOMES = {
     "BayesianModel": "tfbbb.model",
     "convert": "tfbbb.conversion",
     "to_deterministic": "tfbbb.conversion",
+    "load": "tfbbb.export",
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
     "recalibrate": "tfbbb.recalibration",
@@ -51,6 +53,7 @@ __all__ = [
     "BayesianModel",
     "Predictive",
     "convert",
+    "load",
     "predictive",
     "recalibrate",
     "to_deterministic",

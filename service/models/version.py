@@ -9,7 +9,7 @@ from service.errors import Unavailable
 from tfbbb.export.manifest import Manifest
 
 if TYPE_CHECKING:
-    from tfbbb.export.reader import ExportedModel
+    from tfbbb.export.exported_model import ExportedModel
 
 logger = logging.getLogger(__name__)
 
@@ -95,11 +95,11 @@ class Version:
         return read_signatures(self.path)
 
     def _load(self) -> None:
-        from tfbbb.export.reader import load_exported
+        from tfbbb.export.reader import load
 
         self.state = State.LOADING
         try:
-            model = load_exported(self.path)
+            model = load(self.path)
             # The first call compiles: no client should wait for it, and a model
             # that can't answer is found out.
             model.predict(_any_row(model.manifest))

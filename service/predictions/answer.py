@@ -14,13 +14,13 @@ from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
 
 if TYPE_CHECKING:
-    from tfbbb.export.reader import ExportedModel
+    from tfbbb.export.exported_model import ExportedModel
 
 # In the order in which a reader wants them.
 _MOMENTS = (
     *("mean", "variance", "epistemic", "aleatoric"),
     *("probabilities", "entropy", "mutual_information"),
-    "mean_standard_error",
+    *("between_members", "mean_standard_error"),
 )
 
 # Each with one entry per row.
@@ -66,7 +66,9 @@ def answer(version: Version, query: Query, settings: Settings) -> bytes:
 
 def _check_signature(query: Query, manifest: Manifest) -> None:
     levels = query.parameters.quantiles
-    if manifest.classes is not None and (levels or query.signature == "quantiles"):
+    if (levels or query.signature == "quantiles") and not manifest.has_signature(
+        "quantiles"
+    ):
         raise InvalidRequest(
             "The model predicts classes, which have no order and thus no quantiles."
         )

@@ -80,6 +80,9 @@ class RowPrediction(BaseModel):
     mutual_information: float | None = Field(
         None, description="Of class and weights, in nats: the epistemic part."
     )
+    between_members: list[float] | None = Field(
+        None, description="The part of `epistemic` between members of an ensemble."
+    )
     mean_standard_error: list[float] | None = Field(
         None, description="Monte Carlo error of `mean` or `probabilities`."
     )

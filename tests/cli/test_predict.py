@@ -11,7 +11,7 @@ import pytest
 
 from tfbbb.data import read_table
 from tfbbb.data.writing import write_table
-from tfbbb.export import load_exported
+from tfbbb.export import load
 
 
 def parsed(text):
@@ -33,7 +33,7 @@ def test_numbers_are_predicted_with_both_variances_and_an_interval(
         *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
         *("lower", "upper"),
     ]
-    model = load_exported(path / "1")
+    model = load(path / "1")
     inputs = trained.schema.inputs_of(table)
     expected = model.predict(inputs)
     bounds = model.quantiles(inputs, [0.1, 0.9])
@@ -60,7 +60,7 @@ def test_classes_are_predicted_by_name_with_their_probabilities(
         *("entropy", "mutual_information"),
     ]
     inputs = trained.schema.inputs_of(table)
-    expected = load_exported(path / "1").predict(inputs, 20, 3)
+    expected = load(path / "1").predict(inputs, 20, 3)
     yes = column(answers, "probability_yes")
     np.testing.assert_allclose(yes, expected["probabilities"][:, 1], rtol=1e-5)
     assert answers["class"].to_pylist() == np.where(yes > 0.5, "yes", "no").tolist()

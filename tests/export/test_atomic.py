@@ -151,3 +151,86 @@ with atomic_directory(sys.argv[1]) as staging:
     with atomic_directory(path) as staging:
         write(staging)
     assert (path / "saved_model.pb").read_text() == "graph"
+
+
+def test_process_killed_at_any_point_leaves_the_old_version_or_the_new(
+    tmp_path: Path,
+) -> None:
+    # Whatever touches the disk is a point: opening, writing, flushing, renaming. A
+    # child for each point writes version 2 and kills itself there.
+    program = """
+import os, signal, sys
+from pathlib import Path
+from tfbbb.export.atomic import atomic_directory
+from tfbbb.export.versions import newest_version, next_version
+
+CONTENTS = {"saved_model.pb": "graph" * 9999, "variables/data": "weights" * 9999}
+
+def write(path, reach):
+    with atomic_directory(path) as staging:
+        for name, text in CONTENTS.items():
+            (staging / name).parent.mkdir(exist_ok=True)
+            with (staging / name).open("w") as file:
+                file.write(text[:20000])
+                file.flush()
+                reach()
+                file.write(text[20000:])
+
+def child(path, point):
+    reached = 0
+    def reach():
+        nonlocal reached
+        reached += 1
+        if reached == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+    flush = os.fsync
+    def fsync(descriptor):
+        reach()
+        flush(descriptor)
+        reach()
+    os.fsync = fsync
+    watched = ("open", "os.mkdir", "os.rename", "os.listdir", "os.scandir")
+    sys.addaudithook(lambda event, args: reach() if event in watched else None)
+    write(path, reach)
+    os._exit(0)
+
+def whole(path):
+    found = {str(f.relative_to(path)): f.read_text()
+             for f in path.rglob("*") if f.is_file()}
+    return found == CONTENTS
+
+root = Path(sys.argv[1])
+killed = appeared = 0
+for point in range(1, 1000):
+    name = root / str(point)
+    write(name / "1", lambda: None)
+    process = os.fork()
+    if process == 0:
+        child(name / "2", point)
+    _, status = os.waitpid(process, 0)
+    assert whole(name / "1")
+    newest = newest_version(name)
+    assert whole(newest), point
+    assert newest.name == ("2" if (name / "2").exists() else "1")
+    if not os.WIFSIGNALED(status):
+        break
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    killed += 1
+    appeared += newest.name == "2"
+    # The next one is written as if nothing had happened.
+    write(next_version(name), lambda: None)
+    assert whole(newest_version(name))
+assert os.waitstatus_to_exitcode(status) == 0 and newest.name == "2"
+print(killed, appeared)
+"""
+    finished = subprocess.run(
+        [sys.executable, "-c", program, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    killed, appeared = map(int, finished.stdout.split())
+    # Of these points some lie before the renaming, and some behind it.
+    assert killed > 15
+    assert 0 < appeared < killed

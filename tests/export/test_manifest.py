@@ -55,7 +55,10 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 2}, r"schema version 1; .* Received: schema_version=2"),
+        (
+            {"schema_version": 3},
+            r"schema version 1 or 2; .* Received: schema_version=3",
+        ),
         ({"task": "ranking"}, r"`task` is wrong: .* Received: 'ranking'"),
         ({"num_rows": "9"}, r"`num_rows` is wrong: .* Received: '9'"),
         ({"default_num_samples": 1}, r"`default_num_samples` is wrong"),

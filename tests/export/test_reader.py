@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import tensorflow as tf
 
+import tfbbb
+from tests import exported_models
 from tests.exported_models import CLASSES
-from tfbbb.export import load_exported
 from tfbbb.export.inputs import InputError
 from tfbbb.export.manifest import ManifestError
 from tfbbb.export.reader import read_signatures
@@ -22,14 +23,14 @@ def test_answer_is_that_of_the_signature(regression: Path) -> None:
     expected = tf.saved_model.load(str(regression)).signatures["predict"](
         inputs=tf.constant(X), num_samples=tf.constant(30), seed=tf.constant(7)
     )
-    answer = load_exported(regression).predict(X, num_samples=30, seed=7)
+    answer = tfbbb.load(regression).predict(X, num_samples=30, seed=7)
     assert set(answer) == set(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(answer[name], value)
 
 
 def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
-    model = load_exported(regression)
+    model = tfbbb.load(regression)
     default = model.predict(X)
     explicit = model.predict(X, num_samples=100, seed=0)
     np.testing.assert_array_equal(default["mean"], explicit["mean"])
@@ -39,7 +40,7 @@ def test_defaults_are_those_of_the_manifest(regression: Path) -> None:
 def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
     # S = 10 000 draws of f = 2 sum(x) + 0.1 w: four standard errors of the mean,
     # and of the variance, whose relative error is sqrt(2 / S).
-    answer = load_exported(regression).predict(X, num_samples=10_000)
+    answer = tfbbb.load(regression).predict(X, num_samples=10_000)
     np.testing.assert_allclose(answer["mean"], [[12.0], [0.0]], atol=4 * 0.1 / 100)
     np.testing.assert_allclose(answer["epistemic"], 0.01, rtol=4 * np.sqrt(2e-4))
     np.testing.assert_allclose(answer["mean_standard_error"], 0.001, rtol=0.06)
@@ -49,7 +50,7 @@ def test_moments_are_those_of_the_known_posterior(regression: Path) -> None:
 
 
 def test_quantiles_and_samples_agree(regression: Path) -> None:
-    model = load_exported(regression)
+    model = tfbbb.load(regression)
     samples = model.sample(X, num_samples=1001, seed=3)
     quantiles = model.quantiles(X, [0.1, 0.5], num_samples=1001, seed=3)
     assert samples.shape == (1001, 2, 1)
@@ -60,7 +61,7 @@ def test_quantiles_and_samples_agree(regression: Path) -> None:
 
 
 def test_columns_are_found_by_name(regression: Path) -> None:
-    model = load_exported(regression)
+    model = tfbbb.load(regression)
     named = {"bp": X[:, 2], "age": X[:, 0], "bmi": X[:, 1].tolist(), "id": ["a"]}
     np.testing.assert_array_equal(
         model.predict(named)["mean"], model.predict(X)["mean"]
@@ -68,7 +69,7 @@ def test_columns_are_found_by_name(regression: Path) -> None:
 
 
 def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
-    model = load_exported(columns)
+    model = tfbbb.load(columns)
     answer = model.predict(
         {
             "age": [1, True],
@@ -85,7 +86,7 @@ def test_missing_and_text_values_reach_their_tensors(columns: Path) -> None:
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA])
 def test_missing_values_are_those_of_pandas(columns: Path, missing: Any) -> None:
-    model = load_exported(columns)
+    model = tfbbb.load(columns)
     inputs = {"age": [1], "blood pressure": [missing], "sex": ["f"]}
     answer = model.predict(inputs | {"region": [missing]})
     np.testing.assert_allclose(answer["mean"], [[204.0]], atol=0.05)
@@ -104,36 +105,45 @@ def test_columns_of_a_data_frame_are_found_by_name(columns: Path, dtype: str) ->
             "progression": [7, 8],
         }
     )
-    answer = load_exported(columns).predict(frame)
+    answer = tfbbb.load(columns).predict(frame)
     np.testing.assert_allclose(answer["mean"], [[204.0], [40.0]], atol=0.05)
 
 
 def test_data_frame_without_names_is_a_matrix(regression: Path) -> None:
-    model = load_exported(regression)
+    model = tfbbb.load(regression)
     np.testing.assert_array_equal(
         model.predict(pd.DataFrame(X))["mean"], model.predict(X)["mean"]
     )
 
 
-def test_directory_of_versions_is_answered_with_the_newest(
+def test_newest_of_a_directory_of_versions_is_loaded(
     regression: Path, tmp_path: Path
 ) -> None:
-    for version in ("2", "10", "latest"):
-        (tmp_path / version).symlink_to(regression)
-    with pytest.raises(ManifestError, match=r"directory of versions.*/10' is the new"):
-        load_exported(tmp_path)
-    load_exported(tmp_path / "10")
+    newer = exported_models.write_regression(tmp_path / "newer", bias=7.0)
+    for version, model in (("2", regression), ("10", newer), ("latest", regression)):
+        (tmp_path / "name" / version).parent.mkdir(exist_ok=True)
+        (tmp_path / "name" / version).symlink_to(model)
+    older, newest = (tfbbb.load(tmp_path / "name" / version) for version in ("2", "10"))
+    found = tfbbb.load(tmp_path / "name").predict(X)["mean"]
+    np.testing.assert_array_equal(found, newest.predict(X)["mean"])
+    assert not np.array_equal(found, older.predict(X)["mean"])
+
+
+@pytest.mark.parametrize("path", ["nothing", ""])
+def test_where_there_is_no_model_the_path_is_named(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ManifestError, match=rf"no model .* Received: '{tmp_path}"):
+        tfbbb.load(tmp_path / path)
 
 
 def test_model_shows_what_it_predicts_from_what(regression: Path) -> None:
-    assert repr(load_exported(regression)) == (
+    assert repr(tfbbb.load(regression)) == (
         "<ExportedModel target='progression', features=['age', 'bmi', 'bp'], "
         "method='local', num_rows=442>"
     )
 
 
 def test_classes_are_answered_as_probabilities(classification: Path) -> None:
-    model = load_exported(classification)
+    model = tfbbb.load(classification)
     answer = model.predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
     assert set(answer) == {
         "probabilities",
@@ -176,7 +186,7 @@ def test_matrix_model_names_what_does_not_fit(
     regression: Path, inputs: Any, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        load_exported(regression).predict(inputs)
+        tfbbb.load(regression).predict(inputs)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +204,7 @@ def test_columns_model_names_what_does_not_fit(
 ) -> None:
     inputs = {"age": [1], "blood pressure": [1], "sex": ["f"], "region": ["x"]}
     with pytest.raises(InputError, match=message):
-        load_exported(columns).predict(inputs | change)
+        tfbbb.load(columns).predict(inputs | change)
 
 
 @pytest.mark.parametrize(
@@ -210,13 +220,13 @@ def test_draws_are_validated(
     regression: Path, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        load_exported(regression).predict(X, **arguments)
+        tfbbb.load(regression).predict(X, **arguments)
 
 
 @pytest.mark.parametrize("levels", [[0.0], [1.0], [np.nan], [], 0.5, [[0.5]]])
 def test_levels_are_validated(regression: Path, levels: Any) -> None:
     with pytest.raises(ValueError, match="`levels` must be"):
-        load_exported(regression).quantiles(X, levels)
+        tfbbb.load(regression).quantiles(X, levels)
 
 
 def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
@@ -225,11 +235,11 @@ def test_altered_model_is_not_loaded(regression: Path, tmp_path: Path) -> None:
     weights = copy / "variables" / "variables.data-00000-of-00001"
     weights.write_bytes(weights.read_bytes()[::-1])
     with pytest.raises(ManifestError, match=r"variables\.data"):
-        load_exported(copy)
+        tfbbb.load(copy)
 
 
 def test_threads_get_the_answers_one_thread_gets(regression: Path) -> None:
-    model = load_exported(regression)
+    model = tfbbb.load(regression)
     alone = [model.predict(X, seed=seed)["mean"] for seed in range(64)]
     with ThreadPoolExecutor(8) as pool:
         together = pool.map(lambda seed: model.predict(X, seed=seed)["mean"], range(64))
@@ -252,7 +262,6 @@ def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(
 import sys
 for name in ("keras", "tf_keras", "tensorflow_probability"):
     sys.modules[name] = None  # Importing it raises.
-from tfbbb.export import load_exported
-assert load_exported(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
+assert tfbbb.load(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
 """
     subprocess.run([sys.executable, "-c", program, regression], check=True)

@@ -18,7 +18,7 @@ from scipy import stats
 
 import tfbbb
 from tfbbb.data import Schema, preprocessing
-from tfbbb.export import Manifest, load_exported, write_saved_model
+from tfbbb.export import Manifest, load, write_saved_model
 from tfbbb.export.versions import next_version
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Normal
@@ -54,7 +54,7 @@ def exported(
     model: tfbbb.BayesianModel, x: Any, path: Path, **description: Any
 ) -> SimpleNamespace:
     model.export_predictive(path, **description)
-    loaded = load_exported(path)
+    loaded = load(path)
     return SimpleNamespace(live=model, x=x, path=path, loaded=loaded)
 
 
@@ -205,7 +205,7 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
     manifest = case.loaded.manifest
     signatures = tf.saved_model.load(str(case.path)).signatures
     is_classes = manifest.task == "classification"
-    expected = {"serving_default", "predict", "sample"}
+    expected = {"serving_default", "predict", "sample", "log_prob", "moments"}
     assert set(signatures) == (expected if is_classes else expected | {"quantiles"})
     asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
     features = {
@@ -221,11 +221,15 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
         "predict": features | asked,
         "sample": features | asked,
         "quantiles": features | asked | {"levels": ([None], "float32")},
+        "moments": features,
     }
     width = live(case, 2, 0).mean.shape[1]
+    targets = ([None], "int32") if is_classes else ([None, width], "float32")
+    inputs["log_prob"] = features | asked | {"targets": targets}
     shapes = {
         "entropy": [None],
         "mutual_information": [None],
+        "log_prob": [None],
         "quantiles": [None, None, width],
         "samples": [None, None] if is_classes else [None, None, width],
     }

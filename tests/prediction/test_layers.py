@@ -6,7 +6,7 @@ import pytest
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
-from tfbbb.export import load_exported
+from tfbbb.export import load
 from tfbbb.layers import (
     Conv1DTransposeVariational,
     Conv1DVariational,
@@ -117,7 +117,7 @@ def test_exported_models_answer_as_the_live_ones_do(body, x, tmp_path):
     model = network(body, x)
     model.likelihood.adapt(np.array([[1.0], [3.0]]))
     model.export_predictive(tmp_path / "1")
-    found = load_exported(tmp_path / "1").predict(x, num_samples=20, seed=3)
+    found = load(tmp_path / "1").predict(x, num_samples=20, seed=3)
     expected = model.predictive(x, num_samples=20, seed=3, method="local")
     np.testing.assert_allclose(found["mean"], expected.mean, rtol=1e-3)
     np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-3)

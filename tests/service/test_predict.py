@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.service.serving import ask
-from tfbbb.export import load_exported
+from tfbbb.export import load
 
 ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
 
@@ -32,7 +32,7 @@ def test_rows_are_answered_with_moments_that_add_up(client: httpx.Client) -> Non
 def test_answer_over_http_is_that_of_the_saved_model(
     client: httpx.Client, saved_models: Any
 ) -> None:
-    model = load_exported(saved_models / "diabetes" / "2")
+    model = load(saved_models / "diabetes" / "2")
     parameters = {"num_samples": 30, "seed": 5, "quantiles": [0.1, 0.9]}
     body = {"inputs": ROWS, "parameters": {**parameters, "return_samples": True}}
     outputs = ask(client, "diabetes", body).json()["outputs"]

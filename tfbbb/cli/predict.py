@@ -72,10 +72,10 @@ def predict(
 
         import_tensorflow()
         from tfbbb.cli.prediction_table import predict_table
-        from tfbbb.export import load_exported
+        from tfbbb.export import load
 
         predictions = predict_table(
-            load_exported(path), inputs, num_samples=num_samples, seed=seed, level=level
+            load(path), inputs, num_samples=num_samples, seed=seed, level=level
         )
         if output is not None:
             write_table(predictions, output)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from tfbbb.export.reader import ExportedModel
+from tfbbb.export.exported_model import ExportedModel
 
 _ROWS_AT_ONCE = 2048
 

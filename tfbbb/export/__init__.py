@@ -4,15 +4,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
     from tfbbb.export.manifest import Manifest
-    from tfbbb.export.reader import ExportedModel, load_exported
+    from tfbbb.export.reader import load
     from tfbbb.export.versions import next_version
     from tfbbb.export.writer import write_saved_model
 
 __all__ = [
     "ExportedModel",
     "Manifest",
-    "load_exported",
+    "load",
     "next_version",
     "write_saved_model",
 ]
@@ -20,9 +21,9 @@ __all__ = [
 # A manifest is read without TensorFlow and a SavedModel without Keras, so each
 # name brings only its own module.
 _MODULES = {
-    "ExportedModel": "tfbbb.export.reader",
+    "ExportedModel": "tfbbb.export.exported_model",
     "Manifest": "tfbbb.export.manifest",
-    "load_exported": "tfbbb.export.reader",
+    "load": "tfbbb.export.reader",
     "next_version": "tfbbb.export.versions",
     "write_saved_model": "tfbbb.export.writer",
 }

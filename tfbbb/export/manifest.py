@@ -7,8 +7,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-SCHEMA_VERSION: Literal[1] = 1
+from tfbbb.prediction.operation import Operation
+
+SCHEMA_VERSION: Literal[2] = 2
 MANIFEST_PATH = "assets.extra/tfbbb.json"
+_READABLE = (1, 2)
+_OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
+_SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
 # Not a ValueError: those, pydantic takes for its own and rewords.
@@ -46,6 +51,43 @@ class LayerSummary:
 
 
 @dataclass(frozen=True)
+class Targets:
+    """What the targets of one row are.
+
+    Args:
+        shape: Their shape: `[k]`, behind places where a row has several; of classes
+            the shape of the places, `[]` of one. `None` is any size.
+        ordered: Whether they have a distribution function and quantiles.
+        discrete: Whether they are integers.
+        noise_size: How many standard normals a sample takes.
+    """
+
+    shape: tuple[int | None, ...]
+    ordered: bool
+    discrete: bool
+    noise_size: int
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass through the network by one method holds.
+
+    Args:
+        members: Number of members.
+        widest: Size of the network's largest tensor, per row and draw.
+        outputs: Size of its outputs, per row and draw.
+        drawn: How many numbers are drawn for one draw, whatever the rows.
+        rounds: Number of pairs of nodes where nothing is drawn, else `None`.
+    """
+
+    members: int
+    widest: int
+    outputs: int
+    drawn: int
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """What an exported model is, beside what it computes.
 
@@ -72,7 +114,13 @@ class Manifest:
         metrics: Held-out figures.
         libraries: Versions that wrote the export.
         files: sha256 of every file beside the manifest, by relative path.
-        schema_version: Version of this layout.
+        signatures: The method behind each signature, by its name.
+        without_moments: Why there is no signature `moments`; `None` where there is.
+        targets: What the targets are.
+        passes: What `tfbbb.load` computes with, by method.
+        operations: What the method `moments` does to each operation of the network.
+        schema_version: Version of this layout. Version 1 had neither `signatures` nor
+            what follows it; all of it is `None` there.
 
     Raises:
         ManifestError: If the values contradict each other.
@@ -87,7 +135,7 @@ class Manifest:
     ...     likelihood={"class_name": "Normal", "config": {}}, layers=(),
     ...     num_rows=442, kl_weight=1 / 442, method="local",
     ...     default_num_samples=100, default_seed=0, metrics={"rmse": 3.5},
-    ...     libraries={"tensorflow": "2.21.0"}, files={},
+    ...     libraries={"tensorflow": "2.21.0"}, files={}, schema_version=1,
     ... )
     >>> Manifest.from_json(manifest.to_json()) == manifest
     True
@@ -110,9 +158,21 @@ class Manifest:
     metrics: Mapping[str, float]
     libraries: Mapping[str, str]
     files: Mapping[str, str]
-    schema_version: Literal[1] = SCHEMA_VERSION
+    signatures: Mapping[str, str] | None = None
+    without_moments: str | None = None
+    targets: Targets | None = None
+    passes: Mapping[str, Pass] | None = None
+    operations: tuple[Operation, ...] | None = None
+    schema_version: Literal[1, 2] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
+        for name in _SINCE_VERSION_2:
+            if (self.schema_version == 1) != (getattr(self, name) is None):
+                raise ManifestError(
+                    f"`{name}` belongs to schema version 2, which needs it. "
+                    f"Received: schema_version={self.schema_version}, "
+                    f"{name}={getattr(self, name)!r:.200}"
+                )
         if (self.task == "classification") != (self.classes is not None):
             raise ManifestError(
                 "A classification has `classes` and a regression has none. "
@@ -150,10 +210,10 @@ class Manifest:
         except ValueError as error:
             raise ManifestError(f"The manifest is not JSON: {error}.") from None
         version = fields.get("schema_version") if isinstance(fields, dict) else None
-        if version != SCHEMA_VERSION:
+        if version not in _READABLE or isinstance(version, bool):
             raise ManifestError(
-                f"This tfbbb reads manifests of schema version {SCHEMA_VERSION}; "
-                "read the model with the tfbbb that wrote it, or export it again. "
+                "This tfbbb reads manifests of schema version 1 or 2; read the model "
+                "with the tfbbb that wrote it, or export it again. "
                 f"Received: schema_version={version!r}"
             )
         try:
@@ -168,9 +228,19 @@ class Manifest:
                 f"Received: {first['input']!r:.200}"
             ) from None
 
+    def has_signature(self, name: str) -> bool:
+        """Whether the SavedModel has a signature of this name."""
+        if self.signatures is not None:
+            return name in self.signatures
+        unordered = self.task == "classification"
+        return name in _OF_VERSION_1 and not (unordered and name == "quantiles")
+
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
+        if self.schema_version == 1:
+            for name in (*_SINCE_VERSION_2, "without_moments"):
+                del fields[name]
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod

@@ -6,8 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb import noise
-from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.quantiles import quantiles
+from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.sampler import Sampler
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
@@ -25,48 +24,53 @@ _LEVELS = tf.TensorSpec([None], tf.float32, name="levels")
 class Signatures:
     """Every signature as a function of feature tensors, with its input specs.
 
+    Each is a pure function of its inputs and bounded in memory. What becomes of outputs
+    is asked of `answers` alone.
+
     Args:
-        sampler: Draws the network's outputs.
-        likelihood: p(y | outputs).
+        sampler: Draws the network's outputs, of feature tensors in a list.
+        answers: What is asked of the predictive distribution.
         features: Specs of the feature tensors, named as in the signatures.
-        pack: Arranges feature tensors, in order, as the model's inputs.
         num_samples: Samples behind `serving_default`.
         seed: Seed of `serving_default`.
+
+    Attributes:
+        mean_shape: Shape of the means of one row.
     """
 
     def __init__(
         self,
         sampler: Sampler,
-        likelihood: Likelihood,
+        answers: Answers,
         features: Sequence[tf.TensorSpec],
-        pack: Callable[[Sequence[Any]], Any],
         num_samples: int,
         seed: int,
     ):
         self._sampler = sampler
-        self._likelihood = likelihood
+        self._answers = answers
         self._features = list(features)
-        self._pack = pack
         self._defaults = (num_samples, seed)
-        self._names = (
-            _OF_CLASSIFICATION
-            if likelihood.task == "classification"
-            else _OF_REGRESSION
-        )
+        self._is_classes = answers.task == "classification"
+        names = _OF_CLASSIFICATION if self._is_classes else _OF_REGRESSION
+        of_members = "between_members" in sampler.summary_specs
+        self._names = (*names, "between_members") if of_members else names
+        self.mean_shape = list(sampler.summary_specs["mean"].shape[1:])
 
     def all(self) -> dict[str, Signature]:
         """Returns function and input specs of each signature by its name."""
         asked = [*self._features, _NUM_SAMPLES, _SEED]
         signatures: dict[str, Signature] = {
-            "serving_default": (self._serving_default, self._features),
+            "serving_default": (self.serving_default, self._features),
             "predict": (self._predict, asked),
             "sample": (self._sample, asked),
+            "log_prob": (self._log_prob, [*asked, self.targets_spec]),
         }
-        if self._likelihood.task == "regression":
+        if self._answers.ordered:
             signatures["quantiles"] = (self._quantiles, [*asked, _LEVELS])
         return signatures
 
-    def _serving_default(self, *features: Any) -> dict[str, tf.Tensor]:
+    def serving_default(self, *features: Any) -> dict[str, tf.Tensor]:
+        """Returns the summary by its defaults."""
         return self._summary(features, *self._defaults, self._names)
 
     def _predict(self, *arguments: Any) -> dict[str, tf.Tensor]:
@@ -78,28 +82,46 @@ class Signatures:
         *features, num_samples, seed, levels = arguments
 
         def inverted(outputs: Any, first: Any) -> tf.Tensor:
-            return quantiles(self._likelihood, levels, outputs)
+            return self._answers.quantiles(outputs, levels)
 
-        spec = tf.TensorSpec([None, None, *self._target_shape], tf.float64)
+        # Of ordered classes there is one for each place, whatever their number.
+        places = [*self.mean_shape[:-1], 1] if self._is_classes else self.mean_shape
+        spec = tf.TensorSpec([None, None, *places], tf.float64)
         found = self._map(inverted, features, num_samples, seed, spec)
         return {"quantiles": tf.cast(found, tf.float32)}
 
+    def _log_prob(self, *arguments: Any) -> dict[str, tf.Tensor]:
+        *features, num_samples, seed, targets = arguments
+        rows = [tf.shape(tensor)[0] for tensor in (features[0], targets)]
+        same = tf.debugging.assert_equal(*rows, "There is one target per row.")
+        with tf.control_dependencies([same]):
+            targets = tf.identity(targets)
+
+        def of_rows(outputs: Any, first: Any) -> tf.Tensor:
+            of_block = targets[first : first + tf.shape(outputs)[0]]
+            return self._answers.log_prob(outputs, of_block)
+
+        spec = tf.TensorSpec([None, *self.mean_shape[:-1]], tf.float64)
+        found = self._map(of_rows, features, num_samples, seed, spec)
+        return {"log_prob": tf.cast(found, tf.float32)}
+
     def _sample(self, *arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed = arguments
-        classes = self._likelihood.task == "classification"
+        dtype = tf.int32 if self._is_classes else tf.float32
+        shape = self.mean_shape[:-1] if self._is_classes else self.mean_shape
 
         def sample(outputs: Any, first: Any) -> tf.Tensor:
-            shape = [*self._target_shape[:-1], self._likelihood.noise_size]
+            rows = tf.shape(outputs)[0]
             normals = noise.normal_block(
                 noise.fold(_seeds(seed), _TARGET_NOISE),
                 first,
-                tf.shape(outputs)[0],
-                [num_samples, *shape],
+                rows,
+                [num_samples, *self.mean_shape[:-1], self._answers.noise_size],
             )
-            drawn = self._likelihood.sample(outputs[:, :num_samples], normals)
-            return tf.cast(drawn, dtype)
+            draws = tf.range(tf.cast(num_samples, tf.int64))
+            draws = tf.broadcast_to(draws, [rows, num_samples])
+            return tf.cast(self._answers.sample(outputs, draws, normals), dtype)
 
-        shape, dtype = ([], tf.int32) if classes else (self._target_shape, tf.float32)
         spec = tf.TensorSpec([None, None, *shape], dtype)
         drawn = self._map(sample, features, num_samples, seed, spec)
         return {"samples": tf.transpose(drawn, [1, 0, *range(2, 2 + len(shape))])}
@@ -108,7 +130,7 @@ class Signatures:
         self, features: Any, num_samples: Any, seed: Any, names: Sequence[str]
     ) -> dict[str, tf.Tensor]:
         summary = self._sampler.summary(
-            self._pack(features), _at_least_two(num_samples), _seeds(seed)
+            list(features), _at_least_two(num_samples), _seeds(seed)
         )
         return {name: tf.cast(summary[name], tf.float32) for name in names}
 
@@ -117,15 +139,20 @@ class Signatures:
     ) -> Any:
         return self._sampler.map_rows(
             compute,
-            self._pack(features),
+            list(features),
             _at_least_two(num_samples),
             _seeds(seed),
             specs,
         )
 
     @property
-    def _target_shape(self) -> list[int]:
-        return list(self._sampler.summary_specs["mean"].shape[1:])
+    def targets_spec(self) -> tf.TensorSpec:
+        """The spec of the targets of all rows."""
+        if self._is_classes:
+            shape, dtype = self.mean_shape[:-1], tf.int32
+        else:
+            shape, dtype = self.mean_shape, tf.float32
+        return tf.TensorSpec([None, *shape], dtype, name="targets")
 
 
 def _at_least_two(num_samples: Any) -> tf.Tensor:

@@ -1,44 +1,24 @@
 """Writes a posterior predictive as a SavedModel that needs TensorFlow only."""
 
-import keyword
 import math
 import os
-import platform
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import metadata
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-import keras
 import tensorflow as tf
-from keras import tree
 
-import tfbbb
-from tfbbb import likelihoods
 from tfbbb.export.atomic import atomic_directory
-from tfbbb.export.manifest import (
-    MANIFEST_PATH,
-    Feature,
-    LayerSummary,
-    Manifest,
-    file_digests,
-)
-from tfbbb.export.signatures import Signatures
-from tfbbb.layers import VariationalLayer
-from tfbbb.prediction.blocks import MAX_FLOATS
-from tfbbb.prediction.plan import plan_for
-from tfbbb.prediction.program import Program
-from tfbbb.prediction.sampler import Sampler
-from tfbbb.prediction.structure import Structure
-from tfbbb.strategy import snake_case
+from tfbbb.export.description import class_names, described, layer_summary, libraries
+from tfbbb.export.exported_functions import ExportedFunctions
+from tfbbb.export.feature_tensors import features_of, has_columns
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
+from tfbbb.export.warm_up import write_warm_up
 
 if TYPE_CHECKING:
     from tfbbb.data import Schema
     from tfbbb.model import BayesianModel
-
-# Arguments of the signatures, and of the method that TensorFlow binds them with.
-_RESERVED = ("num_samples", "seed", "levels", "self")
 
 
 def write_saved_model(
@@ -121,190 +101,42 @@ def write_saved_model(
             raise ValueError(
                 f"The metric '{name}' must be finite. Received: metrics={figures}"
             )
-    features = _features(model, schema, feature_names)
+    features = features_of(model, schema, feature_names)
+    exported = ExportedFunctions(model, features, method, num_samples, seed)
     likelihood = model.likelihood
-    plan = plan_for(
-        Structure.of(model), method, 1, num_samples, MAX_FLOATS, [likelihood]
-    )
-    program = Program(model, [likelihood], plan, _input_specs(model))
-    moments = tree.map_structure(
-        lambda value: tf.Variable(value, trainable=False), program.moments()
-    )
-    sampler = Sampler(program, moments)
-    tensors = {feature.tensor: feature for feature in features}
-    signatures = Signatures(
-        sampler,
-        likelihood,
-        [_tensor_spec(model, feature) for feature in tensors.values()],
-        _packing(model, features),
-        num_samples,
-        seed,
-    )
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    archive.moments = moments
-    for name, (function, specs) in signatures.all().items():
-        archive.add_endpoint(name, function, input_signature=specs)
-
+    names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
     kl_weight = weights.pop() if len(weights) == 1 else None
     with atomic_directory(path) as staging:
-        archive.write_out(str(staging), verbose=False)
+        tf.saved_model.save(exported.root, str(staging), exported.signatures)
+        write_warm_up(staging, Path(path).absolute().parent.name, exported.signatures)
         manifest = Manifest(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=likelihood.task,
-            inputs="columns" if _has_columns(model) else "matrix",
+            inputs="columns" if has_columns(model) else "matrix",
             features=features,
             target=schema.target.name if schema else target,
             units=units,
-            classes=_classes(likelihood, schema.classes if schema else classes),
-            likelihood=_described(likelihood),
-            layers=tuple(map(_summary, model.variational_layers)),
+            classes=names,
+            likelihood=described(likelihood),
+            layers=tuple(map(layer_summary, model.variational_layers)),
             num_rows=model.num_rows,
             kl_weight=kl_weight if kl_weight == kl_weight else None,
             method=method,
             default_num_samples=num_samples,
             default_seed=seed,
             metrics=figures,
-            libraries=_libraries(),
+            libraries=libraries(),
             files=file_digests(staging),
+            signatures={
+                name: "moments" if name == "moments" else method
+                for name in exported.signatures
+            },
+            without_moments=exported.without_moments,
+            targets=exported.targets,
+            passes=exported.passes,
+            operations=exported.operations,
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)
         destination.write_text(manifest.to_json(), encoding="utf-8")
-
-
-def _features(
-    model: "BayesianModel",
-    schema: "Schema | None",
-    names: Sequence[str] | None,
-) -> tuple[Feature, ...]:
-    if _has_columns(model):
-        columns = {c.name: c.missing for c in schema.features} if schema else {}
-        inputs = model.input
-        _check_names(columns or names or inputs, list(inputs))
-        tensors = _tensor_names(list(inputs))
-        return tuple(
-            Feature(
-                name,
-                "categorical" if tensor.dtype == "string" else "numeric",
-                missing=columns.get(name, False),
-                tensor=tensors[name],
-            )
-            for name, tensor in inputs.items()
-        )
-    width = model.inputs[0].shape[-1]
-    given = [c.name for c in schema.features] if schema else names
-    default = [f"x{i}" for i in range(width)]
-    given = list(default if given is None else given)
-    if len(set(given)) != width or len(given) != width:
-        raise ValueError(
-            f"The model takes {width} features, each with a name of its own. "
-            f"Received: feature names {given}"
-        )
-    return tuple(Feature(n, "numeric", missing=False, tensor="inputs") for n in given)
-
-
-def _check_names(given: Any, inputs: list[str]) -> None:
-    if set(given) != set(inputs):
-        raise ValueError(
-            "The feature names must be those of the model's inputs, "
-            f"{sorted(inputs)}. Received: {sorted(given)}"
-        )
-
-
-def _has_columns(model: "BayesianModel") -> bool:
-    """Whether the model takes a dictionary of columns; else it takes one matrix."""
-    structure = model._inputs_struct
-    if isinstance(structure, dict) and all(len(t.shape) == 1 for t in model.inputs):
-        return True
-    if len(model.inputs) == 1 and len(model.inputs[0].shape) == 2:
-        return False
-    shapes = tree.map_structure(lambda tensor: tuple(tensor.shape), structure)
-    raise ValueError(
-        "A model is exported with one input matrix [rows, features], or a dictionary "
-        "of columns [rows]; reshape inside the model where it needs another shape. "
-        f"Received: inputs of shape {shapes}"
-    )
-
-
-def _input_specs(model: "BayesianModel") -> Any:
-    return tree.map_structure(
-        lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype),
-        model._inputs_struct,
-    )
-
-
-def _tensor_spec(model: "BayesianModel", feature: Feature) -> tf.TensorSpec:
-    if not _has_columns(model):
-        spec = tree.flatten(_input_specs(model))[0]
-        return tf.TensorSpec(spec.shape, spec.dtype, name=feature.tensor)
-    dtype = tf.string if feature.kind == "categorical" else tf.float32
-    return tf.TensorSpec([None], dtype, name=feature.tensor)
-
-
-def _packing(model: "BayesianModel", features: Sequence[Feature]) -> Any:
-    if _has_columns(model):
-        names = [feature.name for feature in features]
-        return lambda tensors: dict(zip(names, tensors, strict=True))
-    return lambda tensors: tree.pack_sequence_as(model._inputs_struct, list(tensors))
-
-
-def _tensor_names(columns: list[str]) -> dict[str, str]:
-    """Returns a name for each column that TensorFlow takes as an argument's name."""
-    names: dict[str, str] = {}
-    taken = set(_RESERVED)
-    for column in columns:
-        plain = re.sub(r"\W", "_", column, flags=re.ASCII)
-        if not re.match(r"[A-Za-z]", plain) or keyword.iskeyword(plain):
-            plain = f"column_{plain}"
-        name, number = plain, 1
-        while name.lower() in taken:
-            number += 1
-            name = f"{plain}_{number}"
-        taken.add(name.lower())
-        names[column] = name
-    return names
-
-
-def _classes(
-    likelihood: likelihoods.Likelihood, given: Sequence[str] | None
-) -> tuple[str, ...] | None:
-    if not isinstance(likelihood, likelihoods.Categorical):
-        return None
-    default = [str(index) for index in range(likelihood.num_classes)]
-    classes = tuple(given or default)
-    if len(classes) != likelihood.num_classes:
-        raise ValueError(
-            f"The likelihood has {likelihood.num_classes} classes. "
-            f"Received: {len(classes)} class names"
-        )
-    return classes
-
-
-def _described(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
-    serialized = likelihoods.serialize(likelihood)
-    inherited = ("name", "trainable", "dtype")
-    config = {k: v for k, v in serialized["config"].items() if k not in inherited}
-    return {"class_name": serialized["class_name"], "config": config}
-
-
-def _summary(layer: VariationalLayer) -> LayerSummary:
-    return LayerSummary(
-        name=layer.name,
-        class_name=type(layer).__name__,
-        posterior=repr(layer.posterior),
-        prior=repr(layer.prior),
-        estimator=snake_case(type(layer.estimator).__name__),
-        num_parameters=sum(
-            math.prod(variable.shape)
-            for weight in layer.variational_weights
-            for variable in weight.variables.values()
-        ),
-    )
-
-
-def _libraries() -> dict[str, str]:
-    packages = ("tensorflow", "keras", "tensorflow_probability")
-    versions = {name: metadata.version(name) for name in packages}
-    return {"tfbbb": tfbbb.__version__, **versions, "python": platform.python_version()}

@@ -6,6 +6,17 @@ from typing import Any
 import tensorflow as tf
 
 
+def traced(function: Callable[..., Any], *specs: Any) -> Any:
+    """Returns the concrete function of one structure of arguments.
+
+    Args:
+        function: Takes and returns nested structures of tensors.
+        *specs: `tf.TensorSpec`s in the structure of its arguments.
+    """
+    wrapped = tf.function(function, input_signature=specs, autograph=False)
+    return wrapped.get_concrete_function()
+
+
 class Compiled:
     """A pure function of tensors, traced for one structure of arguments.
 
@@ -13,13 +24,11 @@ class Compiled:
     small network does; the op beneath it takes tensors by position.
 
     Args:
-        function: Takes and returns nested structures of tensors.
-        *specs: `tf.TensorSpec`s in the structure of its arguments.
+        concrete: What `traced` returned, or a SavedModel gave back.
     """
 
-    def __init__(self, function: Callable[..., Any], *specs: Any):
-        traced = tf.function(function, input_signature=specs, autograph=False)
-        self._function = traced.get_concrete_function()
+    def __init__(self, concrete: Any):
+        self._function = concrete
         self._captured = list(self._function.captured_inputs)
         self.structure = self._function.structured_outputs
         self._pack = _packing(self.structure)

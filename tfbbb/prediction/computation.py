@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.compiled import Compiled, spec_of
+from tfbbb.prediction.compiled import Compiled, spec_of, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.kept_draws import KeptDraws
 from tfbbb.prediction.passes import Passes
@@ -96,12 +96,13 @@ class Computation:
 
     @functools.cached_property
     def moments(self) -> Compiled:
-        return Compiled(self._with_posterior(self.program.moments), self._specs)
+        of_weights = self._with_posterior(self.program.moments)
+        return Compiled(traced(of_weights, self._specs))
 
     @functools.cached_property
     def draws(self) -> Compiled:
         of_rounds = self._with_posterior(self.program.draws)
-        return Compiled(of_rounds, self._specs, _SEED, _INTEGER, _INTEGER)
+        return Compiled(traced(of_rounds, self._specs, _SEED, _INTEGER, _INTEGER))
 
     @functools.cached_property
     def summaries(self) -> Compiled:
@@ -137,13 +138,14 @@ class Computation:
             with keras.StatelessScope(state_mapping=state):
                 return function(*arguments)
 
-        return Compiled(
+        concrete = traced(
             pure,
             [tf.TensorSpec(v.shape, v.dtype) for v in self._others],
             self.program.input_specs,
             spec_of(self.moments.structure),
             spec_of(self.draws.structure),
         )
+        return Compiled(concrete)
 
 
 class HeldPasses(Passes):

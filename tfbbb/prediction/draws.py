@@ -6,40 +6,20 @@ one from the posterior. What depends on the noise nearly linearly, as the mean o
 network does, has a fraction of its error left when the two are averaged.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from tfbbb import noise
 from tfbbb.estimators.local import weight_moments
+from tfbbb.fold import merge_leading
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.structure import Structure
+from tfbbb.prediction.structure import Place, Structure
 
 # Of one layer: pre-activations, then its weights.
 _PLACES = 64
 
 Tensors = dict[str, dict[str, Any]]
-
-
-def rounds_of(
-    num_samples: Any, members: int, greatest: Callable[[Any, Any], Any] = max
-) -> Any:
-    """Returns the number of rounds that hold at least so many samples: two or more.
-
-    Of one round alone, nothing is known of the error of its mean.
-
-    Example:
-
-    >>> rounds_of(100, members=1), rounds_of(2, members=1), rounds_of(100, members=3)
-    (50, 2, 17)
-
-    Args:
-        num_samples: Number of samples.
-        members: Number of members.
-        greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
-    """
-    return greatest(2, -(-num_samples // (2 * members)))
 
 
 def local_moments(structure: Structure, plan: Plan) -> Tensors:
@@ -52,7 +32,12 @@ def local_moments(structure: Structure, plan: Plan) -> Tensors:
 
 
 def draw(
-    structure: Structure, plan: Plan, seed: Any, first: Any, count: Any
+    structure: Structure,
+    plan: Plan,
+    seed: Any,
+    first: Any,
+    count: Any,
+    moments: Tensors | None = None,
 ) -> Tensors:
     """Returns the noise or the weights of every layer, for `count` rounds.
 
@@ -64,6 +49,8 @@ def draw(
         seed: int32 tensor of shape [2].
         first: Index of the first round.
         count: Number of rounds R.
+        moments: Moments of factorised weights where they stand in for the posterior's
+            own variables, as `local_moments` returns them.
 
     Returns:
         By layer: `noise` [members * 2R, units], or its weights by name,
@@ -77,19 +64,30 @@ def draw(
             shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
             drawn[place.key] = {"noise": source.normal(place.index, 0, shape[1:])}
         else:
-            drawn[place.key] = {
-                weight.name: tf.cast(
-                    weight.draw_from(
-                        source.normal(
-                            place.index,
-                            number,
-                            weight.posterior.noise_shape(weight.shape),
-                        )
-                    ),
-                    place.layer.compute_dtype,
-                )
-                for number, weight in enumerate(place.layer.variational_weights, 1)
-            }
+            known = (moments or {}).get(place.key)
+            drawn[place.key] = _drawn_weights(source, place, known)
+    return drawn
+
+
+def _drawn_weights(
+    source: "Noise", place: Place, moments: dict[str, Any] | None
+) -> dict[str, tf.Tensor]:
+    """Returns draws of a layer's weights by name, [members * 2R, *shape]."""
+    drawn = {}
+    for number, weight in enumerate(place.layer.variational_weights, 1):
+        shape = weight.posterior.noise_shape(weight.shape)
+        noise = source.normal(place.index, number, shape)
+        if moments is None:
+            draws = weight.draw_from(noise)
+        else:
+            prefix = "bias_" if weight.name == "bias" else ""
+            mean, variance = moments[f"{prefix}mean"], moments[f"{prefix}variance"]
+            if weight.members > 1:
+                mean, variance = mean[:, tf.newaxis], variance[:, tf.newaxis]
+            draws = mean + tf.sqrt(variance) * noise
+            if weight.members > 1:
+                draws = merge_leading(draws)
+        drawn[weight.name] = tf.cast(draws, place.layer.compute_dtype)
     return drawn
 
 

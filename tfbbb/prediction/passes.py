@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.operation import Operation
 
 Summary = dict[str, Any]
 
@@ -39,7 +40,7 @@ class Passes(Protocol):
 
     sizes: Sizes
     answers: Sequence[Answers]
-    operations: tuple[Any, ...]
+    operations: tuple[Operation, ...]
 
     @property
     def is_compiled(self) -> bool:

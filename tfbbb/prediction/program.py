@@ -11,10 +11,11 @@ from keras import tree
 from tfbbb.fold import dimensions
 from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.draws import Tensors, draw, local_moments, rounds_of
+from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.rounds import rounds_of
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration

@@ -9,16 +9,15 @@ import numpy as np
 
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_levels
+from tfbbb.prediction.operation import Operation
 
 if TYPE_CHECKING:
     import pandas
 
-    from tfbbb.prediction.moments import Operation
-
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
 OutputBlocks = Callable[[], Iterator[Any]]
-# Outputs [rows, n, ..., P] of n draws of the weights, which all rows share; takes n and
-# a seed.
+# Means [rows, n, ..., k] under n draws of the weights, which all rows share; takes n
+# and a seed.
 Functions = Callable[[int, int], Any]
 
 
@@ -62,7 +61,7 @@ class Predictive:
         functions: Functions,
         truncated: np.ndarray | None = None,
         order: np.ndarray | None = None,
-        operations: "tuple[Operation, ...]" = (),
+        operations: tuple[Operation, ...] = (),
     ):
         self.num_samples = num_samples
         self._answers = answers
@@ -295,8 +294,8 @@ class Predictive:
             [n, rows, k]; for classes their probabilities, [n, rows, C].
         """
         self._checked_draws(n, seed)
-        outputs = self.functions(n, self._seed if seed is None else seed)
-        means = np.moveaxis(np.asarray(self._answers.mean(outputs)), 0, 1)
+        means = self.functions(n, self._seed if seed is None else seed)
+        means = np.moveaxis(np.asarray(means), 0, 1)
         if self._summary is self._of_mixture:
             return means
         # As far from the recalibrated mean as its variance says.

@@ -125,24 +125,20 @@ class Sampling:
             yield [tf.concat(x, axis=0) for x in zip(*parts, strict=True)]
 
     def _functions(self, number: int, n: int, seed: int) -> Any:
-        """Returns n coherent draws of one output, [rows, n, ..., P].
+        """Returns n coherent draws of one output's mean, [rows, n, ..., k].
 
         All rows see the same n draws of the weights, independent of each other.
         """
         members = self._passes.sizes.members
         # Of each round one half: the other is its mirror image.
         num_samples = 2 * members * -(-n // members)
-        drawn = Sampling(
-            self._passes.of_functions(),
-            self._inputs,
-            num_samples,
-            seed,
-            self._max_floats,
-        )
+        passes = self._passes.of_functions()
+        drawn = Sampling(passes, self._inputs, num_samples, seed, self._max_floats)
         outputs = tf.concat([x[number] for x in drawn._outputs(slice(None))], axis=1)
         rows, _, *event = outputs.shape
         pairs = tf.reshape(outputs, [rows, -1, 2, members, *event])
-        return tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
+        functions = tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
+        return passes.answers[number].mean(functions)
 
     def _inputs_of(self, rows: slice) -> Any:
         if rows == slice(None):

@@ -20,8 +20,8 @@ from tfbbb.prediction.moments.output_moments import (
     output_moments,
     prepared,
 )
-from tfbbb.prediction.moments.propagation import Operation
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.prediction.operation import Operation
 
 __all__ = [
     "Call",

@@ -11,7 +11,8 @@ from tfbbb.fold import split_leading
 from tfbbb.layers.sharing import graph_of
 from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
-from tfbbb.prediction.moments.propagation import Operation, Propagation
+from tfbbb.prediction.moments.propagation import Propagation
+from tfbbb.prediction.operation import Operation
 
 
 def output_moments(

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -15,26 +14,8 @@ from tfbbb.layers.variational import active_engine
 from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, rule_of
+from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.structure import num_members
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What happens to means and variances at one place of a model.
-
-    Attributes:
-        name: Name of the layer or operation, behind those of the models it is in.
-        kind: Its class.
-        exact: Whether it adds no error: means and variances of its outputs are those
-            of the model where those of its inputs are. A model all of whose operations
-            are exact has exact moments.
-        why: Why it is not exact, empty where it is.
-    """
-
-    name: str
-    kind: str
-    exact: bool
-    why: str = ""
 
 
 class Propagation:

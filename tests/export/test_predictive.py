@@ -1,0 +1,374 @@
+"""What `tfbbb.load` gives predicts as the model that was exported."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb import likelihoods
+from tfbbb.layers import DenseVariational
+from tfbbb.posteriors import MeanFieldNormal
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(12, 3)).astype("float32")
+WIDE = MeanFieldNormal(initial_scale=1.0)
+# Single precision; what differs is the order of its sums.
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+
+NUMBERS = 50.0 + 10.0 * GENERATOR.normal(size=(12, 2))
+SHARES = GENERATOR.uniform(0.1, 0.9, size=(12, 1))
+COUNTS = GENERATOR.integers(0, 9, size=(12, 1))
+LABELS = np.arange(12) % 3
+
+# Likelihood, number of outputs, targets, and method of the signatures.
+CASES = {
+    "Normal": (likelihoods.Normal(), 2, NUMBERS, "local"),
+    "Normal, heteroscedastic": (
+        likelihoods.Normal(heteroscedastic=True),
+        4,
+        NUMBERS,
+        "weight",
+    ),
+    "StudentT": (likelihoods.StudentT(), 2, NUMBERS, "weight"),
+    "Laplace": (likelihoods.Laplace(), 2, NUMBERS, "local"),
+    "LogNormal": (likelihoods.LogNormal(), 2, NUMBERS, "local"),
+    "NormalMixture": (likelihoods.NormalMixture(2), None, NUMBERS, "local"),
+    "MultivariateNormal": (likelihoods.MultivariateNormal(), None, NUMBERS, "local"),
+    "Gamma": (likelihoods.Gamma(), None, NUMBERS, "local"),
+    "Beta": (likelihoods.Beta(), None, SHARES, "weight"),
+    "Poisson": (likelihoods.Poisson(), 1, COUNTS, "local"),
+    "NegativeBinomial": (likelihoods.NegativeBinomial(), None, COUNTS, "weight"),
+    "Categorical": (likelihoods.Categorical(), 3, LABELS, "local"),
+    "Bernoulli": (likelihoods.Bernoulli(), 1, LABELS % 2, "local"),
+    "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
+}
+
+
+def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(5, "tanh", posterior=WIDE)(inputs)
+    outputs = DenseVariational(units, posterior=WIDE)(hidden)
+    return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_likelihood_answers_from_a_file_as_live(
+    name: str, tmp_path: Path
+) -> None:
+    likelihood, units, targets, method = CASES[name]
+    if units is None:
+        units = likelihood.num_outputs(targets.shape[-1])
+    live = network(likelihood, units)
+    live.likelihood.adapt(targets)
+    live.export_predictive(tmp_path / "1", method=method)
+    loaded = tfbbb.load(tmp_path / "1")
+    assert set(loaded.manifest.passes) == {method, "weight", "moments"}
+    for by in loaded.manifest.passes:
+        found = loaded.predictive(X, 20, by, seed=5)
+        expected = live.predictive(X, 20, by, seed=5)
+        assert_same(found, expected, targets, likelihood.ordered)
+    assert_same_signatures(tmp_path / "1", live, targets)
+
+
+def assert_same(found: Any, expected: Any, targets: Any, ordered: bool) -> None:
+    assert set(found.to_numpy()) == set(expected.to_numpy())
+    for name, values in expected.to_numpy().items():
+        np.testing.assert_allclose(found.to_numpy()[name], values, **CLOSE)
+    names = ["log_prob", "log_prob_of_draws"]
+    for name in [*names, "cdf"] if ordered else names:
+        np.testing.assert_allclose(
+            getattr(found, name)(targets), getattr(expected, name)(targets), **CLOSE
+        )
+    if ordered:
+        np.testing.assert_allclose(
+            found.quantile([0.1, 0.5]), expected.quantile([0.1, 0.5]), **CLOSE
+        )
+    np.testing.assert_allclose(found.sample(6), expected.sample(6), **CLOSE)
+    np.testing.assert_allclose(found.joint_sample(3), expected.joint_sample(3), **CLOSE)
+    assert found.discrete == expected.discrete
+    assert found.num_samples == expected.num_samples
+    assert [op.exact for op in found.operations] == [
+        op.exact for op in expected.operations
+    ]
+
+
+def assert_same_signatures(path: Path, live: Any, targets: Any) -> None:
+    signatures = tf.saved_model.load(str(path)).signatures
+    method = tfbbb.export.Manifest.read(path).method
+    asked = {
+        "inputs": tf.constant(X),
+        "num_samples": tf.constant(20),
+        "seed": tf.constant(5),
+    }
+    expected = live.predictive(X, 20, method, seed=5)
+    for name, values in signatures["predict"](**asked).items():
+        np.testing.assert_allclose(values, getattr(expected, name), **CLOSE)
+    dtype = tf.int32 if live.likelihood.task == "classification" else tf.float32
+    given = tf.cast(targets, dtype)
+    np.testing.assert_allclose(
+        signatures["log_prob"](targets=given, **asked)["log_prob"],
+        expected.log_prob(given.numpy()),
+        rtol=1e-5,
+        atol=1e-5,
+    )
+    if live.likelihood.ordered:
+        levels = tf.constant([0.1, 0.5])
+        np.testing.assert_allclose(
+            signatures["quantiles"](levels=levels, **asked)["quantiles"],
+            expected.quantile(levels.numpy().tolist()),
+            **CLOSE,
+        )
+    moments = live.predictive(X, method="moments")
+    for name, values in signatures["moments"](inputs=asked["inputs"]).items():
+        np.testing.assert_allclose(values, getattr(moments, name), **CLOSE)
+    samples = signatures["sample"](**asked)["samples"]
+    places = (
+        [] if live.likelihood.task == "classification" else [expected.mean.shape[1]]
+    )
+    assert samples.shape == [20, 12, *places]
+
+
+@pytest.fixture(scope="module")
+def ensemble(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    live = network("normal", 2, members=3)
+    live.likelihood.adapt(NUMBERS)
+    path = tmp_path_factory.mktemp("ensemble")
+    for version in ("1", "2"):
+        live.export_predictive(path / version, num_samples=60, seed=4)
+    return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    live = network("categorical", 3)
+    path = tmp_path_factory.mktemp("classes") / "1"
+    live.export_predictive(path, classes=["no", "some", "all"])
+    return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
+
+
+def test_defaults_are_those_of_the_manifest_and_auto_is_its_method(
+    ensemble: SimpleNamespace,
+) -> None:
+    expected = ensemble.live.predictive(X, 60, "local", seed=4)
+    for arguments in ({}, {"method": "auto"}, {"num_samples": 60, "seed": 4}):
+        found = ensemble.loaded.predictive(X, **arguments)
+        np.testing.assert_allclose(found.mean, expected.mean, **CLOSE)
+        np.testing.assert_allclose(
+            found.between_members, expected.between_members, **CLOSE
+        )
+    assert repr(found) == "Predictive(rows=12, targets=2, num_samples=60)"
+
+
+def test_signatures_of_an_ensemble_say_what_is_between_members(
+    ensemble: SimpleNamespace,
+) -> None:
+    expected = ensemble.live.predictive(X, 60, "local", seed=4)
+    signatures = tf.saved_model.load(str(ensemble.path / "2")).signatures
+    for name in ("serving_default", "moments"):
+        assert "between_members" in signatures[name].structured_outputs
+    found = signatures["serving_default"](inputs=tf.constant(X))
+    np.testing.assert_allclose(
+        found["between_members"], expected.between_members, **CLOSE
+    )
+
+
+@pytest.mark.parametrize("method", ["local", "weight"])
+def test_blocks_change_no_draw(ensemble: SimpleNamespace, method: str) -> None:
+    whole = ensemble.loaded.predictive(X, 60, method)
+    cut = ensemble.loaded.predictive(X, 60, method, max_memory_mb=0.01)
+    for name, values in whole.to_numpy().items():
+        np.testing.assert_allclose(cut.to_numpy()[name], values, **CLOSE)
+    np.testing.assert_allclose(cut.quantile(0.3), whole.quantile(0.3), **CLOSE)
+    np.testing.assert_allclose(cut.joint_sample(4), whole.joint_sample(4), **CLOSE)
+
+
+def test_draws_for_an_error_are_those_of_the_live_model(
+    ensemble: SimpleNamespace,
+) -> None:
+    options = {"max_standard_error": 0.05, "relative_error": True}
+    found = ensemble.loaded.predictive(X, 12, "local", 1, **options)
+    expected = ensemble.live.predictive(X, 12, "local", 1, **options)
+    np.testing.assert_array_equal(found.num_samples, expected.num_samples)
+    assert len(set(found.num_samples)) > 1
+    np.testing.assert_allclose(found.mean, expected.mean, **CLOSE)
+    np.testing.assert_allclose(found.quantile(0.9), expected.quantile(0.9), **CLOSE)
+    assert not found.truncated.any()
+    hurried = ensemble.loaded.predictive(X, max_standard_error=1e-9, deadline_ms=1.0)
+    assert hurried.truncated.all()
+
+
+def test_draws_serve_the_next_prediction(
+    ensemble: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = tfbbb.load(ensemble.path)
+    first = loaded.predictive(X)
+
+    def refuse(*arguments: Any) -> Any:
+        pytest.fail("It draws again.")
+
+    monkeypatch.setattr(loaded._passes["local"], "_draw", refuse)
+    again = loaded.predictive(X)
+    np.testing.assert_array_equal(first.mean, again.mean)
+    np.testing.assert_array_equal(loaded.predictive(X[3:4]).mean.shape, (1, 2))
+
+
+def test_threads_get_the_answers_one_thread_gets(ensemble: SimpleNamespace) -> None:
+    def ask(seed: int) -> np.ndarray:
+        prediction = ensemble.loaded.predictive(X, 12, "weight", seed % 3)
+        return np.concatenate([prediction.mean, prediction.quantile(0.2)])
+
+    alone = [ask(seed) for seed in range(24)]
+    with ThreadPoolExecutor(6) as pool:
+        np.testing.assert_array_equal(list(pool.map(ask, range(24))), alone)
+
+
+def test_what_signatures_do_not_read_is_not_stored(ensemble: SimpleNamespace) -> None:
+    reader = tf.train.load_checkpoint(str(ensemble.path / "2/variables/variables"))
+    shapes = list(reader.get_variable_to_shape_map().values())
+    # Mean and variance of each kernel, and a square where moments take one; neither
+    # log scales nor the priors', and each of these once for all methods.
+    assert shapes.count([3, 3, 5]) == 2
+    assert shapes.count([3, 5, 2]) == 3
+
+
+def test_classes_have_their_names(classes: SimpleNamespace) -> None:
+    prediction = classes.loaded.predictive(X, 50)
+    assert repr(prediction) == (
+        "Predictive(rows=12, classes=['no', 'some', 'all'], num_samples=50)"
+    )
+    frame = prediction.to_pandas()
+    np.testing.assert_array_equal(
+        frame["probabilities_some"], prediction.probabilities[:, 1]
+    )
+    assert "entropy" in frame
+    with pytest.raises(ValueError, match="no order and hence no quantiles"):
+        prediction.quantile(0.5)
+
+
+def test_scores_and_pictures_are_made_of_it(
+    ensemble: SimpleNamespace, classes: SimpleNamespace
+) -> None:
+    for case, y in ((ensemble, NUMBERS), (classes, LABELS)):
+        found = case.loaded.predictive(X, 60, "local", 0)
+        expected = case.live.predictive(X, 60, "local", 0)
+        score = tfbbb.metrics.negative_log_likelihood
+        assert score(found, y) == pytest.approx(score(expected, y), rel=1e-5)
+    accuracy = tfbbb.metrics.expected_calibration_error
+    assert accuracy(found, LABELS) == pytest.approx(accuracy(expected, LABELS))
+    axes = tfbbb.plots.intervals(ensemble.loaded.predictive(X), NUMBERS, target=0)
+    assert axes.get_title() or axes.get_ylabel()
+    plt.close(axes.figure)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "flipout"}, r"no such method, but 'auto', 'local', 'weight', 'mom"),
+        ({"num_samples": 1}, "`num_samples` must be at least 2"),
+        ({"seed": 2**31}, r"below 2\*\*31"),
+        ({"max_standard_error": 0.0}, "max_standard_error"),
+        ({"deadline_ms": -1.0}, "deadline_ms"),
+        ({"max_memory_mb": 0.0}, "max_memory_mb"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(
+    ensemble: SimpleNamespace, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ensemble.loaded.predictive(X, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (np.zeros((12, 3)), r"shape \['rows', 2\]. Received: .*\(12, 3\)"),
+        (np.full((12, 2), np.nan), r"finite numbers. Received: \[nan, nan\] in row 0"),
+        (np.zeros((11, 2)), r"one predictive distribution per row"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(
+    ensemble: SimpleNamespace, targets: np.ndarray, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ensemble.loaded.predictive(X).log_prob(targets)
+
+
+def test_classes_are_indices_or_one_hot_rows(classes: SimpleNamespace) -> None:
+    prediction = classes.loaded.predictive(X)
+    expected = prediction.log_prob(LABELS)
+    for given in (LABELS[:, np.newaxis], np.eye(3)[LABELS], LABELS.astype(float)):
+        np.testing.assert_array_equal(prediction.log_prob(given), expected)
+    wrong = (LABELS + 1, np.eye(3)[LABELS] * 0.5, LABELS.reshape(6, 2))
+    for given in wrong:
+        with pytest.raises(ValueError, match="must be class indices 0 to 2"):
+            prediction.log_prob(given)
+
+
+def test_model_without_moments_says_which_operation_has_none(tmp_path: Path) -> None:
+    class Cubed(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            return inputs**3
+
+    inputs = keras.Input((3,))
+    hidden = Cubed(name="cubed")(DenseVariational(4)(inputs))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
+    model.export_predictive(tmp_path / "1")
+    loaded = tfbbb.load(tmp_path / "1")
+    assert not loaded.manifest.has_signature("moments")
+    assert loaded.manifest.without_moments is not None
+    assert "cubed" in loaded.manifest.without_moments
+    with pytest.raises(ValueError, match=r"'cubed'.* Received: method='moments'"):
+        loaded.predictive(X, method="moments")
+
+
+def test_lookup_tables_are_saved_with_the_functions_that_read_them(
+    tmp_path: Path,
+) -> None:
+    inputs = {"city": keras.Input((), dtype="string", name="city")}
+    lookup = keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")
+    outputs = DenseVariational(1)(lookup(inputs["city"]))
+    model = tfbbb.BayesianModel(inputs, outputs)
+    model.export_predictive(tmp_path / "1")
+    rows = {"city": ["a", "b", "c"]}
+    found = tfbbb.load(tmp_path / "1").predictive(rows, 20)
+    expected = model.predictive({"city": np.array(["a", "b", "c"])}, 20, "local")
+    np.testing.assert_allclose(found.mean, expected.mean, **CLOSE)
+    assert len(np.unique(found.mean)) == 3
+
+
+def test_everything_is_answered_where_there_is_tensorflow_only(
+    ensemble: SimpleNamespace, classes: SimpleNamespace
+) -> None:
+    program = """
+import sys
+for name in ("keras", "tf_keras", "tensorflow_probability", "sklearn", "matplotlib"):
+    sys.modules[name] = None  # Importing it raises.
+import numpy as np
+import tfbbb
+x = np.ones((4, 3))
+for path in sys.argv[1:]:
+    loaded = tfbbb.load(path)
+    for method in loaded.manifest.passes:
+        prediction = loaded.predictive(x, 30, method)
+        assert isinstance(prediction, tfbbb.Predictive)
+        y = prediction.mean
+        if loaded.manifest.task == "classification":
+            y = y.argmax(axis=1)
+        else:
+            prediction.interval(0.9), prediction.cdf(y)
+        prediction.log_prob(y), prediction.sample(3), prediction.joint_sample(2)
+        prediction.to_numpy(), prediction.stddev, prediction.between_members
+    assert len(loaded.predictive(x, max_standard_error=1.0)) == 4
+"""
+    paths = [str(ensemble.path), str(classes.path)]
+    subprocess.run([sys.executable, "-c", program, *paths], check=True)

@@ -1,0 +1,88 @@
+"""What a manifest says of a model."""
+
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
+from typing import Any
+
+import tfbbb
+from tfbbb import likelihoods
+from tfbbb.export.manifest import LayerSummary, Pass, Targets
+from tfbbb.layers import VariationalLayer
+from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.program import Program
+from tfbbb.strategy import snake_case
+
+
+def class_names(
+    likelihood: likelihoods.Likelihood, given: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """Returns the names of the classes, their indices by default; None of numbers.
+
+    Raises:
+        ValueError: For more or fewer names than there are classes.
+    """
+    if likelihood.task != "classification":
+        return None
+    default = [str(index) for index in range(likelihood.num_classes)]
+    classes = tuple(given or default)
+    if len(classes) != likelihood.num_classes:
+        raise ValueError(
+            f"The likelihood has {likelihood.num_classes} classes. "
+            f"Received: {len(classes)} class names"
+        )
+    return classes
+
+
+def described(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
+    """Returns class and configuration of a likelihood."""
+    serialized = likelihoods.serialize(likelihood)
+    inherited = ("name", "trainable", "dtype")
+    config = {k: v for k, v in serialized["config"].items() if k not in inherited}
+    return {"class_name": serialized["class_name"], "config": config}
+
+
+def layer_summary(layer: VariationalLayer) -> LayerSummary:
+    """Returns what one layer is made of."""
+    return LayerSummary(
+        name=layer.name,
+        class_name=type(layer).__name__,
+        posterior=repr(layer.posterior),
+        prior=repr(layer.prior),
+        estimator=snake_case(type(layer.estimator).__name__),
+        num_parameters=sum(
+            math.prod(variable.shape)
+            for weight in layer.variational_weights
+            for variable in weight.variables.values()
+        ),
+    )
+
+
+def targets_of(answers: Answers, mean_shape: Sequence[int | None]) -> Targets:
+    """Returns what the targets of one row are.
+
+    Args:
+        answers: What is asked of the predictive distribution.
+        mean_shape: Shape of the means of one row.
+    """
+    shape = tuple(mean_shape)
+    if answers.task == "classification":
+        shape = shape[:-1]
+    return Targets(shape, answers.ordered, answers.discrete, answers.noise_size)
+
+
+def pass_of(program: Program) -> Pass:
+    """Returns what a pass by one program holds."""
+    propagated = program.plan.propagated
+    return Pass(
+        **asdict(program.sizes), rounds=program.rounds(2) if propagated else None
+    )
+
+
+def libraries() -> dict[str, str]:
+    """Returns the versions of the libraries that write an export."""
+    packages = ("tensorflow", "keras", "tensorflow_probability")
+    versions = {name: metadata.version(name) for name in packages}
+    return {"tfbbb": tfbbb.__version__, **versions, "python": platform.python_version()}

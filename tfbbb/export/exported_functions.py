@@ -1,0 +1,141 @@
+"""Everything that a SavedModel computes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import tensorflow as tf
+
+from tfbbb.export.description import pass_of, targets_of
+from tfbbb.export.drawn_from_moments import DrawnFromMoments
+from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
+from tfbbb.export.manifest import Feature
+from tfbbb.export.shared_variables import SharedVariables
+from tfbbb.export.signatures import Signatures
+from tfbbb.export.traced_answers import TracedAnswers
+from tfbbb.export.traced_program import TracedProgram
+from tfbbb.layers.sharing import sublayers
+from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.blocks import MAX_FLOATS
+from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.likelihood_answers import LikelihoodAnswers
+from tfbbb.prediction.moments import MomentsError
+from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.plan import Plan, plan_for
+from tfbbb.prediction.program import Program
+from tfbbb.prediction.propagated import PropagatedProgram
+from tfbbb.prediction.sampler import Sampler
+from tfbbb.prediction.structure import Structure
+
+if TYPE_CHECKING:
+    from tfbbb.model import BayesianModel
+
+
+class ExportedFunctions:
+    """All functions of an export, traced.
+
+    Args:
+        model: The model.
+        features: The features that it reads.
+        method: How all signatures but `moments` draw.
+        num_samples: Number of samples behind `serving_default`.
+        seed: Seed of `serving_default`.
+
+    Attributes:
+        root: What is saved: functions, and the variables that they read.
+        signatures: The concrete function of each signature, by name.
+        passes: What a pass by each method holds.
+        targets: What the targets of one row are.
+        operations: What is propagated where moments are; nothing else.
+        without_moments: Why there is no signature `moments`, None where there is.
+    """
+
+    def __init__(
+        self,
+        model: "BayesianModel",
+        features: Sequence[Feature],
+        method: Literal["local", "weight"],
+        num_samples: int,
+        seed: int,
+    ):
+        self._model = model
+        self._likelihood = model.likelihood
+        self._inputs = input_specs(model)
+        self._pack = packing(model, features)
+        self._variables = SharedVariables(model.variables)
+        self._features = tensor_specs(model, features)
+        self.without_moments: str | None = None
+        programs = self._programs(method, num_samples)
+        self.passes = {name: pass_of(program) for name, program in programs.items()}
+        program = programs[method]
+        answers = LikelihoodAnswers(self._likelihood)
+        signatures = Signatures(
+            Sampler(program, {}), answers, self._features, num_samples, seed
+        )
+        all_signatures = signatures.all()
+        self.operations: tuple[Operation, ...] = ()
+        if "moments" in programs:
+            propagated = programs["moments"]
+            self.operations = propagated.operations
+            of_moments = Signatures(
+                Sampler(propagated, {}), answers, self._features, 2, 0
+            )
+            all_signatures["moments"] = (
+                of_moments.serving_default,
+                self._features,
+            )
+        self.signatures = {
+            name: traced(function, *specs)
+            for name, (function, specs) in all_signatures.items()
+        }
+        self.targets = targets_of(answers, signatures.mean_shape)
+        self.root = self._root(programs, answers)
+
+    def _programs(self, method: str, num_samples: int) -> dict[str, TracedProgram]:
+        """Returns the programs of the method, of `weight` and, if any, of `moments`."""
+        model, likelihoods = self._model, [self._likelihood]
+        structure = Structure.of(model)
+        plan = plan_for(structure, method, 1, num_samples, MAX_FLOATS, likelihoods)
+        main = Program(model, likelihoods, plan, self._inputs)
+        moments = self._variables.of(main.moments())
+        programs = {method: self._traced(main, moments)}
+        if method != "weight":
+            drawn = DrawnFromMoments(
+                model, self._likelihood, Plan(), self._inputs, moments
+            )
+            programs["weight"] = self._traced(drawn, {})
+        try:
+            propagated = PropagatedProgram(
+                model, likelihoods, Plan(propagated=True), self._inputs
+            )
+        except MomentsError as error:
+            self.without_moments = str(error)
+        else:
+            moments = self._variables.of(propagated.moments())
+            programs["moments"] = self._traced(propagated, moments)
+        return programs
+
+    def _traced(self, program: Program, moments: Any) -> TracedProgram:
+        return TracedProgram(program, moments, self._features, self._pack)
+
+    def _root(self, programs: dict[str, TracedProgram], answers: Answers) -> tf.Module:
+        root = tf.Module()
+        root.methods = {name: x.functions for name, x in programs.items()}
+        # Outputs of a mean that is integrated have its variance beside it.
+        specs = {name: program.outputs_spec for name, program in programs.items()}
+        of_specs = {
+            spec: TracedAnswers(answers, spec, self.targets)
+            for spec in dict.fromkeys(specs.values())
+        }
+        root.answers = {name: of_specs[spec] for name, spec in specs.items()}
+        functions = [
+            *self.signatures.values(),
+            *(f for x in of_specs.values() for f in vars(x).values()),
+            *(f for x in programs.values() for f in vars(x.functions).values()),
+        ]
+        concrete = [f for f in functions if hasattr(f, "captured_inputs")]
+        # Only what is read: a posterior's own variables seldom are.
+        read = {id(v): v for function in concrete for v in function.variables}
+        root.read = list(read.values())
+        # Lookup tables and the like, which are no variables.
+        root.tables = [x for x in sublayers(self._model) if not x.variables]
+        return root

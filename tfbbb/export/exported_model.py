@@ -1,0 +1,251 @@
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.export.exported_passes import ExportedPasses
+from tfbbb.export.inputs import Inputs, listed, to_tensors
+from tfbbb.export.loaded_signature import LoadedSignature
+from tfbbb.export.manifest import Manifest
+from tfbbb.prediction.adaptive import predict_adaptively
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.sampling import Sampling
+
+
+class ExportedModel:
+    """A posterior predictive distribution that needs nothing but TensorFlow.
+
+    Every method is a pure function of its arguments, the seed among them, so that
+    threads may share one model. Inputs and answers are in the units of the training
+    table.
+
+    Args:
+        saved_model: What `tf.saved_model.load` returned.
+        manifest: The manifest beside it.
+    """
+
+    def __init__(self, saved_model: Any, manifest: Manifest) -> None:
+        self.manifest = manifest
+        # The variables live as long as this object.
+        self._saved_model = saved_model
+        self._signatures = {
+            name: LoadedSignature(function)
+            for name, function in saved_model.signatures.items()
+        }
+        self._passes: dict[str, ExportedPasses] = {}
+        for method in manifest.passes or ():
+            self._passes[method] = ExportedPasses(saved_model, manifest, method)
+        matrix = manifest.inputs == "matrix"
+        tensors = [feature.tensor for feature in manifest.features]
+        self._tensors = tensors[:1] if matrix else tensors
+
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        num_rows = manifest.num_rows
+        return (
+            f"<ExportedModel target={manifest.target!r}, "
+            f"features=[{listed(manifest.features)}], method={manifest.method!r}, "
+            f"num_rows={num_rows if num_rows is None else format(num_rows, '.15g')}>"
+        )
+
+    def predictive(
+        self,
+        x: Inputs,
+        num_samples: int | None = None,
+        method: str | None = None,
+        seed: int | None = None,
+        *,
+        max_standard_error: float | None = None,
+        relative_error: bool = False,
+        deadline_ms: float | None = None,
+        max_memory_mb: float = 256,
+    ) -> Predictive:
+        """Computes the posterior predictive distribution p(y | x, data).
+
+        The same draws as `BayesianModel.predictive` of the model that was exported,
+        with the same method, number and seed, and as fast.
+
+        Args:
+            x: Inputs of the rows, as for `predict`.
+            num_samples: Number of draws from the posterior; the manifest's by default.
+            method: One of the manifest's `passes`: how the signatures draw (by
+                default, also `"auto"`), `"weight"`, or `"moments"`.
+            seed: Seed of the draws; the manifest's by default.
+            max_standard_error: The standard error that the mean may have, in the units
+                of the targets: see `tfbbb.predictive`.
+            relative_error: Whether that is a share of the predictive standard
+                deviation.
+            deadline_ms: Time after which the answer should be there, in milliseconds.
+            max_memory_mb: Memory for what is drawn and for what flows through the
+                network at a time, in MB (2^20 bytes).
+
+        Returns:
+            A `tfbbb.Predictive`, in raw units.
+
+        Raises:
+            InputError: If the inputs do not fit the model.
+            ValueError: For a method that the file does not have, or numbers that are
+                not as described.
+        """
+        begin = time.perf_counter()
+        passes = self._passes_of(method)
+        num_samples, seed = self._checked_draws(num_samples, seed)
+        if max_standard_error is not None:
+            positive_number("max_standard_error", max_standard_error)
+        if deadline_ms is not None:
+            positive_number("deadline_ms", deadline_ms)
+        positive_number("max_memory_mb", max_memory_mb)
+        tensors = to_tensors(x, self.manifest)
+        inputs = [tf.constant(tensors[name]) for name in self._tensors]
+        max_floats = max(1, int(max_memory_mb * 2**18))
+        if max_standard_error is None and deadline_ms is None:
+            sampling = Sampling(passes, inputs, num_samples, seed, max_floats)
+            return sampling.results()[0]
+        return predict_adaptively(
+            lambda rows, samples: passes,
+            inputs,
+            num_samples=num_samples,
+            seed=seed,
+            max_floats=max_floats,
+            max_standard_error=max_standard_error,
+            relative=relative_error,
+            deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
+        )[0]
+
+    def _passes_of(self, method: str | None) -> ExportedPasses:
+        if not self._passes:
+            raise ValueError(
+                "This file was written by an older tfbbb and has signatures only: use "
+                "`predict`, `quantiles` or `sample`, or export the model again. "
+                f"Received: schema_version={self.manifest.schema_version}"
+            )
+        found = self._passes.get(
+            self.manifest.method if method in (None, "auto") else str(method)
+        )
+        if found is None:
+            names = ", ".join(f"'{name}'" for name in ("auto", *self._passes))
+            why = self.manifest.without_moments
+            reason = f" {why}" if method == "moments" and why else ""
+            raise ValueError(
+                f"The file has no such method, but {names}.{reason} "
+                f"Received: method={method!r}"
+            )
+        return found
+
+    def predict(
+        self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """Computes the moments of p(y | x) from S draws of the weights.
+
+        Args:
+            inputs: Array of shape `[n, d]`, or mapping from column names to arrays
+                of shape `[n]`, or data frame; see `tfbbb.export.inputs.to_tensors`.
+            num_samples: S, at least 2; the manifest's by default.
+            seed: Seed of the draws; the manifest's by default.
+
+        Returns:
+            `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error`,
+            each of shape `[n, k]`; for classes `probabilities` and
+            `mean_standard_error` of shape `[n, c]`, `entropy` and
+            `mutual_information` (both in nats) of shape `[n]`. Of several members
+            also `between_members`, of the shape of the mean.
+
+        Raises:
+            InputError: If the inputs do not fit the model.
+            ValueError: If `num_samples` or `seed` is not such a number.
+        """
+        return self._call("predict", inputs, num_samples, seed)
+
+    def quantiles(
+        self,
+        inputs: Inputs,
+        levels: Sequence[float],
+        num_samples: int | None = None,
+        seed: int | None = None,
+    ) -> np.ndarray:
+        """Computes the quantiles of p(y | x) at `levels`.
+
+        Args:
+            inputs: As for `predict`.
+            levels: Probabilities between 0 and 1, q of them.
+            num_samples: As for `predict`.
+            seed: As for `predict`.
+
+        Returns:
+            Array of shape `[n, q, k]`.
+
+        Raises:
+            InputError: If the inputs do not fit the model.
+            ValueError: If the model predicts classes, which have no order, or
+                another argument is not as described.
+        """
+        if "quantiles" not in self._signatures:
+            raise ValueError(
+                "Classes have no order and thus no quantiles; use `predict`. "
+                f"Received: levels={levels!r}"
+            )
+        probabilities = np.asarray(levels, dtype=np.float32)
+        inside = (probabilities > 0) & (probabilities < 1)
+        if probabilities.ndim != 1 or not probabilities.size or not inside.all():
+            raise ValueError(
+                "`levels` must be a list of probabilities between 0 and 1. "
+                f"Received: levels={levels!r}"
+            )
+        answer = self._call("quantiles", inputs, num_samples, seed, probabilities)
+        return answer["quantiles"]
+
+    def sample(
+        self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
+    ) -> np.ndarray:
+        """Draws from p(y | x), one value per draw of the weights.
+
+        Args:
+            inputs: As for `predict`.
+            num_samples: As for `predict`.
+            seed: As for `predict`.
+
+        Returns:
+            Array of shape `[s, n, k]`; for classes their indices, `[s, n]`.
+
+        Raises:
+            InputError: If the inputs do not fit the model.
+            ValueError: If `num_samples` or `seed` is not such a number.
+        """
+        return self._call("sample", inputs, num_samples, seed)["samples"]
+
+    def _call(
+        self,
+        signature: str,
+        inputs: Inputs,
+        num_samples: int | None,
+        seed: int | None,
+        levels: np.ndarray | None = None,
+    ) -> dict[str, np.ndarray]:
+        num_samples, seed = self._checked_draws(num_samples, seed)
+        tensors: dict[str, Any] = dict(to_tensors(inputs, self.manifest))
+        tensors |= {"num_samples": num_samples, "seed": seed, "levels": levels}
+        return self._signatures[signature](tensors)
+
+    def _checked_draws(
+        self, num_samples: int | None, seed: int | None
+    ) -> tuple[int, int]:
+        if num_samples is None:
+            num_samples = self.manifest.default_num_samples
+        if seed is None:
+            seed = self.manifest.default_seed
+        _check_int32("num_samples", num_samples, least=2)
+        _check_int32("seed", seed, least=-(2**31))
+        return num_samples, seed
+
+
+def _check_int32(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
+    if not least <= value < 2**31:
+        raise ValueError(
+            f"`{name}` must be at least {least} and below 2**31. "
+            f"Received: {name}={value!r}"
+        )

@@ -1,0 +1,76 @@
+"""The targets that an exported model's prediction is asked about."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def checked_targets(
+    targets: Any, shape: Sequence[int | None], classes: Sequence[str] | None
+) -> np.ndarray:
+    """Returns targets in the shape and type that the model's functions take.
+
+    Args:
+        targets: Numbers in raw units, [rows, ..., k] (or [rows] for one target); of
+            classes their indices, or one-hot rows.
+        shape: Shape of the targets of one row.
+        classes: Names of the classes, None for numbers.
+
+    Returns:
+        float64 for numbers, int32 indices for classes.
+
+    Raises:
+        ValueError: For targets of another shape, that are not finite, or no classes.
+    """
+    values = np.asarray(targets)
+    if classes is None:
+        return _numbers(values, shape)
+    return _indices(values, shape, len(classes))
+
+
+def _numbers(values: np.ndarray, shape: Sequence[int | None]) -> np.ndarray:
+    if tuple(shape) == (1,) and values.ndim == 1:
+        values = values[:, np.newaxis]
+    if not _fits(values, shape):
+        raise ValueError(
+            f"The targets must have the shape {['rows', *shape]}. "
+            f"Received: targets of shape {values.shape}"
+        )
+    numbers = values.astype(np.float64)
+    _check_rows(np.isfinite(numbers), values, "must be finite numbers")
+    return numbers
+
+
+def _indices(
+    values: np.ndarray, shape: Sequence[int | None], num_classes: int
+) -> np.ndarray:
+    wanted = f"must be class indices 0 to {num_classes - 1}, or one-hot rows"
+    if _fits(values, (*shape, num_classes)):
+        one_hot = np.isin(values, (0, 1)).all(-1) & (values.sum(-1) == 1)
+        _check_rows(one_hot, values, wanted)
+        return values.argmax(axis=-1).astype(np.int32)
+    if _fits(values, (*shape, 1)):
+        values = values[..., 0]
+    if not _fits(values, shape):
+        raise ValueError(
+            f"The targets {wanted}. Received: targets of shape {values.shape}"
+        )
+    _check_rows(np.isin(values, np.arange(num_classes)), values, wanted)
+    return values.astype(np.int32)
+
+
+def _fits(values: np.ndarray, shape: Sequence[int | None]) -> bool:
+    return values.ndim == 1 + len(shape) and all(
+        size in (None, other)
+        for size, other in zip(shape, values.shape[1:], strict=True)
+    )
+
+
+def _check_rows(valid: np.ndarray, values: np.ndarray, wanted: str) -> None:
+    of_rows = valid.reshape(len(values), -1).all(axis=1)
+    if not of_rows.all():
+        row = int(np.argmin(of_rows))
+        raise ValueError(
+            f"The targets {wanted}. Received: {values[row].tolist()} in row {row}"
+        )

@@ -76,7 +76,8 @@ def test_every_likelihood_answers_from_a_file_as_live(
     for by in loaded.manifest.passes:
         found = loaded.predictive(X, 20, by, seed=5)
         expected = live.predictive(X, 20, by, seed=5)
-        assert_same(found, expected, targets, likelihood.ordered)
+        # Quantiles are found by iteration, which takes its time.
+        assert_same(found, expected, targets, by == method and likelihood.ordered)
     assert_same_signatures(tmp_path / "1", live, targets)
 
 

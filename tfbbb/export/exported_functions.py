@@ -9,6 +9,7 @@ from tfbbb.export.description import pass_of, targets_of
 from tfbbb.export.drawn_from_moments import DrawnFromMoments
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import Feature
+from tfbbb.export.propagated_from_moments import PropagatedFromMoments
 from tfbbb.export.shared_variables import SharedVariables
 from tfbbb.export.signatures import Signatures
 from tfbbb.export.traced_answers import TracedAnswers
@@ -22,7 +23,6 @@ from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.propagated import PropagatedProgram
 from tfbbb.prediction.sampler import Sampler
 from tfbbb.prediction.structure import Structure
 
@@ -104,7 +104,7 @@ class ExportedFunctions:
             )
             programs["weight"] = self._traced(drawn, {})
         try:
-            propagated = PropagatedProgram(
+            propagated = PropagatedFromMoments(
                 model, likelihoods, Plan(propagated=True), self._inputs
             )
         except MomentsError as error:

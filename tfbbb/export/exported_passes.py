@@ -49,7 +49,7 @@ class ExportedAnswers(Answers):
         return self._quantiles(outputs, tf.constant(levels, tf.float64))
 
     def cdf(self, outputs: Any, values: Any) -> Any:
-        return self._cdf(outputs, tf.constant(values))
+        return self._cdf(outputs, tf.constant(values, tf.float64))
 
     def log_prob(self, outputs: Any, targets: Any) -> Any:
         return self._log_prob(outputs, tf.constant(targets))

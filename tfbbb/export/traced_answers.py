@@ -34,4 +34,6 @@ class TracedAnswers(tf.Module):
         if answers.ordered:
             levels = tf.TensorSpec([None], tf.float64)
             self.quantiles = traced(answers.quantiles, outputs, levels)
-            self.cdf = traced(answers.cdf, outputs, given)
+            width = [1] if answers.task == "classification" else targets.shape[-1:]
+            values = tf.TensorSpec([None, *places, *width], tf.float64)
+            self.cdf = traced(answers.cdf, outputs, values)

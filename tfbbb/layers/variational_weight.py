@@ -94,6 +94,18 @@ class VariationalWeight:
         finally:
             self._memo = None
 
+    @contextlib.contextmanager
+    def of_mean(self, mean: Any) -> Iterator[None]:
+        """Within it, E[w] is `mean`, and no variable is read for it.
+
+        A graph that needs the mean alone then holds no other parameter.
+        """
+        self._memo = {"mean": mean}
+        try:
+            yield
+        finally:
+            self._memo = None
+
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
         if self._memo is None:
             return compute()

@@ -64,7 +64,12 @@ class Answers(Protocol):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
 
     def cdf(self, outputs: Any, values: Any) -> Any:
-        """Returns P(y <= values), [rows, ..., k]."""
+        """Returns P(y <= values), [rows, ..., k].
+
+        Args:
+            outputs: [rows, S, ..., P].
+            values: Numbers [rows, ..., k]; of ordered classes k is 1.
+        """
 
     def log_prob(self, outputs: Any, targets: Any) -> Any:
         """Returns the log of the average likelihood, [rows, ...], in nats."""

@@ -47,9 +47,6 @@ class LikelihoodAnswers(Answers):
             return quantiles(self.likelihood, levels, outputs)
 
     def cdf(self, outputs: Any, values: Any) -> Any:
-        if self.task == "classification":
-            # Of ordered classes, which have one value for each place.
-            values = tf.expand_dims(values, -1)
         with self._as_it_was():
             return cdf(self.likelihood, values, outputs)
 

@@ -262,6 +262,7 @@ def test_model_answers_where_neither_keras_nor_tfp_can_be_imported(
 import sys
 for name in ("keras", "tf_keras", "tensorflow_probability"):
     sys.modules[name] = None  # Importing it raises.
+import tfbbb
 assert tfbbb.load(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
 """
     subprocess.run([sys.executable, "-c", program, regression], check=True)

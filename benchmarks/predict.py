@@ -239,6 +239,8 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
 
 def exported(model: Any) -> Any:
     """Returns the model as it comes back from a SavedModel."""
+    import tfbbb
+
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model"
         model.export_predictive(path)

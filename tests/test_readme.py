@@ -9,7 +9,7 @@ README = Path(__file__).parent.parent / "README.md"
 def test_programs_of_the_readme_run_as_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     programs = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(programs) == 6
+    assert len(programs) == 8
     namespace = {}
     for number, program in enumerate(programs):
         exec(compile(program, str(README), "exec"), namespace)

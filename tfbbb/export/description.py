@@ -8,11 +8,12 @@ from importlib import metadata
 from typing import Any
 
 import tfbbb
-from tfbbb import likelihoods
+from tfbbb import likelihoods, recalibration
 from tfbbb.export.manifest import LayerSummary, Pass, Targets
 from tfbbb.layers import VariationalLayer
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.program import Program
+from tfbbb.recalibration import Recalibration
 from tfbbb.strategy import snake_case
 
 
@@ -42,6 +43,14 @@ def described(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
     inherited = ("name", "trainable", "dtype")
     config = {k: v for k, v in serialized["config"].items() if k not in inherited}
     return {"class_name": serialized["class_name"], "config": config}
+
+
+def described_recalibration(given: Recalibration | None) -> dict[str, Any] | None:
+    """Returns class and configuration of a recalibration, None where there is none."""
+    if given is None:
+        return None
+    serialized = recalibration.serialize(given)
+    return {"class_name": serialized["class_name"], "config": serialized["config"]}
 
 
 def layer_summary(layer: VariationalLayer) -> LayerSummary:

@@ -8,6 +8,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors, draw
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
+from tfbbb.recalibration.recalibration import Recalibration
 
 
 class DrawnFromMoments(Program):
@@ -22,6 +23,7 @@ class DrawnFromMoments(Program):
         likelihood: That of its output.
         plan: What is drawn: weights alone.
         inputs: Specs of the inputs.
+        recalibration: What changes the outputs.
         moments: Moments of all weights that are held, by layer, as variables.
     """
 
@@ -31,9 +33,10 @@ class DrawnFromMoments(Program):
         likelihood: Likelihood,
         plan: Plan,
         inputs: Any,
+        recalibration: Recalibration,
         moments: Tensors,
     ):
-        super().__init__(model, [likelihood], plan, inputs)
+        super().__init__(model, [likelihood], plan, inputs, recalibration)
         self._held = {
             place.key: moments[place.key]
             for place in self.structure.places

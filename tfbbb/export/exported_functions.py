@@ -15,16 +15,16 @@ from tfbbb.export.signatures import Signatures
 from tfbbb.export.traced_answers import TracedAnswers
 from tfbbb.export.traced_program import TracedProgram
 from tfbbb.layers.sharing import sublayers
-from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
-from tfbbb.prediction.likelihood_answers import LikelihoodAnswers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
+from tfbbb.prediction.recalibrated_answers import answers_of
 from tfbbb.prediction.sampler import Sampler
 from tfbbb.prediction.structure import Structure
+from tfbbb.recalibration.recalibration import IDENTITY
 
 if TYPE_CHECKING:
     from tfbbb.model import BayesianModel
@@ -59,6 +59,7 @@ class ExportedFunctions:
     ):
         self._model = model
         self._likelihood = model.likelihood
+        self._recalibration = model.recalibration or IDENTITY
         self._inputs = input_specs(model)
         self._pack = packing(model, features)
         self._variables = SharedVariables(model.variables)
@@ -67,9 +68,18 @@ class ExportedFunctions:
         programs = self._programs(method, num_samples)
         self.passes = {name: pass_of(program) for name, program in programs.items()}
         program = programs[method]
-        answers = LikelihoodAnswers(self._likelihood)
+        answers = answers_of(self._likelihood, self._recalibration)
+        sampler = Sampler(program, {})
+        summary_specs = sampler.summary_specs
+        self.targets = targets_of(answers, summary_specs["mean"].shape[1:])
+        # Outputs of a mean that is integrated have its variance beside it.
+        of_specs = {
+            spec: TracedAnswers(answers, spec, self.targets, summary_specs)
+            for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
+        }
+        of_methods = {name: of_specs[x.outputs_spec] for name, x in programs.items()}
         signatures = Signatures(
-            Sampler(program, {}), answers, self._features, num_samples, seed
+            sampler, of_methods[method], self._features, num_samples, seed
         )
         all_signatures = signatures.all()
         self.operations: tuple[Operation, ...] = ()
@@ -77,35 +87,32 @@ class ExportedFunctions:
             propagated = programs["moments"]
             self.operations = propagated.operations
             of_moments = Signatures(
-                Sampler(propagated, {}), answers, self._features, 2, 0
+                Sampler(propagated, {}), of_methods["moments"], self._features, 2, 0
             )
-            all_signatures["moments"] = (
-                of_moments.serving_default,
-                self._features,
-            )
+            all_signatures["moments"] = (of_moments.serving_default, self._features)
         self.signatures = {
             name: traced(function, *specs)
             for name, (function, specs) in all_signatures.items()
         }
-        self.targets = targets_of(answers, signatures.mean_shape)
-        self.root = self._root(programs, answers)
+        self.root = self._root(programs, of_methods)
 
     def _programs(self, method: str, num_samples: int) -> dict[str, TracedProgram]:
         """Returns the programs of the method, of `weight` and, if any, of `moments`."""
         model, likelihoods = self._model, [self._likelihood]
         structure = Structure.of(model)
         plan = plan_for(structure, method, 1, num_samples, MAX_FLOATS, likelihoods)
-        main = Program(model, likelihoods, plan, self._inputs)
+        recalibration = self._recalibration
+        main = Program(model, likelihoods, plan, self._inputs, recalibration)
         moments = self._variables.of(main.moments())
         programs = {method: self._traced(main, moments)}
         if method != "weight":
             drawn = DrawnFromMoments(
-                model, self._likelihood, Plan(), self._inputs, moments
+                model, self._likelihood, Plan(), self._inputs, recalibration, moments
             )
             programs["weight"] = self._traced(drawn, {})
         try:
             propagated = PropagatedFromMoments(
-                model, likelihoods, Plan(propagated=True), self._inputs
+                model, likelihoods, Plan(propagated=True), self._inputs, recalibration
             )
         except MomentsError as error:
             self.without_moments = str(error)
@@ -117,20 +124,16 @@ class ExportedFunctions:
     def _traced(self, program: Program, moments: Any) -> TracedProgram:
         return TracedProgram(program, moments, self._features, self._pack)
 
-    def _root(self, programs: dict[str, TracedProgram], answers: Answers) -> tf.Module:
+    def _root(
+        self, programs: dict[str, TracedProgram], answers: dict[str, TracedAnswers]
+    ) -> tf.Module:
         root = tf.Module()
         root.methods = {name: x.functions for name, x in programs.items()}
-        # Outputs of a mean that is integrated have its variance beside it.
-        specs = {name: program.outputs_spec for name, program in programs.items()}
-        of_specs = {
-            spec: TracedAnswers(answers, spec, self.targets)
-            for spec in dict.fromkeys(specs.values())
-        }
-        root.answers = {name: of_specs[spec] for name, spec in specs.items()}
+        root.answers = {name: x.functions for name, x in answers.items()}
+        modules = [*root.methods.values(), *root.answers.values()]
         functions = [
             *self.signatures.values(),
-            *(f for x in of_specs.values() for f in vars(x).values()),
-            *(f for x in programs.values() for f in vars(x.functions).values()),
+            *(f for module in modules for f in vars(module).values()),
         ]
         concrete = [f for f in functions if hasattr(f, "captured_inputs")]
         # Only what is read: a posterior's own variables seldom are.

@@ -1,5 +1,6 @@
 """The passes and answers of a SavedModel, without Keras."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from tfbbb.export.manifest import Manifest, Targets
 from tfbbb.export.targets import checked_targets
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.compiled import Compiled
+from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.kept_draws import KeptDraws
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.passes import Passes, Sizes
@@ -38,12 +40,35 @@ class ExportedAnswers(Answers):
         if targets.ordered:
             self._quantiles = Compiled(functions.quantiles)
             self._cdf = Compiled(functions.cdf)
+        self._summary = self._scores = None
+        if hasattr(functions, "summary"):
+            self._summary = Compiled(functions.summary)
+            self._levels = Compiled(functions.levels)().numpy()
+            recalibration = manifest.recalibration or {"config": {}}
+            self._scores = recalibration["config"].get("scores")
+            self.central_intervals = self._scores is None
 
     def check_targets(self, targets: Any) -> np.ndarray:
         return checked_targets(targets, self._targets.shape, self.classes)
 
     def mean(self, outputs: Any) -> Any:
         return self._mean(outputs)
+
+    def summary(
+        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
+    ) -> dict[str, Any]:
+        if self._summary is None:
+            return summary
+        if len(self._levels):
+            found = quantiles(self._levels)
+        else:
+            found = at_no_level(summary["mean"])
+        return self._summary(
+            tf.nest.map_structure(tf.constant, summary), tf.constant(found)
+        )
+
+    def reach(self, level: float) -> Any:
+        return None if self._scores is None else conformal_reach(self._scores, level)
 
     def quantiles(self, outputs: Any, levels: Any) -> Any:
         return self._quantiles(outputs, tf.constant(levels, tf.float64))
@@ -60,6 +85,11 @@ class ExportedAnswers(Answers):
     def sample(self, outputs: Any, draws: Any, noise: Any) -> Any:
         draws = tf.constant(draws, tf.int64)
         return self._sample(outputs, draws, tf.constant(noise))
+
+
+def at_no_level(mean: Any) -> tf.Tensor:
+    """Returns quantiles of no level, in the shape that `mean` gives them."""
+    return tf.zeros([tf.shape(mean)[0], 0, *mean.shape[1:]], tf.float64)
 
 
 class ExportedPasses(Passes):

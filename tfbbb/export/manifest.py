@@ -119,6 +119,8 @@ class Manifest:
         targets: What the targets are.
         passes: What `tfbbb.load` computes with, by method.
         operations: What the method `moments` does to each operation of the network.
+        recalibration: `class_name` and `config` of what the answers were recalibrated
+            by; `None` where they were not.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there.
 
@@ -163,6 +165,7 @@ class Manifest:
     targets: Targets | None = None
     passes: Mapping[str, Pass] | None = None
     operations: tuple[Operation, ...] | None = None
+    recalibration: Mapping[str, Any] | None = None
     schema_version: Literal[1, 2] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -239,7 +242,7 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         if self.schema_version == 1:
-            for name in (*_SINCE_VERSION_2, "without_moments"):
+            for name in (*_SINCE_VERSION_2, "without_moments", "recalibration"):
                 del fields[name]
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 

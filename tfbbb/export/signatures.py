@@ -81,14 +81,19 @@ class Signatures:
     def _quantiles(self, *arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, levels = arguments
 
+        found = self._quantiles_at(levels, features, num_samples, seed)
+        return {"quantiles": tf.cast(found, tf.float32)}
+
+    def _quantiles_at(
+        self, levels: Any, features: Any, num_samples: Any, seed: Any
+    ) -> tf.Tensor:
         def inverted(outputs: Any, first: Any) -> tf.Tensor:
             return self._answers.quantiles(outputs, levels)
 
         # Of ordered classes there is one for each place, whatever their number.
         places = [*self.mean_shape[:-1], 1] if self._is_classes else self.mean_shape
         spec = tf.TensorSpec([None, None, *places], tf.float64)
-        found = self._map(inverted, features, num_samples, seed, spec)
-        return {"quantiles": tf.cast(found, tf.float32)}
+        return self._map(inverted, features, num_samples, seed, spec)
 
     def _log_prob(self, *arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, targets = arguments
@@ -132,7 +137,12 @@ class Signatures:
         summary = self._sampler.summary(
             list(features), _at_least_two(num_samples), _seeds(seed)
         )
-        return {name: tf.cast(summary[name], tf.float32) for name in names}
+
+        def quantiles(levels: Any) -> tf.Tensor:
+            return self._quantiles_at(levels, features, num_samples, seed)
+
+        answered = self._answers.summary(summary, quantiles)
+        return {name: tf.cast(answered[name], tf.float32) for name in names}
 
     def _map(
         self, compute: Any, features: Any, num_samples: Any, seed: Any, specs: Any

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import tensorflow as tf
 
 from tfbbb.export.atomic import atomic_directory
-from tfbbb.export.description import class_names, described, layer_summary, libraries
+from tfbbb.export.description import (
+    class_names,
+    described,
+    described_recalibration,
+    layer_summary,
+    libraries,
+)
 from tfbbb.export.exported_functions import ExportedFunctions
 from tfbbb.export.feature_tensors import features_of, has_columns
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
@@ -136,6 +142,7 @@ def write_saved_model(
             targets=exported.targets,
             passes=exported.passes,
             operations=exported.operations,
+            recalibration=described_recalibration(model.recalibration),
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

@@ -1,6 +1,5 @@
 """Split conformal prediction intervals."""
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,13 +7,11 @@ import keras
 import numpy as np
 
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.recalibration.recalibration import Recalibration
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
-
-# (n + 1) * level is a whole number for most levels of interest, but for rounding.
-_ROUNDING = 1e-9
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -108,12 +105,4 @@ class ConformalIntervals(Recalibration):
         return ConformalIntervals(scores.T.tolist())
 
     def reach(self, level: float) -> np.ndarray:
-        rank = math.ceil((self.num_rows + 1) * level - _ROUNDING)
-        if rank > self.num_rows:
-            needed = math.ceil(level / (1.0 - level) - _ROUNDING)
-            raise ValueError(
-                f"An interval of this level takes {needed} held-out rows to promise; "
-                "pass more to `recalibrate`, or ask for a lower level. "
-                f"Received: level={level}, with {self.num_rows} held-out rows"
-            )
-        return np.array(self.scores)[:, max(rank, 1) - 1]
+        return conformal_reach(self.scores, level)

@@ -144,7 +144,8 @@ class IsotonicPIT(Recalibration):
         if not self.pit:
             return summary
         nodes, weights = self._quadrature()
-        levels = np.asarray(_probability(tf.constant(nodes, tf.float64)))
+        with tf.init_scope():  # They are numbers in an exported graph too.
+            levels = np.asarray(_probability(tf.constant(nodes, tf.float64)))
         values = tf.convert_to_tensor(quantiles(levels))
         weights = tf.reshape(
             tf.constant(weights, tf.float64), [-1, *[1] * (len(values.shape) - 2)]

@@ -233,6 +233,8 @@ class BayesianModel(keras.Model):
         From a generator neither N nor the targets can be read: pass `dataset_size` and
         call `model.likelihood.adapt(y)` with the training targets first.
 
+        It takes off a recalibration, which was of the weights before, with a warning.
+
         Raises:
             ValueError: Where N cannot be counted and `dataset_size` is not given, or
                 the targets do not fit the likelihood.

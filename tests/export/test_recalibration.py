@@ -109,3 +109,25 @@ def assert_same_signatures(path: Path, live: Any, plain: Any) -> None:
             expected.quantile(levels.numpy().tolist()),
             **CLOSE,
         )
+    assert ("intervals" in signatures) != expected.central_intervals
+    if not expected.central_intervals:
+        assert_same_intervals(signatures["intervals"], expected)
+
+
+def assert_same_intervals(signature: Any, expected: Any) -> None:
+    # Of the 30 scores, none says anything of the last level.
+    levels = [0.2, 0.9, 0.99]
+    found = signature(
+        inputs=tf.constant(X),
+        levels=tf.constant(levels),
+        num_samples=tf.constant(20),
+        seed=tf.constant(0),
+    )
+    for number, level in enumerate(levels[:2]):
+        lower, upper = expected.interval(level)
+        np.testing.assert_allclose(found["lower"][:, number], lower, **CLOSE)
+        np.testing.assert_allclose(found["upper"][:, number], upper, **CLOSE)
+    assert np.all(found["lower"][:, 2].numpy() == -np.inf)
+    assert np.all(found["upper"][:, 2].numpy() == np.inf)
+    with pytest.raises(ValueError, match="takes 99 held-out rows"):
+        expected.interval(levels[2])

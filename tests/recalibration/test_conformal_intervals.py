@@ -2,6 +2,7 @@ import types
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import tfbbb
 from tests.recalibration.known_models import DRAWS, FRESH, X, network, spread_out
@@ -15,17 +16,17 @@ LIKELIHOOD = tfbbb.likelihoods.Normal()
 def test_coverage_is_at_least_the_level_and_no_more_than_one_row_above(rows, level):
     # For heavy tails and wrong means and spreads, over held-out rows and a new one.
     generator = np.random.default_rng(0)
-    number = 20_000
-    covered = 0
-    for _ in range(number):
-        y = 0.5 + 3.0 * generator.standard_t(2.0, size=rows + 1)
-        assumed = types.SimpleNamespace(mean=np.zeros((rows, 1)), stddev=1.0)
-        fitted = ConformalIntervals().fitted(LIKELIHOOD, assumed, y[:-1, None])
-        covered += abs(y[-1]) <= fitted.reach(level)[0]
-    exact = np.ceil((rows + 1) * level - 1e-9) / (rows + 1)
-    assert level <= exact <= level + 1.0 / (rows + 1)
-    error = np.sqrt(exact * (1.0 - exact) / number)
-    assert covered / number == pytest.approx(exact, abs=4.0 * error)
+    truth = stats.t(2.0, loc=0.5, scale=3.0)
+    assumed = types.SimpleNamespace(mean=np.zeros((rows, 1)), stddev=1.0)
+    coverage = []
+    for _ in range(1000):
+        y = truth.rvs((rows, 1), random_state=generator)
+        reach = ConformalIntervals().fitted(LIKELIHOOD, assumed, y).reach(level)
+        # The probability of a new one, in closed form.
+        coverage.append(truth.cdf(reach[0]) - truth.cdf(-reach[0]))
+    exact = np.ceil((rows + 1) * level - 1e-6) / (rows + 1)
+    assert level - 1e-6 <= exact <= level + 1.0 / (rows + 1)
+    assert np.mean(coverage) == pytest.approx(exact, abs=4.0 * stats.sem(coverage))
 
 
 def test_intervals_of_a_model_reach_as_far_as_the_scores():
@@ -81,12 +82,18 @@ def test_counts_have_intervals_too():
 
 
 def test_a_level_beyond_the_rows_is_refused_with_how_many_it_takes():
-    fitted = ConformalIntervals([np.arange(20.0).tolist()])
-    assert fitted.reach(20 / 21) == 19.0
-    with pytest.raises(
-        ValueError, match=r"takes 99 held-out rows.*level=0\.99, with 20"
-    ):
-        fitted.reach(0.99)
+    model = network()
+    model.recalibration = ConformalIntervals([np.arange(20.0).tolist()])
+    assert model.recalibration.reach(20 / 21) == [19.0]
+    with pytest.raises(ValueError, match=r"takes 99 held-out rows.*level=0\.99"):
+        model.predictive(X[:5]).interval(0.99)
+
+
+def test_levels_in_single_precision_are_taken_for_what_they_stand_for():
+    fitted = ConformalIntervals([np.arange(999.0).tolist()])
+    for percent in range(1, 100):
+        for level in (percent / 100, np.float32(percent / 100)):
+            assert fitted.reach(level) == [10.0 * percent - 1.0]
 
 
 def test_places_of_a_row_are_refused():

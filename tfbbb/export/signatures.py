@@ -67,6 +67,8 @@ class Signatures:
         }
         if self._answers.ordered:
             signatures["quantiles"] = (self._quantiles, [*asked, _LEVELS])
+        if not self._answers.central_intervals:
+            signatures["intervals"] = (self._intervals, [*asked, _LEVELS])
         return signatures
 
     def serving_default(self, *features: Any) -> dict[str, tf.Tensor]:
@@ -80,9 +82,15 @@ class Signatures:
 
     def _quantiles(self, *arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, levels = arguments
-
         found = self._quantiles_at(levels, features, num_samples, seed)
         return {"quantiles": tf.cast(found, tf.float32)}
+
+    def _intervals(self, *arguments: Any) -> dict[str, tf.Tensor]:
+        *features, num_samples, seed, levels = arguments
+        found = self._summary(features, num_samples, seed, ("mean", "variance"))
+        mean, variance = (x[:, tf.newaxis] for x in found.values())
+        reach = tf.cast(self._answers.reach(levels), tf.float32) * tf.sqrt(variance)
+        return {"lower": mean - reach, "upper": mean + reach}
 
     def _quantiles_at(
         self, levels: Any, features: Any, num_samples: Any, seed: Any

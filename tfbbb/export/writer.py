@@ -54,7 +54,12 @@ def write_saved_model(
     - `quantiles` also takes `levels`, float32 [q], and gives `quantiles` [n, q, k];
       classes have none;
     - `sample` takes the same as `predict` and gives `samples` [s, n, k]; for classes
-      their indices [s, n].
+      their indices [s, n];
+    - `intervals`, of a model with conformal intervals alone, takes the same as
+      `quantiles` and gives `lower` and `upper` [n, q, k], infinite for a level that the
+      held-out rows were too few for.
+
+    A model that was recalibrated (`tfbbb.recalibrate`) answers recalibrated.
 
     The features are one tensor `inputs` [n, d], or, for a model whose inputs are a
     dictionary of columns, one tensor [n] per column. `assets.extra/tfbbb.json` says

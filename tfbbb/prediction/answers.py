@@ -51,12 +51,10 @@ class Answers(Protocol):
         return summary
 
     def reach(self, level: float) -> Any:
-        """Returns how far intervals reach from the mean, in standard deviations, [k].
+        """Returns how far intervals reach from the mean, in standard deviations.
 
-        None where they lie between quantiles.
-
-        Raises:
-            ValueError: For a level of which nothing is known.
+        Of levels [...], [..., k]. That is infinitely far for a level of which nothing
+        is known, and None where intervals lie between quantiles.
         """
         return None
 

@@ -1,33 +1,32 @@
 """How far conformal intervals reach."""
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
-# (n + 1) * level is a whole number for most levels of interest, but for rounding.
-_ROUNDING = 1e-9
+# Levels come in single precision too, in which few of interest are exact.
+_ROUNDING = 1e-7
 
 
-def conformal_reach(scores: Sequence[Sequence[float]], level: float) -> np.ndarray:
-    """Returns how far intervals of a level reach from the mean, [k].
+def conformal_reach(scores: Sequence[Sequence[float]], level: Any) -> tf.Tensor:
+    """Returns how far intervals of a level reach from the mean, [..., k].
 
-    That is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target.
+    That is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
+    infinitely far for j > n, of which the scores say nothing.
+
+    Example:
+
+    >>> conformal_reach([[0.1, 0.3, 1.5, 2.0]], 0.6).numpy()
+    array([1.5])
 
     Args:
         scores: Sorted scores of n held-out rows for each target, [k, n].
-        level: Probability of the interval.
-
-    Raises:
-        ValueError: For a level that n rows are too few for.
+        level: Probabilities of the intervals, [...].
     """
     num_rows = len(scores[0])
-    rank = math.ceil((num_rows + 1) * level - _ROUNDING)
-    if rank > num_rows:
-        needed = math.ceil(level / (1.0 - level) - _ROUNDING)
-        raise ValueError(
-            f"An interval of this level takes {needed} held-out rows to promise; "
-            "pass more to `recalibrate`, or ask for a lower level. "
-            f"Received: level={level}, with {num_rows} held-out rows"
-        )
-    return np.array(scores)[:, max(rank, 1) - 1]
+    rank = tf.math.ceil((num_rows + 1.0) * (tf.cast(level, tf.float64) - _ROUNDING))
+    index = tf.clip_by_value(tf.cast(rank, tf.int32) - 1, 0, num_rows)
+    reaches = np.pad(np.array(scores), [(0, 0), (0, 1)], constant_values=np.inf)
+    return tf.gather(reaches.T, index)

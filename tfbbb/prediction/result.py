@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -210,8 +211,15 @@ class Predictive:
         """
         checked_levels(level)
         if not self.central_intervals:
-            reach = np.asarray(self._answers.reach(level)) * self.stddev
-            return self.mean - reach, self.mean + reach
+            reach = np.asarray(self._answers.reach(level))
+            if not np.isfinite(reach).all():
+                needed = math.ceil(level / (1.0 - level) - 1e-6)
+                raise ValueError(
+                    f"A conformal interval of this level takes {needed} held-out rows; "
+                    "pass as many to `recalibrate`, or ask for a lower level. "
+                    f"Received: level={level}"
+                )
+            return self.mean - reach * self.stddev, self.mean + reach * self.stddev
         bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
         return bounds[:, 0], bounds[:, 1]
 

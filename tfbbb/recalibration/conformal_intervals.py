@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
@@ -23,11 +24,11 @@ class ConformalIntervals(Recalibration):
 
         mean -/+ s_(j) * stddev,  j = ceil((n + 1) * level)
 
-    with the j-th smallest score. Whatever the model and the distribution of the data,
-    as long as the held-out rows and a new one are exchangeable, it holds the target
-    with probability `level` or more, and `level + 1 / (n + 1)` or less where no scores
-    are equal. The probability is over all rows together, not for each x, and target by
-    target where there are several.
+    with the j-th smallest score; for j > n nothing is known. Whatever the model and
+    the distribution of the data, as long as the held-out rows and a new one are
+    exchangeable, it holds the target with probability `level` or more, and
+    `level + 1 / (n + 1)` or less where no scores are equal. The probability is over all
+    rows together, not for each x, and target by target where there are several.
 
     Only `interval` changes; quantiles, the density and variances stay the model's own.
 
@@ -104,5 +105,5 @@ class ConformalIntervals(Recalibration):
         scores = np.abs(targets - prediction.mean) / prediction.stddev
         return ConformalIntervals(scores.T.tolist())
 
-    def reach(self, level: float) -> np.ndarray:
+    def reach(self, level: Any) -> tf.Tensor:
         return conformal_reach(self.scores, level)

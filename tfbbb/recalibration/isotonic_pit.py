@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 import tensorflow as tf
+from scipy import special
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.recalibration.piecewise_linear import PiecewiseLinear
@@ -90,8 +91,7 @@ class IsotonicPIT(Recalibration):
                 "two at the least, each greater than the one before. "
                 f"Received: pit={list(pit)}, levels={list(levels)}"
             )
-        scores = [_normal_quantiles(np.array(x)) for x in (self.pit, self.levels)]
-        self._map = PiecewiseLinear(*scores)
+        self._map = PiecewiseLinear(special.ndtri(self.pit), special.ndtri(self.levels))
 
     def get_config(self) -> dict[str, Any]:
         return {"pit": list(self.pit), "levels": list(self.levels)}
@@ -117,7 +117,7 @@ class IsotonicPIT(Recalibration):
         found = prediction.cdf(targets).ravel()
         number = min(_MOST_KNOTS, round(len(found) ** (1.0 / 3.0)))
         levels = (np.arange(number) + 0.5) / number
-        scores = np.clip(_normal_quantiles(found), -_FARTHEST, _FARTHEST)
+        scores = np.clip(special.ndtri(found), -_FARTHEST, _FARTHEST)
         places = np.quantile(scores, levels)
         # Rows of the same F(y) have one place, at the middle of their levels.
         apart = np.flatnonzero(np.diff(places) >= _SAME_PLACE) + 1
@@ -127,7 +127,7 @@ class IsotonicPIT(Recalibration):
         )
         outermost = tf.constant([-_NEEDED, _NEEDED], tf.float64)
         if len(places) > 1:
-            through = PiecewiseLinear(places, _normal_quantiles(levels))
+            through = PiecewiseLinear(places, special.ndtri(levels))
             outermost = through.inverse(outermost)
         if len(places) < 2 or np.abs(outermost).max() > _FARTHEST:
             raise ValueError(
@@ -136,7 +136,7 @@ class IsotonicPIT(Recalibration):
                 "`method='variance_scaling'`, or look whether the targets belong to "
                 f"the rows. Received: F(y) from {found.min():.2g} to {found.max():.2g}"
             )
-        return IsotonicPIT(_probabilities(places), levels.tolist())
+        return IsotonicPIT(special.ndtr(places).tolist(), levels.tolist())
 
     def summary(
         self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
@@ -144,9 +144,7 @@ class IsotonicPIT(Recalibration):
         if not self.pit:
             return summary
         nodes, weights = self._quadrature()
-        with tf.init_scope():  # They are numbers in an exported graph too.
-            levels = np.asarray(_probability(tf.constant(nodes, tf.float64)))
-        values = tf.convert_to_tensor(quantiles(levels))
+        values = tf.convert_to_tensor(quantiles(special.ndtr(nodes)))
         weights = tf.reshape(
             tf.constant(weights, tf.float64), [-1, *[1] * (len(values.shape) - 2)]
         )
@@ -219,11 +217,3 @@ def _score(below: tf.Tensor) -> tf.Tensor:
 
 def _probability(score: Any) -> tf.Tensor:
     return 0.5 * tf.math.erfc(-score * math.sqrt(0.5))
-
-
-def _probabilities(scores: np.ndarray) -> list[float]:
-    return np.asarray(_probability(tf.constant(scores, tf.float64))).tolist()
-
-
-def _normal_quantiles(probabilities: np.ndarray) -> np.ndarray:
-    return np.asarray(tf.math.ndtri(tf.constant(probabilities, tf.float64)))

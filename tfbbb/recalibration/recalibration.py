@@ -69,15 +69,13 @@ class Recalibration(Strategy):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(self, level: float) -> Any:
-        """Returns how far intervals reach from the mean, in standard deviations, [k].
+    def reach(self, level: Any) -> Any:
+        """Returns how far intervals reach from the mean, in standard deviations.
 
-        Where they do not lie between quantiles.
-
-        Raises:
-            ValueError: For a level of which nothing is known.
+        Of levels [...], [..., k]. That is infinitely far for a level of which nothing
+        is known, and None where intervals lie between quantiles.
         """
-        raise NotImplementedError(f"The intervals of {self!r} lie between quantiles.")
+        return None
 
     def cdf(self, mixture: "LikelihoodMixture", values: Any) -> tf.Tensor:
         """Returns P(y <= values), [rows, ..., k]."""

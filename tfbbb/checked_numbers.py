@@ -27,6 +27,22 @@ def positive_number(name: str, value: Any) -> float:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
+def int32(name: str, value: Any, least: int = -(2**31)) -> int:
+    """Returns `value`, the argument `name`, as an integer of Python.
+
+    Raises:
+        ValueError: Where it is no integer of 32 bits, or below `least`.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
+    if not least <= value < 2**31:
+        raise ValueError(
+            f"`{name}` must be at least {least} and below 2**31. "
+            f"Received: {name}={value!r}"
+        )
+    return int(value)
+
+
 def positive_integer(name: str, value: int) -> int:
     """Returns `value`, or raises ValueError where it is no positive integer."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -12,7 +12,8 @@ from tfbbb.likelihoods import (
     OrderedLogistic,
     Poisson,
 )
-from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
+from tfbbb.prediction.levels import checked_levels
+from tfbbb.prediction.quantiles import cdf, quantiles
 
 GENERATOR = np.random.default_rng(0)
 ROWS, SAMPLES = 5, 30

@@ -143,7 +143,7 @@ def test_targets_of_one_sample_are_of_one_draw_of_the_weights():
 
 def test_samples_depend_on_their_seed(prediction):
     np.testing.assert_array_equal(prediction.sample(4), prediction.sample(4, seed=0))
-    for seed in (1, -1, 2**40):
+    for seed in (1, -1, 2**31 - 1):
         assert not np.any(prediction.sample(4) == prediction.sample(4, seed=seed))
 
 
@@ -232,7 +232,7 @@ def test_questions_that_have_no_answer_are_refused(prediction, classes):
     for level in (0.0, 1.0, 95):
         with pytest.raises(ValueError, match="strictly between 0 and 1"):
             prediction.interval(level)
-    with pytest.raises(ValueError, match=r"at least 1\. Received: n=0"):
+    with pytest.raises(ValueError, match=r"at least 1 .*Received: n=0"):
         prediction.sample(0)
     with pytest.raises(ValueError, match=r"8 in all\. Received: 3 targets"):
         prediction.log_prob(Y[:3])

@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -17,6 +18,11 @@ from tfbbb.priors import Prior
 
 if TYPE_CHECKING:
     import tensorflow_probability as tfp
+
+
+# What has been computed of weights, by their ids. A thread that predicts sees nothing
+# of the graph of one that trains.
+_MEMOS: ContextVar[dict[int, dict[str, Any]] | None] = ContextVar("memos", default=None)
 
 
 class VariationalWeight:
@@ -59,7 +65,6 @@ class VariationalWeight:
         self._mean_initializer = mean_initializer
         self._add_weight = add_weight
         self._path = path or name
-        self._memo: dict[str, Any] | None = None
         self.set_members(members)
 
     def set_members(self, members: int) -> None:
@@ -88,11 +93,8 @@ class VariationalWeight:
         TensorFlow computes anew what depends on another reading of a variable. Nothing
         may be assigned within it, nor a graph entered.
         """
-        self._memo = {}
-        try:
+        with self._remembering({}):
             yield
-        finally:
-            self._memo = None
 
     @contextlib.contextmanager
     def of_mean(self, mean: Any) -> Iterator[None]:
@@ -100,18 +102,24 @@ class VariationalWeight:
 
         A graph that needs the mean alone then holds no other parameter.
         """
-        self._memo = {"mean": mean}
+        with self._remembering({"mean": mean}):
+            yield
+
+    @contextlib.contextmanager
+    def _remembering(self, memo: dict[str, Any]) -> Iterator[None]:
+        token = _MEMOS.set({**(_MEMOS.get() or {}), id(self): memo})
         try:
             yield
         finally:
-            self._memo = None
+            _MEMOS.reset(token)
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
-        if self._memo is None:
+        memo = (_MEMOS.get() or {}).get(id(self))
+        if memo is None:
             return compute()
-        if name not in self._memo:
-            self._memo[name] = compute()
-        return self._memo[name]
+        if name not in memo:
+            memo[name] = compute()
+        return memo[name]
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.metrics.interval_width import own_interval
-from tfbbb.metrics.level import checked_level
 from tfbbb.metrics.mean_score import MeanScore, averaged
 from tfbbb.metrics.pit import ordered_values, step_at
 from tfbbb.metrics.targets import checked_targets
+from tfbbb.prediction.levels import checked_level
 
 
 @overload

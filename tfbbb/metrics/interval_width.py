@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.level import checked_level
 from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.prediction.levels import checked_level
 
 
 @overload

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import mixture
-from tfbbb.prediction.quantiles import cdf, checked_levels, quantiles
+from tfbbb.prediction.levels import checked_levels
+from tfbbb.prediction.quantiles import cdf, quantiles
 
 _current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
 

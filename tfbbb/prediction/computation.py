@@ -24,6 +24,8 @@ from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
+# So many kinds of predictions keep what they drew for the next.
+_MOST_KEPT = 4
 # Names of variables that steer training, which no prediction reads.
 _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 
@@ -60,8 +62,8 @@ class Computation:
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
         keys = [_key(x, structure) for x in likelihoods]
         key = (plan, repr(kinds), recalibration, *keys)
-        known = structure.computations
-        if key not in known:
+        known = structure.computations.get(key)
+        if known is None:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
             own = [
                 likelihood
@@ -69,8 +71,9 @@ class Computation:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known[key] = cls(_program(model, own, plan, inputs, recalibration))
-        return known[key]
+            known = cls(_program(model, own, plan, inputs, recalibration))
+            structure.computations.keep(key, known)
+        return known
 
     def passes(self, recalibration: Recalibration = IDENTITY) -> "HeldPasses":
         """Returns the passes under the values that the variables have now."""
@@ -83,7 +86,21 @@ class Computation:
         ):
             passes = HeldPasses(self, posterior, others, recalibration)
             self._passes = passes
+            self._drop_others()
         return passes
+
+    def _drop_others(self) -> None:
+        """Drops what was drawn from weights that are no more, or long ago."""
+        computations = self.program.structure.computations.values()
+        for place, other in enumerate(reversed(computations)):
+            passes = other._passes
+            if passes is not None and not (
+                place < _MOST_KEPT
+                and passes.are_under(
+                    Snapshot(other._posterior), Snapshot(other._others)
+                )
+            ):
+                other._passes = None
 
     @property
     def is_compiled(self) -> bool:

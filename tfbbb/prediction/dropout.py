@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.layers.sharing import graph_of
+
 _ELEMENTWISE = (
     keras.layers.Dropout,
     keras.layers.SpatialDropout1D,
@@ -21,8 +23,13 @@ def is_dropout(operation: Any) -> bool:
     return isinstance(operation, _ELEMENTWISE)
 
 
-def check_dropout(layers: list[keras.Layer]) -> None:
-    """Raises ValueError where a layer drops within itself, which no engine draws."""
+def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
+    """Raises ValueError where a layer drops within another, which no engine draws.
+
+    Args:
+        model: A model.
+        layers: It and all layers in it.
+    """
     for layer in layers:
         rates = {
             name: getattr(layer, name, 0)
@@ -37,6 +44,23 @@ def check_dropout(layers: list[keras.Layer]) -> None:
                 f"'{layer.name}' drops within itself. Put dropout layers around it, or "
                 f"leave `include_dropout` out. Received: {given}"
             )
+    drawn = {id(layer) for layer in _of_graph(model)}
+    for layer in layers:
+        if is_dropout(layer) and float(layer.rate) and id(layer) not in drawn:
+            raise ValueError(
+                "Monte Carlo dropout draws the dropout layers of functional and "
+                f"sequential models; '{layer.name}' is called from the code of another "
+                "layer or of a subclassed model. Put it between the layers of such a "
+                f"model, or leave `include_dropout` out. Received: {layer!r}"
+            )
+
+
+def _of_graph(model: keras.Layer) -> list[keras.Layer]:
+    """Returns the operations of a model's graph, and of those of models in it."""
+    graph = graph_of(model)
+    if graph is None:
+        return [model]
+    return [layer for part in graph.operations for layer in _of_graph(part)]
 
 
 def dropped(layer: keras.Layer, inputs: Any, noise: Any) -> tf.Tensor:

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import likelihoods
-from tfbbb.checked_numbers import positive_number
+from tfbbb.checked_numbers import int32, positive_number
 from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.adaptive import predict_adaptively
@@ -83,7 +83,7 @@ def predictive(
             With a named method, a row's answer does not depend on the rows beside it.
             `"local"` and `"auto"` integrate a linear last layer that gives the mean of
             a likelihood with an identity link.
-        seed: The same seed gives the same answer.
+        seed: The same seed gives the same answer. An integer of 32 bits.
         max_standard_error: The standard error that the mean may have, in the units of
             the targets. A pilot of `num_samples` draws finds how many draws each row
             needs; the answer is that of fresh ones, so that stopping does not bias it.
@@ -104,11 +104,26 @@ def predictive(
     Raises:
         ValueError: For fewer than two samples, no rows, inputs that are not the
             model's, an unknown method, a model without variational layers, a missing
-            likelihood, or an answer that is not finite.
+            likelihood, dropout where no engine draws it, or an answer that is not
+            finite.
+        RuntimeError: Within a `tf.function`.
     """
     begin = time.perf_counter()
+    if not tf.executing_eagerly():
+        raise RuntimeError(
+            "A prediction is made of NumPy arrays, so not within a `tf.function`. Call "
+            "it outside, or export the model and call a signature of it. "
+            f"Received: model={model.name!r}"
+        )
     _check_numbers(num_samples, max_standard_error, deadline_ms, max_memory_mb)
+    seed = int32("seed", seed)
     check_method(method)
+    if include_dropout and method == "moments":
+        raise ValueError(
+            "Moments are propagated through a network that drops nothing. Draw masks "
+            "by `method='local'` or `method='weight'`. "
+            "Received: include_dropout=True, method='moments'"
+        )
     inputs = _as_tensors(model, x)
     num_rows = _num_rows(inputs)
     if not model.built:
@@ -153,7 +168,7 @@ def _check_numbers(
     deadline_ms: float | None,
     max_memory_mb: float,
 ) -> None:
-    if num_samples < 2:
+    if int32("num_samples", num_samples) < 2:
         raise ValueError(
             "It takes two samples at the least to tell epistemic from aleatoric "
             f"variance. Received: num_samples={num_samples}"
@@ -170,7 +185,7 @@ def _check_stochastic(
 ) -> None:
     """Raises ValueError for a model that draws nothing."""
     if include_dropout:
-        check_dropout(structure.layers)
+        check_dropout(model, structure.layers)
     dropout = include_dropout and any(map(is_dropout, structure.layers))
     if not structure.places and not dropout:
         what = "variational or dropout" if include_dropout else "variational"
@@ -211,12 +226,25 @@ def _likelihoods_of(
 
 def _in_form(given: Any, form: Any) -> list[Any] | None:
     """Returns one likelihood for each output in order, None if they do not fit."""
-    if isinstance(form, dict) and isinstance(given, dict) and set(form) == set(given):
+    if isinstance(form, dict):
+        if not isinstance(given, dict) or set(form) != set(given):
+            return None
         # In the order in which Keras flattens the outputs.
-        return [given[name] for name in tree.flatten({name: name for name in form})]
-    if isinstance(form, list | tuple) and isinstance(given, list | tuple):
-        return list(given) if len(given) == len(tree.flatten(form)) else None
-    return None
+        names = tree.flatten({name: name for name in form})
+        parts = [(given[name], form[name]) for name in names]
+    elif isinstance(form, list | tuple):
+        if not isinstance(given, list | tuple) or len(form) != len(given):
+            return None
+        parts = list(zip(given, form, strict=True))
+    else:
+        return [given]
+    found: list[Any] = []
+    for part in parts:
+        likelihoods = _in_form(*part)
+        if likelihoods is None:
+            return None
+        found += likelihoods
+    return found
 
 
 def _checked(given: Any) -> Likelihood:
@@ -276,6 +304,11 @@ def _check_structure(graph: keras.Model, tensors: Any) -> None:
             f"The model takes {len(graph.inputs)} inputs. Received: {number}"
         )
     for tensor, reference in zip(tree.flatten(tensors), graph.inputs, strict=True):
+        if (tensor.dtype == tf.string) != (reference.dtype == "string"):
+            raise ValueError(
+                f"The input '{reference.name}' of the model takes {reference.dtype}. "
+                f"Received: {tensor.dtype.name}"
+            )
         wanted, received = list(reference.shape[1:]), list(tensor.shape[1:])
         # Keras adds or drops a last dimension of size 1.
         allowed = [received, [*received, 1]]

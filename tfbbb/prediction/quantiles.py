@@ -4,10 +4,8 @@
 Everything is computed in float64.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
@@ -115,18 +113,3 @@ def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Ten
         tf.reduce_min(per_component, axis=2),
         tf.reduce_max(per_component, axis=2),
     )
-
-
-def checked_levels(levels: float | Sequence[float]) -> np.ndarray:
-    """Returns `levels` as a vector.
-
-    Raises:
-        ValueError: Where one is not strictly between 0 and 1.
-    """
-    values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
-    if values.ndim != 1 or not np.all((values > 0) & (values < 1)):
-        raise ValueError(
-            "Levels of quantiles and intervals must lie strictly between 0 and 1. "
-            f"Received: {levels!r}"
-        )
-    return values

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tfbbb.checked_numbers import int32
 from tfbbb.prediction.answers import Answers
-from tfbbb.prediction.levels import checked_levels
+from tfbbb.prediction.levels import checked_level, checked_levels
 from tfbbb.prediction.operation import Operation
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Predictive:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
-        checked_levels(level)
+        level = checked_level(level)
         if not self.central_intervals:
             reach = np.asarray(self._answers.reach(level))
             if not np.isfinite(reach).all():
@@ -279,7 +280,9 @@ class Predictive:
         Returns:
             [n, rows, k]; for classes their indices, [n, rows].
         """
-        generator = np.random.default_rng(self._checked_draws(n, seed))
+        n, seed = self._checked_draws(n, seed)
+        # NumPy takes no negative seed.
+        generator = np.random.default_rng(seed % 2**32)
         event_shape = (*self.mean.shape[1:-1], self._answers.noise_size)
         shape = (len(self), n)
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
@@ -301,8 +304,7 @@ class Predictive:
         Returns:
             [n, rows, k]; for classes their probabilities, [n, rows, C].
         """
-        self._checked_draws(n, seed)
-        means = self.functions(n, self._seed if seed is None else seed)
+        means = self.functions(*self._checked_draws(n, seed))
         means = np.moveaxis(np.asarray(means), 0, 1)
         if self._summary is self._of_mixture:
             return means
@@ -356,11 +358,9 @@ class Predictive:
             )
         return targets
 
-    def _checked_draws(self, n: int, seed: int | None) -> int:
-        if n < 1:
-            raise ValueError(f"`n` must be at least 1. Received: n={n}")
-        # NumPy takes no negative seed.
-        return (self._seed if seed is None else seed) % 2**64
+    def _checked_draws(self, n: int, seed: int | None) -> tuple[int, int]:
+        seed = self._seed if seed is None else int32("seed", seed)
+        return int32("n", n, least=1), seed
 
     def _check_ordered(self, what: str) -> None:
         if not self._answers.ordered:

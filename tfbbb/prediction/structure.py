@@ -11,11 +11,14 @@ from tfbbb.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+from tfbbb.prediction.recent import Recent
 
 # What stands for a tensor that depends on weights that are drawn, or on none.
 _DRAWN, _KNOWN = object(), object()
 # As many tensors as a graph's operation may return.
 _MANY = 1000
+# Each has its graphs, and keeps what it drew last.
+_MOST_COMPUTATIONS = 16
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Structure:
         self.widest = widest_output(model)
         self.last = _last_layer(model)
         # The compiled predictions that stand on this structure, by what they are of.
-        self.computations: dict[Any, Any] = {}
+        self.computations: Recent[Any] = Recent(_MOST_COMPUTATIONS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":

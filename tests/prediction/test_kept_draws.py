@@ -1,0 +1,222 @@
+"""What a model keeps between predictions is bounded, and never stale."""
+
+import gc
+import threading
+import weakref
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.prediction import computation
+
+X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+Y = X[:, :1] ** 2
+
+
+def network(seed=0):
+    keras.utils.set_random_seed(seed)
+    inputs = keras.Input((3,))
+    hidden = keras.layers.BatchNormalization()(DenseVariational(6, "tanh")(inputs))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
+    model.compile("adam")
+    model.likelihood.adapt(Y)
+    return model
+
+
+@pytest.fixture
+def model():
+    return network()
+
+
+def assigned(model, path):
+    model.variational_layers[0].kernel.variables["mean"].assign(np.ones((3, 6)))
+
+
+def added_within_a_function(model, path):
+    variable = model.variational_layers[1].kernel.variables["log_scale"].value
+    tf.function(lambda: variable.assign_add(tf.ones_like(variable)))()
+
+
+def scattered(model, path):
+    variable = model.variational_layers[0].kernel.variables["mean"].value
+    variable.scatter_nd_add([[0, 0]], [5.0])
+
+
+def fitted(model, path):
+    model.fit(X, Y, epochs=2, verbose=0)
+
+
+def set_weights(model, path):
+    model.set_weights([1.5 * weight for weight in model.get_weights()])
+
+
+def loaded(model, path):
+    other = network(seed=1)
+    other.save_weights(path / "other.weights.h5")
+    model.load_weights(path / "other.weights.h5")
+
+
+def likelihood_of_other_targets(model, path):
+    for variable in model.likelihood.variables:
+        variable.assign(variable + 1.0)
+
+
+def statistics_of_other_batches(model, path):
+    model.layers[2].moving_mean.assign(np.ones(6))
+
+
+CHANGES = [
+    assigned,
+    added_within_a_function,
+    scattered,
+    fitted,
+    set_weights,
+    loaded,
+    likelihood_of_other_targets,
+    statistics_of_other_batches,
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "method"),
+    [
+        *((change, "weight") for change in CHANGES),
+        (assigned, "local"),
+        (assigned, "moments"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_answers_are_those_of_the_present_weights(model, tmp_path, change, method):
+    before = model.predictive(X, 20, method).variance
+    change(model, tmp_path)
+    found = model.predictive(X, 20, method)
+    fresh = network()
+    fresh.set_weights(model.get_weights())
+    expected = fresh.predictive(X, 20, method)
+    assert not np.any(found.variance == before)
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.variance, expected.variance)
+    np.testing.assert_array_equal(found.quantile(0.3), expected.quantile(0.3))
+
+
+def test_inputs_may_change_after_the_prediction(model):
+    # Nothing is kept of outputs in so little memory: they are computed again.
+    x = X.copy()
+    prediction = model.predictive(x, 20, "local", max_memory_mb=1e-3)
+    before = prediction.quantile(0.3)
+    x[:] = 100.0
+    np.testing.assert_array_equal(prediction.quantile(0.3), before)
+
+
+def alive(references):
+    gc.collect()
+    return [reference() is not None for reference in references]
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Weak references to all that keeps draws, as it is made."""
+    found = []
+
+    class Watched(computation.HeldPasses):
+        def __init__(self, *args):
+            super().__init__(*args)
+            found.append(weakref.ref(self))
+
+    monkeypatch.setattr(computation, "HeldPasses", Watched)
+    return found
+
+
+def test_draws_of_weights_that_are_no_more_are_dropped(model, passes):
+    for method in ("local", "weight", "local", "weight"):
+        model.predictive(X, 20, method)
+    assigned(model, None)
+    model.predictive(X, 20, "local")
+    assert alive(passes)[-1]
+    assert sum(alive(passes)) == 1
+
+
+def test_draws_serve_predictions_of_several_kinds_in_turns(model, passes):
+    for method in ("local", "weight"):
+        model.predictive(X, 20, method)
+    for method in ("local", "weight", "local", "weight"):
+        model.predictive(X, 20, method)
+    assert len(passes) == 2
+
+
+def test_few_kinds_of_predictions_keep_their_draws(model, monkeypatch, passes):
+    monkeypatch.setattr(computation, "_MOST_KEPT", 2)
+    for method in ("local", "weight", "moments"):
+        model.predictive(X, 20, method)
+    assert alive(passes) == [False, True, True]
+
+
+def test_number_of_kinds_of_predictions_is_bounded(model, monkeypatch, passes):
+    monkeypatch.setattr("tfbbb.prediction.structure._MOST_COMPUTATIONS", 3)
+    inputs = keras.Input((3,))
+    plain = keras.Model(inputs, DenseVariational(1)(inputs))
+    answers = []
+    for scale in (0.1, 0.2, 0.3, 0.4, 0.5, 0.1):
+        likelihood = Normal(scale=scale)
+        prediction = tfbbb.predictive(plain, X, likelihood=likelihood, num_samples=10)
+        answers.append(prediction.aleatoric)
+    np.testing.assert_allclose(
+        [variance[0, 0] for variance in answers],
+        np.square([0.1, 0.2, 0.3, 0.4, 0.5, 0.1]),
+        rtol=1e-6,
+    )
+    del prediction
+    assert sum(alive(passes)) <= 3
+
+
+def test_threads_get_the_draws_of_their_own_seeds(model):
+    expected = {seed: model.predictive(X, 40, seed=seed).mean for seed in range(6)}
+    fresh, wrong = network(), []
+
+    def predict(seed):
+        for _ in range(20):
+            # Of the first call, that compiles, too.
+            for each in (fresh, model):
+                if np.any(each.predictive(X, 40, seed=seed).mean != expected[seed]):
+                    wrong.append(seed)
+
+    failures = run_together([lambda seed=seed: predict(seed) for seed in expected])
+    assert not wrong
+    assert not failures
+
+
+def test_threads_may_predict_while_the_model_is_trained(model):
+    def predict():
+        for _ in range(20):
+            assert np.all(np.isfinite(model.predictive(X, 20).variance))
+
+    failures = run_together([predict, lambda: model.fit(X, Y, epochs=20, verbose=0)])
+    assert not failures
+    fresh = network()
+    fresh.set_weights(model.get_weights())
+    np.testing.assert_array_equal(
+        model.predictive(X, 20).mean, fresh.predictive(X, 20).mean
+    )
+
+
+def run_together(functions):
+    """Returns the exceptions of functions that run in threads of their own."""
+    failures = []
+
+    def guarded(function):
+        try:
+            function()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(f,)) for f in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures

@@ -35,12 +35,13 @@ def int32(name: str, value: Any, least: int = -(2**31)) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
-    if not least <= value < 2**31:
+    number = int(value)
+    if not least <= number < 2**31:
         raise ValueError(
             f"`{name}` must be at least {least} and below 2**31. "
             f"Received: {name}={value!r}"
         )
-    return int(value)
+    return number
 
 
 def positive_integer(name: str, value: int) -> int:

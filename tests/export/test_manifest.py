@@ -140,3 +140,47 @@ def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
         "sys.exit('tensorflow' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, model_directory], check=True)
+
+
+@pytest.fixture
+def fields_of_version_2(fields: dict[str, Any]) -> dict[str, Any]:
+    one = {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}
+    return fields | {
+        "schema_version": 2,
+        "signatures": {"serving_default": "local", "moments": "moments"},
+        "without_moments": None,
+        "targets": {
+            "shape": [],
+            "support": "classes",
+            "ordered": False,
+            "discrete": False,
+            "noise_size": 1,
+        },
+        "passes": {"local": one | {"rounds": None}, "moments": one | {"rounds": 64}},
+        "operations": [{"name": "a", "kind": "Dense", "exact": False, "why": "So."}],
+        "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
+    }
+
+
+def test_version_2_says_what_answers_by_which_method(
+    fields: dict[str, Any], fields_of_version_2: dict[str, Any]
+) -> None:
+    manifest = Manifest.from_json(json.dumps(fields_of_version_2))
+    assert json.loads(manifest.to_json()) == fields_of_version_2
+    assert manifest.has_signature("moments")
+    assert not manifest.has_signature("predict")
+    older = Manifest.from_json(json.dumps(fields))
+    assert older.has_signature("predict")
+    assert not older.has_signature("quantiles")
+    assert not older.has_signature("moments")
+
+
+@pytest.mark.parametrize("name", ["signatures", "targets", "passes", "operations"])
+def test_each_version_has_its_own_fields(
+    name: str, fields: dict[str, Any], fields_of_version_2: dict[str, Any]
+) -> None:
+    lacking = {k: v for k, v in fields_of_version_2.items() if k != name}
+    mixed = fields | {name: fields_of_version_2[name]}
+    for changed in (lacking, mixed):
+        with pytest.raises(ManifestError, match=rf"`{name}` belongs to schema version"):
+            Manifest.from_json(json.dumps(changed))

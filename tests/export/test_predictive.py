@@ -79,6 +79,17 @@ def test_every_likelihood_answers_from_a_file_as_live(
         # Quantiles are found by iteration, which takes its time.
         assert_same(found, expected, targets, by == method and likelihood.ordered)
     assert_same_signatures(tmp_path / "1", live, targets)
+    for value in (-1.0, 0.5, 2.0):
+        given = np.full(np.shape(targets), value)
+        assert refuses(found, given) == refuses(expected, given)
+
+
+def refuses(prediction: Any, targets: np.ndarray) -> bool:
+    try:
+        prediction.log_prob(targets)
+    except ValueError as error:
+        return "The targets" in str(error)
+    return False
 
 
 def assert_same(found: Any, expected: Any, targets: Any, ordered: bool) -> None:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 import tfbbb
 from tfbbb import likelihoods, recalibration
 from tfbbb.export.manifest import LayerSummary, Pass, Targets
@@ -79,7 +81,29 @@ def targets_of(answers: Answers, mean_shape: Sequence[int | None]) -> Targets:
     shape = tuple(mean_shape)
     if answers.task == "classification":
         shape = shape[:-1]
-    return Targets(shape, answers.ordered, answers.discrete, answers.noise_size)
+    support = _support(answers, [size or 1 for size in shape])
+    return Targets(
+        shape, support, answers.ordered, answers.discrete, answers.noise_size
+    )
+
+
+def _support(answers: Answers, shape: Sequence[int]) -> Any:
+    """Returns what targets may be, by what `check_targets` lets pass."""
+
+    def may_be(value: float) -> bool:
+        try:
+            answers.check_targets(np.full([1, *shape], value))
+        except ValueError:
+            return False
+        return True
+
+    if answers.task == "classification":
+        return "classes"
+    if may_be(-1.0):
+        return "real"
+    if not may_be(2.0):
+        return "unit interval"
+    return "positive" if may_be(0.5) else "counts"
 
 
 def pass_of(program: Program) -> Pass:

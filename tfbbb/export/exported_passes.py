@@ -49,7 +49,7 @@ class ExportedAnswers(Answers):
             self.central_intervals = self._scores is None
 
     def check_targets(self, targets: Any) -> np.ndarray:
-        return checked_targets(targets, self._targets.shape, self.classes)
+        return checked_targets(targets, self._targets, self.classes)
 
     def mean(self, outputs: Any) -> Any:
         return self._mean(outputs)

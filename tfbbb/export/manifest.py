@@ -57,12 +57,15 @@ class Targets:
     Args:
         shape: Their shape: `[k]`, behind places where a row has several; of classes
             the shape of the places, `[]` of one. `None` is any size.
+        support: What they may be: `"real"` and `"positive"` numbers, those within the
+            `"unit interval"`, `"counts"` or `"classes"`.
         ordered: Whether they have a distribution function and quantiles.
         discrete: Whether they are integers.
         noise_size: How many standard normals a sample takes.
     """
 
     shape: tuple[int | None, ...]
+    support: Literal["real", "positive", "unit interval", "counts", "classes"]
     ordered: bool
     discrete: bool
     noise_size: int

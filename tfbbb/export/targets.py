@@ -1,35 +1,47 @@
 """The targets that an exported model's prediction is asked about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from tfbbb.export.manifest import Targets
+
+# What targets may be, in words and as a condition.
+_SUPPORTS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
+    "real": ("finite numbers", lambda y: True),
+    "positive": ("positive numbers", lambda y: y > 0),
+    "unit interval": ("strictly between 0 and 1", lambda y: (y > 0) & (y < 1)),
+    "counts": ("whole numbers from 0", lambda y: (y >= 0) & (np.floor(y) == y)),
+}
+
 
 def checked_targets(
-    targets: Any, shape: Sequence[int | None], classes: Sequence[str] | None
+    targets: Any, wanted: Targets, classes: Sequence[str] | None
 ) -> np.ndarray:
     """Returns targets in the shape and type that the model's functions take.
 
     Args:
         targets: Numbers in raw units, [rows, ..., k] (or [rows] for one target); of
             classes their indices, or one-hot rows.
-        shape: Shape of the targets of one row.
+        wanted: What the targets of one row are.
         classes: Names of the classes, None for numbers.
 
     Returns:
         float64 for numbers, int32 indices for classes.
 
     Raises:
-        ValueError: For targets of another shape, that are not finite, or no classes.
+        ValueError: For targets of another shape, that are not finite or beyond what
+            the likelihood is defined for, or no classes.
     """
     values = np.asarray(targets)
     if classes is None:
-        return _numbers(values, shape)
-    return _indices(values, shape, len(classes))
+        return _numbers(values, wanted)
+    return _indices(values, wanted.shape, len(classes))
 
 
-def _numbers(values: np.ndarray, shape: Sequence[int | None]) -> np.ndarray:
+def _numbers(values: np.ndarray, wanted: Targets) -> np.ndarray:
+    shape = wanted.shape
     if tuple(shape) == (1,) and values.ndim == 1:
         values = values[:, np.newaxis]
     if not _fits(values, shape):
@@ -38,7 +50,8 @@ def _numbers(values: np.ndarray, shape: Sequence[int | None]) -> np.ndarray:
             f"Received: targets of shape {values.shape}"
         )
     numbers = values.astype(np.float64)
-    _check_rows(np.isfinite(numbers), values, "must be finite numbers")
+    words, is_within = _SUPPORTS[wanted.support]
+    _check_rows(np.isfinite(numbers) & is_within(numbers), values, f"must be {words}")
     return numbers
 
 

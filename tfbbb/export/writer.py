@@ -48,22 +48,32 @@ def write_saved_model(
 
     - `serving_default` takes the features and gives `mean`, `variance`, `epistemic`
       and `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy` and
-      `mutual_information` [n];
+      `mutual_information` [n]; of several members also `between_members`;
     - `predict` also takes `num_samples` and `seed`, int32 [], and also gives
       `mean_standard_error` [n, k];
-    - `quantiles` also takes `levels`, float32 [q], and gives `quantiles` [n, q, k];
-      classes have none;
+    - `quantiles` takes `levels`, float32 [q], beside these, and gives `quantiles`
+      [n, q, k]; of classes only ordered ones have them, with k = 1;
     - `sample` takes the same as `predict` and gives `samples` [s, n, k]; for classes
       their indices [s, n];
     - `intervals`, of a model with conformal intervals alone, takes the same as
       `quantiles` and gives `lower` and `upper` [n, q, k], infinite for a level that the
-      held-out rows were too few for.
-
-    A model that was recalibrated (`tfbbb.recalibrate`) answers recalibrated.
+      held-out rows were too few for;
+    - `log_prob` takes `targets` beside these, float32 [n, k] or, for classes, int32
+      [n], and gives `log_prob` [n] in nats;
+    - `moments` is `serving_default` without draws, by moments that are propagated in
+      closed form. Where an operation has no such form it is left out, and the manifest
+      says why.
 
     The features are one tensor `inputs` [n, d], or, for a model whose inputs are a
-    dictionary of columns, one tensor [n] per column. `assets.extra/tfbbb.json` says
-    what the model is (`tfbbb.export.Manifest`).
+    dictionary of columns, one tensor [n] per column. A row of several places has them
+    between n and k. Every signature answers as the model is recalibrated, if it is, and
+    is bounded in memory, whatever n and s.
+
+    `tfbbb.load` calls functions beneath the signatures, which the SavedModel holds for
+    every method: what is drawn, what a pass makes of it, and what is answered of its
+    outputs. `assets.extra/tfbbb.json` says what the model is (`tfbbb.export.Manifest`),
+    and `assets.extra/tf_serving_warmup_requests` holds a request for each signature,
+    which TensorFlow Serving answers before it is ready.
 
     Args:
         model: The model.
@@ -77,7 +87,8 @@ def write_saved_model(
         units: Units of inputs and outputs, in words.
         classes: Names of the classes without a schema; their indices by default.
         metrics: Held-out figures to keep with the model.
-        method: Prediction method of all signatures, `"local"` or `"weight"`.
+        method: Prediction method of all signatures but `moments`, `"local"` or
+            `"weight"`.
         num_samples: Number of posterior samples behind `serving_default`.
         seed: Seed of `serving_default`.
 

@@ -12,6 +12,7 @@ from tfbbb.likelihoods import (
     OrderedLogistic,
     Poisson,
 )
+from tfbbb.prediction import quantiles as module
 from tfbbb.prediction.levels import checked_levels
 from tfbbb.prediction.quantiles import cdf, quantiles
 
@@ -52,6 +53,20 @@ def test_quantiles_are_the_roots_of_the_distribution_function(num_targets):
             xtol=1e-12,
         )
         np.testing.assert_allclose(found[row, index, target], root, rtol=1e-11)
+
+
+@pytest.mark.parametrize("most_components", [1, 1 << 22])
+def test_every_row_and_target_may_have_levels_of_its_own(monkeypatch, most_components):
+    # In one block of rows and in one for each.
+    monkeypatch.setattr(module, "_MOST_COMPONENTS", most_components)
+    likelihood, values = normal(2), outputs(4)
+    levels = GENERATOR.uniform(0.01, 0.99, size=(ROWS, 3, 2))
+    found = quantiles(likelihood, levels, values).numpy()
+    assert found.shape == levels.shape
+    for row, index, target in np.ndindex(*levels.shape):
+        level = levels[row, index, [target]]
+        alone = quantiles(likelihood, level, values[[row]])[0, 0, target]
+        np.testing.assert_allclose(found[row, index, target], alone, rtol=1e-11)
 
 
 def test_quantiles_of_components_of_unequal_widths_are_found():

@@ -1,0 +1,146 @@
+"""A prediction under any likelihood is the mixture over its draws: by brute force."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.likelihoods.test_contract import EVERY, made, size_of, targets_of
+from tfbbb.layers import DenseVariational
+from tfbbb.posteriors import MeanFieldNormal
+
+ROWS = 4
+X = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")
+LEVELS = [0.05, 0.5, 0.9]
+PLACES = [(), (2,)]
+MOMENTS = ("mean", "variance")
+
+
+def predicted(name, arguments, places):
+    """Returns a prediction of 12 draws, and their outputs [rows, S, ..., P]."""
+    keras.utils.set_random_seed(0)
+    likelihood = made(name, arguments)
+    num_targets = 2 if likelihood.task == "regression" and not places else 1
+    size = size_of(likelihood, num_targets)
+    units = likelihood.num_outputs(size)
+    wide = {"posterior": MeanFieldNormal(initial_scale=0.3)}
+    inputs = keras.Input((3,))
+    hidden = DenseVariational(units * int(np.prod(places, dtype=int)), **wide)(inputs)
+    outputs = keras.layers.Reshape((*places, units))(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    targets = targets_of(likelihood, rows=400, num_targets=num_targets)
+    event = targets.shape[1:]
+    model.likelihood.adapt(targets.reshape(-1, *places, *event))
+    y = targets[: ROWS * int(np.prod(places, dtype=int))].reshape(ROWS, *places, *event)
+    prediction = model.predictive(X, 12, "weight", seed=2)
+    outputs = prediction.of_outputs(lambda x: x).astype(np.float64)
+    return model.likelihood, prediction, outputs, y
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((*kind.values, places), id=f"{kind.id}, {len(places)} places")
+        for kind in EVERY
+        for places in PLACES
+    ],
+)
+def case(request):
+    return predicted(*request.param)
+
+
+def test_moments_are_those_of_the_mixture(case):
+    likelihood, prediction, outputs, _ = case
+    means, noise = (getattr(likelihood, name)(outputs).numpy() for name in MOMENTS)
+    np.testing.assert_allclose(prediction.mean, means.mean(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        prediction.aleatoric, noise.mean(axis=1), rtol=1e-5, atol=1e-7
+    )
+    # Draws in pairs: that of the mean falls short by its squared error.
+    error = means.reshape(ROWS, 6, 2, *means.shape[2:]).mean(axis=2).std(axis=1, ddof=1)
+    epistemic = means.var(axis=1) + error**2 / 6
+    np.testing.assert_allclose(prediction.epistemic, epistemic, rtol=1e-4, atol=1e-7)
+    parts = prediction.epistemic + prediction.aleatoric
+    np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
+
+
+def test_density_is_the_average_over_the_draws(case):
+    likelihood, prediction, outputs, y = case
+    densities = np.stack(
+        [
+            np.exp(likelihood.log_prob(likelihood.check_targets(y), outputs[:, draw]))
+            for draw in range(12)
+        ]
+    )
+    np.testing.assert_allclose(
+        prediction.log_prob(y), np.log(densities.mean(axis=0)), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_distribution_function_is_averaged_and_its_inverse_is_the_quantile(case):
+    likelihood, prediction, outputs, _ = case
+    if not likelihood.ordered:
+        for question in (prediction.quantile, prediction.interval, prediction.cdf):
+            with pytest.raises(ValueError, match=r"no order and hence no .*Received"):
+                question(0.5)
+        return
+    quantiles = prediction.quantile(LEVELS)
+    lower, upper = prediction.interval(0.9)
+    np.testing.assert_array_equal(lower, prediction.quantile(0.5 - 0.9 / 2))
+    assert np.all(lower < upper) or likelihood.discrete
+    for number, level in enumerate(LEVELS):
+        found = quantiles[:, number]
+        average = np.mean(
+            [likelihood.cdf(found, outputs[:, draw]) for draw in range(12)], axis=0
+        )
+        np.testing.assert_allclose(prediction.cdf(found), average, rtol=1e-6)
+        if likelihood.discrete:
+            assert np.all(average >= level)
+            assert np.all(prediction.cdf(found - 1.0) < level)
+        else:
+            np.testing.assert_allclose(average, level, rtol=1e-6)
+
+
+def test_samples_have_the_shape_and_the_mean_of_targets(case):
+    likelihood, prediction, _, y = case
+    drawn = prediction.sample(2000)
+    assert drawn.shape == (2000, *np.reshape(y, drawn.shape[1:]).shape)
+    np.testing.assert_array_equal(drawn, prediction.sample(2000))
+    if likelihood.task == "classification":
+        drawn = np.eye(prediction.mean.shape[-1])[drawn.astype(int)]
+    error = drawn.std(axis=0) / np.sqrt(2000)
+    assert np.all(np.abs(drawn.mean(axis=0) - prediction.mean) < 5.0 * error + 1e-9)
+
+
+def test_summaries_are_columns_of_a_table(case):
+    likelihood, prediction, _, _ = case
+    table = prediction.to_pandas()
+    assert len(table) == len(prediction) == ROWS
+    width = int(np.prod(prediction.mean.shape[1:]))
+    names = ["mean"] if width == 1 else [f"mean_{place}" for place in range(width)]
+    np.testing.assert_array_equal(
+        table[names].to_numpy(), prediction.mean.reshape(ROWS, -1)
+    )
+    what = "classes" if likelihood.task == "classification" else "targets"
+    size = prediction.mean.shape[-1]
+    assert repr(prediction) == f"Predictive(rows=4, {what}={size}, num_samples=12)"
+    assert prediction.to_numpy().keys() >= {"mean", "variance", "epistemic"}
+
+
+def test_entropy_of_a_class_is_that_of_noise_and_of_weights(case):
+    likelihood, prediction, outputs, _ = case
+    if likelihood.task != "classification":
+        with pytest.raises(AttributeError, match="defined for classes only"):
+            _ = prediction.entropy
+        return
+    p = likelihood.probabilities(outputs).numpy()
+    np.testing.assert_allclose(p.sum(axis=-1), 1.0, rtol=1e-6)
+    mean = p.mean(axis=1)
+    entropy = -(mean * np.log(mean)).sum(axis=-1)
+    expected = -(p * np.log(p)).sum(axis=-1).mean(axis=1)
+    np.testing.assert_allclose(prediction.entropy, entropy, rtol=1e-5)
+    # A difference of two numbers that are alike.
+    np.testing.assert_allclose(
+        prediction.mutual_information, entropy - expected, rtol=1e-3, atol=1e-6
+    )
+    np.testing.assert_allclose(prediction.variance, mean * (1 - mean), rtol=0.05)

@@ -1,0 +1,128 @@
+"""Draws of every posterior family are those of ordinary calls, in pairs and alone.
+
+The two draws of a pair have noise of opposite signs. What a family makes of it need
+not be odd (`rank_1` multiplies two noises) nor even continuous (a distribution of TFP
+takes its seeds from it): every draw has to be one from the posterior all the same.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb
+from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tfbbb import posteriors
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+from tfbbb.prediction.structure import Structure
+
+X = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+
+
+def gumbel(loc, log_scale):
+    return tfp.distributions.Gumbel(loc, tf.exp(log_scale))
+
+
+FAMILIES = {
+    "low_rank": posteriors.LowRankNormal(rank=2, initial_scale=0.5),
+    "full_covariance": posteriors.FullCovarianceNormal(initial_scale=0.5),
+    "matrix_normal_diagonal": posteriors.MatrixNormal("diagonal", initial_scale=0.5),
+    "matrix_normal_full": posteriors.MatrixNormal("full", initial_scale=0.5),
+    "rank_1": posteriors.Rank1(initial_scale=0.7),
+    "point": posteriors.Point(),
+    "skewed": posteriors.TFPDistribution(gumbel, {"log_scale": -1.0}),
+}
+# Drawing one weight after the other takes TFP a millisecond each.
+SLOW = ("skewed",)
+FACTORISED = ("matrix_normal_diagonal", "point")
+
+
+def network(name, members=1):
+    """A hidden layer of a family and a last layer that knows its weights all but."""
+    keras.utils.set_random_seed(0)
+    family = FAMILIES[name]
+    inputs = keras.Input((4,))
+    hidden = DenseVariational(
+        5,
+        "relu",
+        posterior=family,
+        bias_posterior=family,
+        bias_initializer="ones",
+        estimator="weight",
+        members=members,
+    )(inputs)
+    known = posteriors.MeanFieldNormal(initial_scale=0.1)
+    outputs = DenseVariational(2, posterior=known, estimator="weight", members=members)(
+        hidden
+    )
+    model = keras.Model(inputs, outputs)
+    for weight in model.layers[1].variational_weights:
+        for key, variable in weight.variables.items():
+            # Off the start, where factors of covariances are diagonal.
+            if "factor" in key or "scale" in key:
+                variable.assign_add(0.2 * keras.random.normal(variable.shape))
+    return model
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_draws_are_those_of_ordinary_calls(name):
+    model, number = network(name), 300 if name in SLOW else 1500
+    loop = brute_force_draws(model, X, number)
+    prediction = tfbbb.predictive(
+        model,
+        X,
+        likelihood=Normal(scale=1.0),
+        num_samples=2 * number,
+        method="weight",
+    )
+    drawn = np.moveaxis(prediction.of_outputs(lambda outputs: outputs), 1, 0)
+    first, mirrored = drawn[::2], drawn[1::2]
+    assert_same_moments(first, loop)
+    assert_same_moments(mirrored, loop)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_predictions_have_mean_and_variance_of_ordinary_calls(name):
+    model, number = network(name), 300 if name in SLOW else 1500
+    loop = brute_force_draws(model, X, number).astype(np.float64)
+    for method in ("local", "auto"):
+        found = tfbbb.predictive(
+            model,
+            X,
+            likelihood=Normal(scale=1.0),
+            num_samples=2 * number,
+            method=method,
+        )
+        error = np.hypot(found.mean_standard_error, loop.std(axis=0) / number**0.5)
+        assert np.all(np.abs(found.mean - loop.mean(axis=0)) < 5.0 * error + 1e-6)
+        # Variances of draws, and of half as many pairs, of a kurtosis below 12.
+        tolerance = 5.0 * np.sqrt(2 * 11.0 / number)
+        np.testing.assert_allclose(found.epistemic, loop.var(axis=0), rtol=tolerance)
+
+
+def test_pre_activations_are_drawn_of_independent_normals_alone():
+    for name in FAMILIES:
+        hidden, last = Structure.of(network(name)).places
+        assert hidden.is_local == (name in FACTORISED)
+        assert last.is_local
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in SLOW])
+def test_draws_of_members_are_those_of_each_alone(name):
+    model = network(name, members=2)
+    drawn = engine_draws(model, X, "weight", 3000)
+    both = tf.function(lambda: model(tf.concat([X, X], 0)))
+    loop = np.stack([both().numpy() for _ in range(1500)])
+    for member in range(2):
+        assert_same_moments(drawn[member::2], loop[:, 3 * member : 3 * member + 3])
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "point"])
+def test_rows_and_draws_of_a_family_do_not_depend_on_those_beside(name):
+    model = network(name)
+    whole = engine_draws(model, X, "weight", 8, mirrored=True)
+    part = engine_draws(model, X[1:2], "weight", 8, max_floats=200, mirrored=True)
+    np.testing.assert_allclose(part, whole[:, 1:2], rtol=1e-5, atol=1e-5)
+    assert len(np.unique(whole[:, 0, 0])) == 8

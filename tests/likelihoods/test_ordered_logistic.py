@@ -190,5 +190,6 @@ def test_network_must_give_a_location_and_maybe_a_scale(heteroscedastic, size):
 
 
 def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
-    with pytest.raises(ValueError, match=r"needs 1 outputs.*shape \(4, 2\)"):
-        built().probabilities(np.zeros((4, 2)))
+    # One more than it needs would be a temperature.
+    with pytest.raises(ValueError, match=r"needs 1 outputs.*shape \(4, 3\)"):
+        built().probabilities(np.zeros((4, 3)))

@@ -266,3 +266,9 @@ import tfbbb
 assert tfbbb.load(sys.argv[1]).predict([[1.0, 2.0, 3.0]])["mean"].shape == (1, 1)
 """
     subprocess.run([sys.executable, "-c", program, regression], check=True)
+
+
+def test_file_is_no_exported_model(tmp_path):
+    (tmp_path / "model.keras").write_bytes(b"")
+    with pytest.raises(ManifestError, match=r"a `.keras` file is loaded by `keras.mod"):
+        tfbbb.load(tmp_path / "model.keras")

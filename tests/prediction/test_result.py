@@ -257,6 +257,9 @@ def test_integers_have_a_distribution_function_and_quantiles(likelihood):
     assert np.all(prediction.cdf(median) >= 0.5)
     assert np.all(prediction.cdf(median - 1.0) < 0.5)
     np.testing.assert_allclose(prediction.cdf(median + 0.5), prediction.cdf(median))
+    np.testing.assert_allclose(
+        prediction.cdf(median[:, 0] + 0.5), prediction.cdf(median)
+    )
     labels = np.ones(8, int)
     np.testing.assert_allclose(
         prediction.cdf(labels), prediction.cdf(labels[:, np.newaxis] + 0.25)

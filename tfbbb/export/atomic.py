@@ -24,7 +24,7 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         FileExistsError: Where there is something at `path` already.
     """
     path = Path(path).absolute()
-    _check_free(path)
+    check_free(path)
     made = [parent for parent in path.parents if not parent.exists()]
     staging = path.with_name(f"{_STAGING_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
@@ -39,7 +39,7 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         except OSError as error:
             # A directory that is not empty has appeared there meanwhile.
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                _check_free(path)
+                check_free(path)
             raise
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -50,8 +50,9 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     _flush(path.parent)
 
 
-def _check_free(path: Path) -> None:
-    if path.exists():
+def check_free(path: str | os.PathLike[str]) -> None:
+    """Raises FileExistsError where there is something at `path`."""
+    if Path(path).exists():
         raise FileExistsError(
             "A saved model is never overwritten; choose a path that does not exist. "
             f"Received: {path}"

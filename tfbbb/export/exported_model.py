@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.checked_numbers import positive_number
 from tfbbb.export.exported_passes import ExportedPasses
 from tfbbb.export.inputs import Inputs, listed, to_tensors
 from tfbbb.export.loaded_signature import LoadedSignature
 from tfbbb.export.manifest import Manifest
-from tfbbb.prediction.adaptive import predict_adaptively
+from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
 
@@ -61,7 +60,7 @@ class ExportedModel:
         max_standard_error: float | None = None,
         relative_error: bool = False,
         deadline_ms: float | None = None,
-        max_memory_mb: float = 256,
+        max_memory_mb: float = 512,
     ) -> Predictive:
         """Computes the posterior predictive distribution p(y | x, data).
 
@@ -93,11 +92,7 @@ class ExportedModel:
         begin = time.perf_counter()
         passes = self._passes_of(method)
         num_samples, seed = self._checked_draws(num_samples, seed)
-        if max_standard_error is not None:
-            positive_number("max_standard_error", max_standard_error)
-        if deadline_ms is not None:
-            positive_number("deadline_ms", deadline_ms)
-        positive_number("max_memory_mb", max_memory_mb)
+        check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
         tensors = to_tensors(x, self.manifest)
         inputs = [tf.constant(tensors[name]) for name in self._tensors]
         max_floats = max(1, int(max_memory_mb * 2**18))

@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tfbbb.export.exported_model import ExportedModel
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.export.versions import newest_version
 
 
@@ -44,6 +44,11 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> ExportedModel:
             version, or (with `verify`) a file is not the one that was exported.
     """
     directory = Path(path)
+    if directory.is_file():
+        raise ManifestError(
+            "An exported model is a directory; a `.keras` file is loaded by "
+            f"`keras.models.load_model`. Received: path={str(path)!r}"
+        )
     if not (directory / "saved_model.pb").exists():
         directory = newest_version(directory) or directory
     manifest = Manifest.read(directory)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import tensorflow as tf
 
-from tfbbb.export.atomic import atomic_directory
+from tfbbb.export.atomic import atomic_directory, check_free
 from tfbbb.export.description import (
     class_names,
     described,
@@ -123,6 +123,7 @@ def write_saved_model(
             raise ValueError(
                 f"The metric '{name}' must be finite. Received: metrics={figures}"
             )
+    check_free(path)
     features = features_of(model, schema, feature_names)
     exported = ExportedFunctions(model, features, method, num_samples, seed)
     likelihood = model.likelihood

@@ -39,13 +39,13 @@ class Beta(MeanConcentration):
     [[625.0]]
 
     Args:
+        low: Lower bound of the targets, which lie strictly above it.
+        high: Upper bound of the targets, which lie strictly below it.
         heteroscedastic: Whether the network gives the concentration of each row, after
             the k means.
         concentration: The concentration c, positive and 1e5 at most; None to learn it.
         standardize: Whether the network works in standard units; else it gives
             `logit m` itself.
-        low: Lower bound of the targets, which lie strictly above it.
-        high: Upper bound of the targets, which lie strictly below it.
 
     Raises:
         ValueError: For a concentration that is not positive or too large, or given
@@ -55,11 +55,11 @@ class Beta(MeanConcentration):
 
     def __init__(
         self,
+        low: float = 0.0,
+        high: float = 1.0,
         heteroscedastic: bool = False,
         concentration: float | None = None,
         standardize: bool = True,
-        low: float = 0.0,
-        high: float = 1.0,
         **kwargs: Any,
     ):
         super().__init__(heteroscedastic, concentration, standardize, **kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.checked_numbers import positive_number
 from tfbbb.prediction.passes import PassesFor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import PILOT, Sampling
@@ -72,7 +73,7 @@ def predict_adaptively(
         seconds_per_draw /= num_rows
     needed = np.full(num_rows, num_samples)
     if max_standard_error is not None:
-        needed = _needed(found, max_standard_error, relative)
+        needed = _needed(found, num_samples, max_standard_error, relative)
     granted = np.minimum(needed, MOST_SAMPLES)
     if deadline is not None:
         left = max(0.0, deadline - time.perf_counter()) * _SHARE_OF_TIME
@@ -97,10 +98,36 @@ def predict_adaptively(
     ]
 
 
-def _needed(found: list[Predictive], error: float, relative: bool) -> np.ndarray:
-    """Returns the number of draws that each row needs: the pilot's times a power of 2.
+def check_bounds(
+    max_standard_error: float | None,
+    relative_error: bool,
+    deadline_ms: float | None,
+    max_memory_mb: float,
+) -> None:
+    """Raises ValueError for bounds of a prediction that are none."""
+    if max_standard_error is not None:
+        positive_number("max_standard_error", max_standard_error)
+    is_alone = relative_error and max_standard_error is None
+    if not isinstance(relative_error, bool) or is_alone:
+        raise ValueError(
+            "`relative_error=True` makes `max_standard_error` a share of the "
+            "predictive standard deviation: give the share there. Received: "
+            f"relative_error={relative_error!r}, "
+            f"max_standard_error={max_standard_error!r}"
+        )
+    if deadline_ms is not None:
+        positive_number("deadline_ms", deadline_ms)
+    positive_number("max_memory_mb", max_memory_mb)
 
-    Rows of the same number are drawn together, so that there should be few of them.
+
+def _needed(
+    found: list[Predictive], num_samples: int, error: float, relative: bool
+) -> np.ndarray:
+    """Returns the number of draws of each row: `num_samples` times a power of 2.
+
+    Rows of the same number are drawn together, so that there should be few of them. The
+    pilot knows a squared error to a share of sqrt(2 / (rounds - 1)): twice that is
+    added.
     """
     excess = np.zeros(len(found[0]))
     for prediction in found:
@@ -109,8 +136,10 @@ def _needed(found: list[Predictive], error: float, relative: bool) -> np.ndarray
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.nan_to_num(prediction.mean_standard_error / wanted, nan=0.0)
         excess = np.maximum(excess, share.reshape(len(share), -1).max(axis=1) ** 2)
-    doublings = np.ceil(np.log2(np.clip(excess, 1.0, 2.0**40)))
-    return int(found[0].num_samples) * 2 ** doublings.astype(np.int64)
+    drawn = int(found[0].num_samples)
+    margin = 1.0 + 2.0 * math.sqrt(2.0 / max(drawn / 2 - 1, 1))
+    times = np.clip(excess * margin * (drawn / num_samples), 1.0, 2.0**40)
+    return num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
 
 
 def _granted(needed: np.ndarray, draws: float) -> np.ndarray:

@@ -9,10 +9,10 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import likelihoods
-from tfbbb.checked_numbers import int32, positive_number
+from tfbbb.checked_numbers import int32
 from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.adaptive import predict_adaptively
+from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.dropout import check_dropout, is_dropout
 from tfbbb.prediction.passes import Passes
@@ -86,11 +86,13 @@ def predictive(
         seed: The same seed gives the same answer. An integer of 32 bits.
         max_standard_error: The standard error that the mean may have, in the units of
             the targets. A pilot of `num_samples` draws finds how many draws each row
-            needs; the answer is that of fresh ones, so that stopping does not bias it.
+            needs, with a margin for what it does not know; the answer is that of fresh
+            ones, so that stopping does not bias it.
         relative_error: Whether `max_standard_error` is a share of the predictive
             standard deviation.
         deadline_ms: Time after which the answer should be there, in milliseconds; rows
-            that would need more draws get fewer, and say so in `truncated`.
+            that would need more draws get fewer, and say so in `truncated`. The first
+            prediction of its kind compiles, whatever the deadline.
         include_dropout: Whether dropout layers drop too: Monte Carlo dropout (Gal and
             Ghahramani 2016), with one mask per draw for all rows.
         max_memory_mb: Memory for what is drawn and for what flows through the network,
@@ -115,7 +117,8 @@ def predictive(
             "it outside, or export the model and call a signature of it. "
             f"Received: model={model.name!r}"
         )
-    _check_numbers(num_samples, max_standard_error, deadline_ms, max_memory_mb)
+    _check_num_samples(num_samples)
+    check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
     if include_dropout and method == "moments":
@@ -162,22 +165,12 @@ def predictive(
     return tree.pack_sequence_as(form, predictions)
 
 
-def _check_numbers(
-    num_samples: int,
-    max_standard_error: float | None,
-    deadline_ms: float | None,
-    max_memory_mb: float,
-) -> None:
+def _check_num_samples(num_samples: int) -> None:
     if int32("num_samples", num_samples) < 2:
         raise ValueError(
             "It takes two samples at the least to tell epistemic from aleatoric "
             f"variance. Received: num_samples={num_samples}"
         )
-    if max_standard_error is not None:
-        positive_number("max_standard_error", max_standard_error)
-    if deadline_ms is not None:
-        positive_number("deadline_ms", deadline_ms)
-    positive_number("max_memory_mb", max_memory_mb)
 
 
 def _check_stochastic(

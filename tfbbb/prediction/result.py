@@ -228,19 +228,21 @@ class Predictive:
         """Returns P(Y <= y | x, data), target by target, [rows, k].
 
         Args:
-            y: Targets as for `log_prob`, or numbers [rows, k] that need be none: also
-                of counts, and of ordered classes, whose k is 1.
+            y: Targets as for `log_prob`, or numbers [rows, k] that need be none (of
+                one target, and of ordered classes, also [rows]).
 
         Raises:
             ValueError: For unordered classes.
         """
         self._check_ordered("distribution function")
         values = np.asarray(y, dtype=np.float64)
-        shape = (*self.mean.shape[:-1], -1)
+        places = self.mean.shape[:-1]
         single = self._answers.task == "classification"
         width = 1 if single else self.mean.shape[-1]
-        if values.shape != (*self.mean.shape[:-1], width):
-            values = self._checked_targets(y).reshape(shape)
+        if width == 1 and values.shape == places:
+            values = values[..., np.newaxis]
+        if values.shape != (*places, width):
+            values = self._checked_targets(y).reshape(*places, -1)
         return self.of_outputs(self._answers.cdf, values)
 
     def log_prob(self, y: Any) -> np.ndarray:

@@ -261,7 +261,9 @@ class Predictive:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
 
         That of all of a row's targets together; `log_prob` is the log of an average
-        over the draws, and the average of these is what the evidence lower bound has.
+        over the draws, and the average of these is what the evidence lower bound has,
+        if all weights are drawn (`method="weight"`): otherwise a last layer that gives
+        a normal mean is integrated in each.
 
         Args:
             y: Targets in raw units, as for `log_prob`.

@@ -31,7 +31,9 @@ class PredictionEngine(Protocol):
         """
 
     def drawn_weights(self, layer: "VariationalLayer") -> dict[str, Any]:
-        """Returns draws of all weights of a layer by name, [samples, *shape], float32.
+        """Returns draws of all weights of a layer by name, [samples, *shape].
+
+        They are in the dtype that the layer computes in.
 
         The inputs of a layer that asks for them have the samples folded into the batch:
         [samples * rows, ...].

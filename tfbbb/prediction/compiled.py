@@ -57,10 +57,3 @@ def _packing(structure: Any) -> Callable[[Iterator[Any]], Any]:
 def spec_of(values: Any) -> Any:
     """Returns the `tf.TensorSpec`s of a structure of tensors or of their specs."""
     return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values)
-
-
-def spec_of_any_length(values: Any) -> Any:
-    """Returns the `tf.TensorSpec`s of tensors whose first dimension may be another."""
-    return tf.nest.map_structure(
-        lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), values
-    )

@@ -70,9 +70,10 @@ class BrierScore(MeanScore):
     """
 
     scored = "classes"
+    default_name = "brier_score"
 
     def __init__(
-        self, from_logits: bool = False, name: str = "brier_score", dtype: Any = None
+        self, from_logits: bool = False, name: str | None = None, dtype: Any = None
     ):
         super().__init__(name=name, dtype=dtype)
         self.from_logits = from_logits

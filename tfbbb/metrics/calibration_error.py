@@ -132,11 +132,12 @@ class CalibrationError(PredictiveMetric):
     """
 
     scored = "ordered"
+    default_name = "calibration_error"
 
     def __init__(
         self,
         levels: Sequence[float] | None = None,
-        name: str = "calibration_error",
+        name: str | None = None,
         dtype: Any = None,
     ):
         super().__init__(name=name, dtype=dtype)

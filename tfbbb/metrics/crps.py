@@ -83,8 +83,7 @@ class CRPS(MeanScore):
 
     scored = "ordered"
 
-    def __init__(self, name: str = "crps", dtype: Any = None):
-        super().__init__(name=name, dtype=dtype)
+    default_name = "crps"
 
     def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
         return _scores(prediction, targets)

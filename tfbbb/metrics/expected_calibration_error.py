@@ -115,12 +115,13 @@ class ExpectedCalibrationError(PredictiveMetric):
     """
 
     scored = "classes"
+    default_name = "expected_calibration_error"
 
     def __init__(
         self,
         bins: int = 15,
         from_logits: bool = False,
-        name: str = "expected_calibration_error",
+        name: str | None = None,
         dtype: Any = None,
     ):
         super().__init__(name=name, dtype=dtype)

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.interval_width import own_interval
-from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.interval_metric import IntervalMetric, own_interval
+from tfbbb.metrics.mean_score import averaged
 from tfbbb.metrics.pit import ordered_values, step_at
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.levels import checked_level
@@ -61,7 +61,7 @@ def interval_coverage(
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
-class IntervalCoverage(MeanScore):
+class IntervalCoverage(IntervalMetric):
     """`interval_coverage` as a Keras metric.
 
     Example:
@@ -78,19 +78,10 @@ class IntervalCoverage(MeanScore):
         dtype: Type of its state.
     """
 
-    scored = "ordered"
-
-    def __init__(
-        self, level: float = 0.9, name: str = "interval_coverage", dtype: Any = None
-    ):
-        super().__init__(name=name, dtype=dtype)
-        self.level = checked_level(level)
+    default_name = "interval_coverage"
 
     def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
         return _covered(prediction, targets, self.level)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "level": self.level}
 
 
 def _covered(prediction: Any, targets: Any, level: float) -> tf.Tensor:

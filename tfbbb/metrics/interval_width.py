@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.interval_metric import IntervalMetric, own_interval
+from tfbbb.metrics.mean_score import averaged
 from tfbbb.prediction.levels import checked_level
 
 
@@ -54,7 +55,7 @@ def interval_width(
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
-class IntervalWidth(MeanScore):
+class IntervalWidth(IntervalMetric):
     """`interval_width` as a Keras metric.
 
     With several draws in a step it inverts a distribution function at every step,
@@ -74,19 +75,10 @@ class IntervalWidth(MeanScore):
         dtype: Type of its state.
     """
 
-    scored = "ordered"
-
-    def __init__(
-        self, level: float = 0.9, name: str = "interval_width", dtype: Any = None
-    ):
-        super().__init__(name=name, dtype=dtype)
-        self.level = checked_level(level)
+    default_name = "interval_width"
 
     def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
         return _widths(prediction, self.level)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "level": self.level}
 
 
 def _widths(prediction: Any, level: float) -> tf.Tensor:
@@ -95,10 +87,3 @@ def _widths(prediction: Any, level: float) -> tf.Tensor:
         return tf.cast(bounds[1] - bounds[0], tf.float64)
     ends = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
     return tf.cast(ends[:, 1] - ends[:, 0], tf.float64)
-
-
-def own_interval(prediction: Any, level: float) -> Any:
-    """Returns the bounds of intervals that do not lie between quantiles, else None."""
-    if getattr(prediction, "central_intervals", True):
-        return None
-    return prediction.interval(level)

@@ -72,8 +72,7 @@ class NegativeLogLikelihood(MeanScore):
     >>> model.compile(metrics=[tfbbb.metrics.NegativeLogLikelihood("mixture_nll")])
     """
 
-    def __init__(self, name: str = "negative_log_likelihood", dtype: Any = None):
-        super().__init__(name=name, dtype=dtype)
+    default_name = "negative_log_likelihood"
 
     def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
         return _scores(prediction, targets)

@@ -23,9 +23,15 @@ class PredictiveMetric(keras.metrics.Metric):
     Attributes:
         scored: What it is defined for: `"numbers"`, `"classes"`, `"ordered"` (what has
             quantiles), or `"any"`.
+        default_name: Name of a metric that is given none; Keras makes one of its class'
+            where this is None.
     """
 
     scored: Scored = "any"
+    default_name: str | None = None
+
+    def __init__(self, name: str | None = None, dtype: Any = None):
+        super().__init__(name=name or self.default_name, dtype=dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Takes in the rows of a minibatch, or of a prediction.

@@ -64,9 +64,7 @@ class RootMeanSquaredError(MeanScore):
     """
 
     scored = "numbers"
-
-    def __init__(self, name: str = "root_mean_squared_error", dtype: Any = None):
-        super().__init__(name=name, dtype=dtype)
+    default_name = "root_mean_squared_error"
 
     def of_mean(self, y_pred: Any) -> PredictedNumbers:
         return PredictedNumbers(y_pred)

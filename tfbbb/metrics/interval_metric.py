@@ -1,0 +1,32 @@
+"""The base of metrics of intervals."""
+
+from typing import Any
+
+from tfbbb.metrics.mean_score import MeanScore
+from tfbbb.prediction.levels import checked_level
+
+
+class IntervalMetric(MeanScore):
+    """The mean over rows of a score of their central intervals of one level.
+
+    Args:
+        level: Probability of the interval, strictly between 0 and 1.
+        name: Name of the metric.
+        dtype: Type of its state.
+    """
+
+    scored = "ordered"
+
+    def __init__(self, level: float = 0.9, name: str | None = None, dtype: Any = None):
+        super().__init__(name=name, dtype=dtype)
+        self.level = checked_level(level)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "level": self.level}
+
+
+def own_interval(prediction: Any, level: float) -> Any:
+    """Returns the bounds of intervals that do not lie between quantiles, else None."""
+    if getattr(prediction, "central_intervals", True):
+        return None
+    return prediction.interval(level)

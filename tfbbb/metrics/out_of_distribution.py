@@ -9,7 +9,13 @@ import tensorflow as tf
 from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
 from tfbbb.metrics.step_prediction import current_prediction
 from tfbbb.metrics.targets import is_of_classes
-from tfbbb.metrics.uncertainty import check_uncertainty, uncertainty
+from tfbbb.metrics.uncertainty import (
+    check_uncertainty,
+    named_uncertainty,
+    uncertainty,
+)
+
+_OF_NUMBERS = "epistemic"
 
 
 def out_of_distribution_auroc(
@@ -81,6 +87,8 @@ def out_of_distribution_aupr(
 class OutOfDistributionMetric(RankedByUncertainty):
     """The base of both areas: the targets mark the rows from outside by 1."""
 
+    of_numbers = _OF_NUMBERS
+
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         """Takes in the rows of a minibatch, or of a prediction.
 
@@ -103,7 +111,7 @@ class OutOfDistributionMetric(RankedByUncertainty):
         weights = tf.ones_like(marks)
         if sample_weight is not None:
             weights *= tf.reshape(tf.cast(sample_weight, tf.float64), tf.shape(marks))
-        self.add(prediction, _named(prediction, self.by), marks, weights)
+        self.add(prediction, marks, weights)
 
     def _outside_and_inside(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the weights of rows, [bins] each, the most uncertain first."""
@@ -136,13 +144,7 @@ class OutOfDistributionAUROC(OutOfDistributionMetric):
         dtype: Type of its state.
     """
 
-    def __init__(
-        self,
-        by: str | None = None,
-        name: str = "out_of_distribution_auroc",
-        dtype: Any = None,
-    ):
-        super().__init__(by=by, name=name, dtype=dtype)
+    default_name = "out_of_distribution_auroc"
 
     def result(self) -> tf.Tensor:
         outside, inside = self._outside_and_inside()
@@ -174,13 +176,7 @@ class OutOfDistributionAUPR(OutOfDistributionMetric):
         dtype: Type of its state.
     """
 
-    def __init__(
-        self,
-        by: str | None = None,
-        name: str = "out_of_distribution_aupr",
-        dtype: Any = None,
-    ):
-        super().__init__(by=by, name=name, dtype=dtype)
+    default_name = "out_of_distribution_aupr"
 
     def result(self) -> tf.Tensor:
         outside, inside = self._outside_and_inside()
@@ -189,10 +185,6 @@ class OutOfDistributionAUPR(OutOfDistributionMetric):
         return tf.math.divide_no_nan(
             tf.reduce_sum(outside * precision), tf.reduce_sum(outside)
         )
-
-
-def _named(prediction: Any, by: str | None) -> str:
-    return by or ("entropy" if is_of_classes(prediction) else "epistemic")
 
 
 def _marks_and_scores(
@@ -204,7 +196,7 @@ def _marks_and_scores(
             "Both predictions must be by the same model. "
             f"Received: inside={inside!r}, outside={outside!r}"
         )
-    by = _named(inside, by)
+    by = named_uncertainty(inside, by, _OF_NUMBERS)
     scores = [np.asarray(uncertainty(part, by)) for part in (inside, outside)]
     marks = np.repeat([0, 1], [len(part) for part in scores])
     return marks, np.concatenate(scores)

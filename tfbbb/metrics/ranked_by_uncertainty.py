@@ -6,7 +6,11 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb.metrics.predictive_metric import PredictiveMetric
-from tfbbb.metrics.uncertainty import check_uncertainty, uncertainty
+from tfbbb.metrics.uncertainty import (
+    check_uncertainty,
+    named_uncertainty,
+    uncertainty,
+)
 
 # An uncertainty may be of any unit, so its bins are of equal width in its logarithm:
 # 0.14 % each, from 4e-15 to 3e14.
@@ -20,7 +24,14 @@ class RankedByUncertainty(PredictiveMetric):
 
     Minibatches need not be kept for that: rows whose uncertainties differ by less than
     a bin, 0.14 %, count as equal.
+
+    Args:
+        by: The uncertainty; None for the entropy of classes and `of_numbers` of others.
+        name: Name of the metric.
+        dtype: Type of its state.
     """
+
+    of_numbers: str
 
     def __init__(
         self, by: str | None = None, name: str | None = None, dtype: Any = None
@@ -30,10 +41,9 @@ class RankedByUncertainty(PredictiveMetric):
         self.weights = self.add_variable((_BINS,), "zeros", name="weights")
         self.values = self.add_variable((_BINS,), "zeros", name="values")
 
-    def add(
-        self, prediction: Any, by: str, values: tf.Tensor, weights: tf.Tensor
-    ) -> None:
+    def add(self, prediction: Any, values: tf.Tensor, weights: tf.Tensor) -> None:
         """Adds values [rows] of rows of some weights [rows] to their bins."""
+        by = named_uncertainty(prediction, self.by, self.of_numbers)
         octaves = tf.math.log(uncertainty(prediction, by)) / math.log(2.0) + _OCTAVES
         # The logarithm of 0 is in no range of integers.
         position = tf.clip_by_value(octaves * _BINS_PER_OCTAVE, 0.0, _BINS - 1.0)

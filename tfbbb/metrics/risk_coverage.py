@@ -9,7 +9,14 @@ import tensorflow as tf
 
 from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
 from tfbbb.metrics.targets import checked_targets, is_of_classes
-from tfbbb.metrics.uncertainty import check_uncertainty, uncertainty
+from tfbbb.metrics.uncertainty import (
+    check_uncertainty,
+    named_uncertainty,
+    uncertainty,
+)
+
+# The uncertainty by which numbers are answered, where none is named.
+OF_NUMBERS = "variance"
 
 
 @dataclass(frozen=True)
@@ -66,9 +73,10 @@ def risk_coverage_curve(
     """
     check_uncertainty(by)
     targets = checked_targets(prediction, y, "any", "risk_coverage_curve")
-    losses = np.asarray(_losses(prediction, targets))
+    losses = np.asarray(row_losses(prediction, targets))
+    by = named_uncertainty(prediction, by, OF_NUMBERS)
     _, ties, sizes = np.unique(
-        np.asarray(uncertainty(prediction, _named(prediction, by))),
+        np.asarray(uncertainty(prediction, by)),
         return_inverse=True,
         return_counts=True,
     )
@@ -130,19 +138,13 @@ class AreaUnderRiskCoverage(RankedByUncertainty):
         dtype: Type of its state.
     """
 
-    def __init__(
-        self,
-        by: str | None = None,
-        name: str = "area_under_risk_coverage",
-        dtype: Any = None,
-    ):
-        super().__init__(by=by, name=name, dtype=dtype)
+    default_name = "area_under_risk_coverage"
+    of_numbers = OF_NUMBERS
 
     def accumulate(
         self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
-        losses = _losses(prediction, targets)
-        self.add(prediction, _named(prediction, self.by), losses, weights)
+        self.add(prediction, row_losses(prediction, targets), weights)
 
     def result(self) -> tf.Tensor:
         weights = tf.cast(tf.convert_to_tensor(self.weights), tf.float64)
@@ -159,12 +161,13 @@ class AreaUnderRiskCoverage(RankedByUncertainty):
         return tf.cast(mean, self.dtype)
 
 
-def _named(prediction: Any, by: str | None) -> str:
-    return by or ("entropy" if is_of_classes(prediction) else "variance")
+def row_losses(prediction: Any, targets: Any) -> tf.Tensor:
+    """Returns the loss of each row, [rows]: see `risk_coverage_curve`.
 
-
-def _losses(prediction: Any, targets: Any) -> tf.Tensor:
-    """Returns the loss of each row, [rows]."""
+    Args:
+        prediction: A `tfbbb.Predictive`, or what offers the same.
+        targets: As `checked_targets` returns them.
+    """
     if is_of_classes(prediction):
         probabilities = tf.convert_to_tensor(prediction.probabilities)
         predicted = tf.argmax(probabilities, axis=-1, output_type=tf.int32)

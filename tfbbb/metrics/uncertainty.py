@@ -23,6 +23,11 @@ def check_uncertainty(by: str | None) -> str | None:
     raise ValueError(f"`by` must be one of {names}. Received: by={by!r}")
 
 
+def named_uncertainty(prediction: Any, by: str | None, of_numbers: str) -> str:
+    """Returns `by`; where it is None the entropy of classes, and `of_numbers` else."""
+    return by or ("entropy" if is_of_classes(prediction) else of_numbers)
+
+
 def uncertainty(prediction: Any, by: str) -> tf.Tensor:
     """Returns an uncertainty of each row of a prediction, [rows], float64.
 

@@ -62,16 +62,16 @@ def risk_coverage(
     array([1. , 2.5])
     """
     from tfbbb import metrics
+    from tfbbb.metrics.risk_coverage import row_losses
     from tfbbb.metrics.targets import checked_targets, is_of_classes
 
     check_prediction(prediction)
-    of_classes = is_of_classes(prediction)
-    named = _names(by, of_classes)
+    named = _names(prediction, by)
     targets = checked_targets(prediction, y, "any", "risk_coverage")
     curves = {
         name: metrics.risk_coverage_curve(prediction, y, by=name) for name in named
     }
-    losses = _losses(prediction, targets, of_classes)
+    losses = np.asarray(row_losses(prediction, targets))
     coverage = 100 * np.arange(1, len(losses) + 1) / len(losses)
     oracle = np.cumsum(np.sort(losses)) / np.arange(1, len(losses) + 1)
     axes = drawn_axes(axes)
@@ -102,7 +102,8 @@ def risk_coverage(
     axes.set_xlim(0, 100)
     _set_limits(axes, [oracle, *(curve.risk for curve in curves.values())])
     axes.set_xlabel("rows answered, the surest first (%)")
-    axes.set_ylabel(label or ("error rate" if of_classes else "mean squared error"))
+    loss = "error rate" if is_of_classes(prediction) else "mean squared error"
+    axes.set_ylabel(label or loss)
     handles, labels = axes.get_legend_handles_labels()
     shown = dict(zip(labels, handles, strict=True))
     # Means of few rows are at the left, and may be high.
@@ -110,24 +111,18 @@ def risk_coverage(
     return axes
 
 
-def _names(by: str | Sequence[str] | None, of_classes: bool) -> list[str]:
+def _names(prediction: Any, by: str | Sequence[str] | None) -> list[str]:
     if by is None:
-        return ["entropy" if of_classes else "variance"]
+        from tfbbb.metrics.risk_coverage import OF_NUMBERS
+        from tfbbb.metrics.uncertainty import named_uncertainty
+
+        return [named_uncertainty(prediction, by, OF_NUMBERS)]
     names = [by] if isinstance(by, str) else list(dict.fromkeys(by))
     if not 0 < len(names) <= len(CYCLE):
         raise ValueError(
             f"`by` must name 1 to {len(CYCLE)} uncertainties. Received: by={by!r}"
         )
     return names
-
-
-def _losses(prediction: Any, targets: np.ndarray, of_classes: bool) -> np.ndarray:
-    """Returns the losses of `tfbbb.metrics.risk_coverage_curve`, [rows]."""
-    if of_classes:
-        losses = np.asarray(prediction.probabilities).argmax(axis=-1) != targets
-    else:
-        losses = (prediction.mean - targets) ** 2
-    return np.mean(losses.reshape(len(losses), -1), axis=1)
 
 
 def _set_limits(axes: "Axes", curves: list[np.ndarray]) -> None:

@@ -8,15 +8,14 @@ TensorFlow's incomplete gamma and beta functions are not used: from parameters o
 on they have no digit left.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
 
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
-# From here on, Stirling's correction has a series that is exact in double precision.
-_LARGE = 8.0
+from tfbbb.likelihoods.normal_noise import HALF_LOG_2PI
+from tfbbb.likelihoods.stirling_correction import stirling_correction
+
 # exp(-36) is the precision of doubles.
 _NEGLIGIBLE = 36.0
 # They leave 1e-13 of the worst tails, where 32 leave 1e-10.
@@ -69,7 +68,7 @@ def log_mass(
     log_odds = _log_of_ratio(
         (y - mean) / tf.where(near, mean, y) * share, log_odds, near
     )
-    some = -y * log_odds - stirling_correction(y) - 0.5 * tf.math.log(y) - _HALF_LOG_2PI
+    some = -y * log_odds - stirling_correction(y) - 0.5 * tf.math.log(y) - HALF_LOG_2PI
     if concentration is None:
         some += y - mean
     else:
@@ -172,7 +171,7 @@ def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tenso
         concentration: r.
     """
     mean = tf.maximum(mean, 1e-30)
-    at_mean = stirling_correction(mean) + 0.5 * tf.math.log(mean) + _HALF_LOG_2PI
+    at_mean = stirling_correction(mean) + 0.5 * tf.math.log(mean) + HALF_LOG_2PI
     slowest = tf.ones_like(mean)
     if concentration is not None:
         at_mean += (
@@ -219,17 +218,6 @@ def _generating_of(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function
         return generated * difference / one_minus
 
     return integrand
-
-
-def stirling_correction(x: tf.Tensor) -> tf.Tensor:
-    """Returns log G(x + 1) - log(sqrt(2 pi x) (x / e)^x), for x > 0."""
-    import tensorflow_probability as tfp
-
-    large = x >= _LARGE
-    few, many = tf.minimum(x, _LARGE), tf.maximum(x, _LARGE)
-    direct = tf.math.lgamma(few + 1.0) - (few + 0.5) * tf.math.log(few) + few
-    series = tfp.math.log_gamma_correction(many)
-    return tf.where(large, series, direct - _HALF_LOG_2PI)
 
 
 def _log_of_ratio(

@@ -7,13 +7,13 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.likelihoods.count_distribution import stirling_correction
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.likelihoods.standardized_targets import (
     LARGEST_TARGET,
     POSITIVE,
     is_positive,
 )
+from tfbbb.likelihoods.stirling_correction import stirling_correction
 
 # No mean is further than the targets may be.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from tfbbb.export.inputs import InputError
+from tfbbb.export.input_error import InputError
 
 logger = logging.getLogger(__name__)
 

@@ -79,7 +79,9 @@ def exact_loss_and_gradient(model):
     return float(loss), np.concatenate(gradients)
 
 
-@pytest.mark.parametrize("batch_size", [10, 16, 50])
+@pytest.mark.parametrize(
+    "batch_size", [pytest.param(10, marks=pytest.mark.slow), 16, 50]
+)
 @pytest.mark.parametrize("estimator", ["local", "weight", "flipout"])
 def test_epoch_of_minibatches_has_the_full_elbo_and_its_gradient_in_expectation(
     estimator, batch_size

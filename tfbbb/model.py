@@ -1,8 +1,10 @@
 """The Keras model that knows its likelihood and counts its training rows."""
 
+import contextlib
 import inspect
 import os
 import warnings
+from collections.abc import Iterator
 from typing import Any, Unpack
 
 import keras
@@ -258,15 +260,31 @@ class BayesianModel(keras.Model):
                 "Call `model.likelihood.adapt(y)` with the training targets before "
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
+        with self.training_on(rows), scheduled(self, arguments):
+            return super().fit(*bound.args, **bound.kwargs)
+
+    @contextlib.contextmanager
+    def training_on(self, rows: TrainingRows) -> Iterator[None]:
+        """Within it, the model takes training steps on these rows.
+
+        What the objective needs to know of them is set: N, `kl_weight=1/N` where it is
+        left to `fit`, and, at the first time, shift and scale of the targets. A
+        recalibration, which was of the weights before, is taken off. Where the body
+        raises before it took a step, the model is as it was.
+
+        Args:
+            rows: Number of the rows, and their targets.
+
+        Raises:
+            ValueError: Where the targets do not fit the likelihood.
+        """
         steps, state = self._steps_taken, self._state()
         recalibration = self._recalibration
         try:
             self._forget_recalibration()
             self._take_up(rows)
-            with scheduled(self, arguments):
-                return super().fit(*bound.args, **bound.kwargs)
+            yield
         except BaseException:
-            # A `fit` that took no step leaves nothing of its rows behind.
             if self._steps_taken == steps:
                 for variable, value in state:
                     variable.assign(value)
@@ -290,7 +308,7 @@ class BayesianModel(keras.Model):
                 f"The model was recalibrated ({self._recalibration!r}) with other "
                 "weights than it is about to have: its predictions are not "
                 "recalibrated any more. Call `recalibrate` after `fit`.",
-                stacklevel=3,
+                stacklevel=5,
             )
             self._recalibration = None
 
@@ -312,7 +330,7 @@ class BayesianModel(keras.Model):
                 "be by others. Give this model the likelihood of that one, "
                 "`likelihood=yesterday.likelihood`, or work in the units of the "
                 "targets, `Normal(standardize=False)`.",
-                stacklevel=3,
+                stacklevel=6,
             )
 
     @property

@@ -47,6 +47,16 @@ class Registry:
         """Returns the string names of all that are registered."""
         return sorted(self._classes)
 
+    def make(self, name: str, **options: Any) -> Any:
+        """Makes the strategy of a string name with options of its own.
+
+        Raises:
+            ValueError: Where no such strategy exists, or an option is out of range.
+        """
+        if name not in self._classes:
+            self.get(name)
+        return self._classes[name](**options)
+
     def get(self, identifier: Any) -> Any:
         """Resolves `identifier`.
 

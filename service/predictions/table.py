@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfbbb.export.inputs import InputError, Inputs, check_names, listed, number
+from tfbbb.export.input_error import InputError
+from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, Manifest
 
 

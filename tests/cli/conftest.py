@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from tfbbb.cli import app
 from tfbbb.data.writing import write_table
-from tfbbb.training import train_table
+from tfbbb.training import JobSpec, train_table
 
 ROWS = 60
 
@@ -46,13 +46,17 @@ def data(tmp_path_factory, table):
     return path
 
 
-FEATURES = ["dose (mg)", "ward", "code"]
+def spec(target):
+    features = ["dose (mg)", "ward", "code"]
+    return JobSpec.model_validate(
+        {"target": target, "features": features, "training": {"epochs": 5}}
+    )
 
 
 @pytest.fixture(scope="session")
 def regression(tmp_path_factory, table):
     """A registry with one version of the model `effect`, and what was trained."""
-    trained = train_table(table, "effect", features=FEATURES, epochs=5)
+    trained = train_table(table, spec("effect"))
     root = tmp_path_factory.mktemp("saved_models")
     trained.export(root / "effect")
     return root / "effect", trained
@@ -61,7 +65,7 @@ def regression(tmp_path_factory, table):
 @pytest.fixture(scope="session")
 def classification(tmp_path_factory, table):
     """The same for the model `cured`."""
-    trained = train_table(table, "cured", features=FEATURES, epochs=5)
+    trained = train_table(table, spec("cured"))
     root = tmp_path_factory.mktemp("saved_models")
     trained.export(root / "cured")
     return root / "cured", trained

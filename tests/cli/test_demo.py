@@ -7,7 +7,7 @@ from tfbbb.cli.errors import CommandError
 
 @pytest.fixture(autouse=True)
 def short_training(monkeypatch):
-    monkeypatch.setattr("tfbbb.training._STEPS", 120)
+    monkeypatch.setattr("tfbbb.training.plan._STEPS", 120)
 
 
 def test_the_demonstration_runs_through_twice(tfbbb, tmp_path):

@@ -18,7 +18,7 @@ def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
         )
         assert result.exit_code == 0, result.output
         assert result.stdout.endswith(f"exported to models/effect/{version}\n")
-        assert "48 rows trained, 12 held out" in result.stdout
+        assert "54 rows trained, 6 held out" in result.stdout
         assert "epoch 2/2" in result.stderr
         assert "  numbers: dose (mg)\n  text:    ward, code\n" in result.stdout
     manifest = Manifest.read("models/effect/2")
@@ -171,6 +171,16 @@ def test_training_that_diverges_gets_one_sentence_and_writes_nothing(
         "--learning-rate. Received: --learning-rate 1e+06\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_too_large_is_refused_before_training(tfbbb, data):
+    result = tfbbb(
+        *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
+        *("--output", "models/effect", "--hidden", "10000,10000"),
+    )
+    assert result.exit_code == 1
+    assert "parameters, more than the 20000000 there may be" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):

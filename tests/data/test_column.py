@@ -149,3 +149,10 @@ def test_a_column_survives_json():
     for values in ([1.0, None, 2.5], ["b", None, "é"]):
         column = inferred(values)
         assert Column.from_dict(json.loads(json.dumps(column.to_dict()))) == column
+
+
+def test_empty_texts_are_missing_and_no_slips_in_a_column_of_numbers():
+    digits = [str(number) for number in range(30)]
+    column = inferred(["", *digits])
+    assert column.missing
+    assert len(column.categories) == 31

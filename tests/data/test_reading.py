@@ -175,7 +175,7 @@ def test_a_directory_is_not_a_table(tmp_path):
 
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path):
     path = written(tmp_path, "a\n1\n", "table.xlsx")
-    with pytest.raises(TableError, match=r"\.csv, \.csv\.gz or \.parquet"):
+    with pytest.raises(TableError, match=r"\.csv, \.csv\.gz, \.parquet or \.arrow"):
         read_table(path)
 
 

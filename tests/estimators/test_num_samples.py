@@ -60,14 +60,14 @@ def prior(request):
 
 @pytest.fixture(scope="module")
 def brute_force(prior):
-    return loss_and_gradient_draws(model_of("weight", prior), 6000)
+    return loss_and_gradient_draws(model_of("weight", prior), 3000)
 
 
 @pytest.mark.parametrize(
     "estimator", [Local(4), Weight(4), Flipout(4), ScoreFunction(16)], ids=repr
 )
 def test_loss_and_gradient_have_the_mean_of_single_draws(estimator, prior, brute_force):
-    draws = loss_and_gradient_draws(model_of(estimator, prior), 2000)
+    draws = loss_and_gradient_draws(model_of(estimator, prior), 1000)
     assert_same_mean(draws, brute_force)
 
 

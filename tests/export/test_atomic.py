@@ -36,13 +36,13 @@ def test_everything_is_flushed_before_it_appears(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, flushed = tmp_path / "1", []
-    flush = atomic._flush
+    flush = atomic.flush
 
     def spy(flushed_path: Path) -> None:
         flush(flushed_path)
         flushed.append((flushed_path.name, path.exists()))
 
-    monkeypatch.setattr(atomic, "_flush", spy)
+    monkeypatch.setattr(atomic, "flush", spy)
     with atomic_directory(path) as staging:
         write(staging)
     *inside, parent = flushed

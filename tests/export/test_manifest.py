@@ -159,6 +159,7 @@ def fields_of_version_2(fields: dict[str, Any]) -> dict[str, Any]:
         "passes": {"local": one | {"rounds": None}, "moments": one | {"rounds": 64}},
         "operations": [{"name": "a", "kind": "Dense", "exact": False, "why": "So."}],
         "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
+        "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},
     }
 
 
@@ -169,6 +170,8 @@ def test_version_2_says_what_answers_by_which_method(
     assert json.loads(manifest.to_json()) == fields_of_version_2
     assert manifest.has_signature("moments")
     assert not manifest.has_signature("predict")
+    del fields_of_version_2["lineage"]
+    assert Manifest.from_json(json.dumps(fields_of_version_2)).lineage is None
     older = Manifest.from_json(json.dumps(fields))
     assert older.has_signature("predict")
     assert not older.has_signature("quantiles")

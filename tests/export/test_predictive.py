@@ -52,6 +52,9 @@ CASES = {
     "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
 }
 
+# Where quantiles are iterated for and what others answer by the same code.
+LONG = {"StudentT", "Laplace", "LogNormal", "Gamma", "Beta", "NegativeBinomial"}
+
 
 def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:
     keras.utils.set_random_seed(0)
@@ -61,7 +64,13 @@ def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianMode
     return tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood, members=members)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name in CASES
+    ],
+)
 def test_every_likelihood_answers_from_a_file_as_live(
     name: str, tmp_path: Path
 ) -> None:

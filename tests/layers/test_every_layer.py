@@ -235,8 +235,8 @@ def spread(model):
     "options",
     [
         *map(of_family, FAMILIES),
-        {"estimator": "weight"},
-        {"estimator": "flipout"},
+        pytest.param({"estimator": "weight"}, marks=pytest.mark.slow),
+        pytest.param({"estimator": "flipout"}, marks=pytest.mark.slow),
         {"estimator": "local"},
         {"estimator": estimators.Weight(2)},
         {"estimator": estimators.Flipout(2)},

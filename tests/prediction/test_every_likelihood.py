@@ -13,6 +13,8 @@ ROWS = 4
 X = np.random.default_rng(0).normal(size=(ROWS, 3)).astype("float32")
 LEVELS = [0.05, 0.5, 0.9]
 PLACES = [(), (2,)]
+# One with scalar and with vector targets, with counts and with classes.
+WITH_PLACES = {"normal", "multivariate_normal", "poisson", "categorical"}
 MOMENTS = ("mean", "variance")
 
 
@@ -40,7 +42,11 @@ def predicted(name, arguments, places):
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((*kind.values, places), id=f"{kind.id}, {len(places)} places")
+        pytest.param(
+            (*kind.values, places),
+            id=f"{kind.id}, {len(places)} places",
+            marks=[pytest.mark.slow] if places and kind.id not in WITH_PLACES else [],
+        )
         for kind in EVERY
         for places in PLACES
     ],

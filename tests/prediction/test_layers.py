@@ -83,7 +83,7 @@ BODIES = [
     (images, REAL),
     (separable_images, REAL),
     (sequences, REAL),
-    (volumes, REAL),
+    pytest.param((volumes, REAL), marks=pytest.mark.slow),
     (texts, INDICES),
 ]
 
@@ -111,7 +111,11 @@ def test_draws_depend_neither_on_blocks_nor_on_the_rows_beside(model_and_rows):
 
 
 @pytest.mark.parametrize(
-    ("body", "x"), [(separable_images, REAL), (texts, INDICES)], ids=["images", "texts"]
+    ("body", "x"),
+    [
+        pytest.param(separable_images, REAL, marks=pytest.mark.slow, id="images"),
+        pytest.param(texts, INDICES, id="texts"),
+    ],
 )
 def test_exported_models_answer_as_the_live_ones_do(body, x, tmp_path):
     model = network(body, x)

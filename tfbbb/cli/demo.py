@@ -59,15 +59,22 @@ def demo(
 def _train() -> "TrainedTable":
     from rich.console import Console
 
+    from tfbbb.cli.epoch_bar import EpochBar
     from tfbbb.cli.report import echo_figures, echo_schema
-    from tfbbb.cli.training_progress import TrainingProgress
     from tfbbb.data import Schema, samples
     from tfbbb.training import train_table
+    from tfbbb.training.spec import JobSpec
 
     table = samples.diabetes()
     echo_schema(Schema.infer(table, _TARGET))
-    progress = TrainingProgress(Console(stderr=True))
-    trained = train_table(table, _TARGET, callbacks=[progress])
+    with EpochBar(Console(stderr=True)) as bar:
+        trained = train_table(
+            table,
+            JobSpec.model_validate(
+                {"target": _TARGET, "training": {"validation": {"fraction": 0.2}}}
+            ),
+            report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
+        )
     echo_figures(trained)
     return trained
 

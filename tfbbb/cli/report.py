@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 _LABELS = {
     "rmse": "root mean squared error",
-    "log_likelihood": "log-likelihood per row",
+    "mean_absolute_error": "mean absolute error",
     "coverage_90": "coverage of 90 % intervals",
     "accuracy": "accuracy",
+    "brier_score": "Brier score",
+    "log_likelihood": "log-likelihood per row",
 }
 _SHARES = ("coverage_90", "accuracy")
 _MOST_NAMES = 12
@@ -59,15 +61,17 @@ def echo_identifiers(schema: "Schema", num_rows: int) -> None:
 def echo_figures(trained: "TrainedTable") -> None:
     """Prints the held-out figures."""
     typer.echo(
-        f"{len(trained.training_rows)} rows trained, {len(trained.held_out_rows)} held "
+        f"{trained.num_training_rows} rows trained, {len(trained.held_out_rows)} held "
         "out:"
     )
     echo_metrics(trained.metrics)
 
 
 def echo_metrics(metrics: Mapping[str, float]) -> None:
-    """Prints figures, one per line."""
+    """Prints figures, one per line; the nll is the log-likelihood once more."""
     for name, value in metrics.items():
+        if name not in _LABELS:
+            continue
         figure = f"{100 * value:.1f} %" if name in _SHARES else f"{value:.4g}"
         typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
 

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -10,10 +10,13 @@ from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 
 if TYPE_CHECKING:
     from tfbbb.data.table_error import ColumnError
+    from tfbbb.training import JobSpec
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help="Table: .csv, .csv.gz or .parquet.")],
+    data: Annotated[
+        Path, typer.Argument(help="Table: .csv, .csv.gz, .parquet or .arrow.")
+    ],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     output: Annotated[
         Path,
@@ -57,13 +60,17 @@ def train(
         float, typer.Option(help="Learning rate at the start; it falls to 0.")
     ] = 0.01,
     validation_fraction: Annotated[
-        float, typer.Option(help="Fraction of the rows to hold out.")
-    ] = 0.2,
+        float | None,
+        typer.Option(
+            help="Fraction of the rows to hold out; by default 0.1, and 10000 rows at "
+            "most."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**20, help="Seed.")] = 0,
 ) -> None:
     """Train a Bayesian network on a table and export it."""
     units = None if hidden is None else _positive_integers(hidden)
-    if not 0 < validation_fraction < 1:
+    if validation_fraction is not None and not 0 < validation_fraction < 1:
         raise typer.BadParameter(
             f"{validation_fraction} is not between 0 and 1.",
             param_hint="--validation-fraction",
@@ -98,28 +105,34 @@ def train(
 
         echo_schema(schema)
         echo_identifiers(schema, table.num_rows)
+        spec = _spec(
+            target=target,
+            task=schema.task,
+            features=features,
+            text_columns=text or (),
+            model={"hidden_units": units},
+            training={
+                "epochs": epochs,
+                "batch_size": batch_size,
+                "learning_rate": learning_rate,
+                "validation": {"fraction": validation_fraction},
+                "seed": seed,
+            },
+        )
         import_tensorflow()
         from rich.console import Console
 
-        from tfbbb.cli.training_progress import TrainingProgress
+        from tfbbb.cli.epoch_bar import EpochBar
         from tfbbb.diverged_training import TrainingDivergedError
         from tfbbb.training import train_table
 
         try:
-            trained = train_table(
-                table,
-                target,
-                task=schema.task,
-                features=features,
-                text_columns=text or (),
-                hidden=units,
-                epochs=epochs,
-                batch_size=batch_size,
-                learning_rate=learning_rate,
-                validation_fraction=validation_fraction,
-                seed=seed,
-                callbacks=[TrainingProgress(Console(stderr=True))],
-            )
+            with EpochBar(Console(stderr=True)) as bar:
+                trained = train_table(
+                    table,
+                    spec,
+                    report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
+                )
         except TrainingDivergedError:
             raise CommandError(
                 "Training diverged: its loss or held-out figures are not finite; lower "
@@ -127,6 +140,23 @@ def train(
             ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
+
+
+def _spec(**fields: Any) -> "JobSpec":
+    """Returns the spec of a job, or says which part of it is wrong."""
+    from pydantic import ValidationError
+
+    from tfbbb.training.spec import JobSpec
+
+    try:
+        return JobSpec.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = " ".join(map(str, first["loc"]))
+        raise CommandError(
+            f"This can't be trained: {place}: {first['msg']}. "
+            f"Received: {first['input']!r:.80}"
+        ) from None
 
 
 def _options_for(error: "ColumnError") -> str:

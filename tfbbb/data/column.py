@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
 from tfbbb.data.column_names import check_column_exists
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import ColumnError, TableError
 from tfbbb.data.values import (
     Kind,
@@ -18,7 +21,6 @@ from tfbbb.data.values import (
     texts_of,
 )
 
-MAX_CATEGORIES = 1000
 # Texts that are numbers but for a few, and too many to be levels of something.
 _MOSTLY = 0.9
 _MOST_LEVELS = 20
@@ -54,7 +56,7 @@ class Column:
     @classmethod
     def infer(
         cls,
-        table: pa.Table,
+        table: ColumnSource,
         name: str,
         rows: np.ndarray | None,
         *,
@@ -108,28 +110,30 @@ class Column:
 
     @classmethod
     def of_texts(
-        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
+        cls, name: str, values: pa.ChunkedArray, rows: np.ndarray | None = None
     ) -> "Column":
-        """Describes a column of texts `[n]`, `""` for missing; see `infer`."""
-        missing = values == ""
-        if missing.all():
+        """Describes a column of texts, `""` for missing; see `infer`."""
+        distinct = pa.compute.unique(values)
+        texts = distinct.to_pylist() if len(distinct) <= MAX_CATEGORIES else None
+        if texts == [""]:
             raise ColumnError(f"Column {name!r} has no values; leave it out.", name)
-        distinct = len(set(values))
-        if distinct > MAX_CATEGORIES:
+        if texts is None:
             raise ColumnError(
-                f"Column {name!r} has {distinct} distinct texts, more than the "
+                f"Column {name!r} has {len(distinct)} distinct texts, more than the "
                 f"{MAX_CATEGORIES} that can be categories; group its values or leave "
                 "the column out.",
                 name,
             )
+        places = pa.compute.index_in(values, value_set=distinct).to_numpy()
+        trained = np.unique(places if rows is None else places[rows])
         return cls(
             name=name,
             kind="categorical",
-            missing=bool(missing.any()),
-            categories=tuple(sorted(set(values if rows is None else values[rows]))),
+            missing="" in texts,
+            categories=tuple(sorted(texts[place] for place in trained)),
         )
 
-    def values_of(self, table: pa.Table) -> np.ndarray:
+    def values_of(self, table: ColumnSource) -> np.ndarray:
         """Reads this column of a table for a model.
 
         Args:
@@ -148,7 +152,7 @@ class Column:
             values = numbers_of(table, self.name).astype(np.float32)
             missing = np.isnan(values)
         else:
-            values = texts_of(table, self.name)
+            values = texts_of(table, self.name).to_numpy()
             missing = values == ""
         if missing.any() and not self.missing:
             raise TableError(
@@ -167,18 +171,24 @@ class Column:
         return cls(**{**values, "categories": tuple(values["categories"])})
 
 
-def _check_not_mostly_numbers(table: pa.Table, name: str) -> None:
+def _check_not_mostly_numbers(table: ColumnSource, name: str) -> None:
     """Refuses text which one cell may have made of numbers."""
     texts = texts_of(table, name)
-    others = ~number_texts(table, name) & (texts != "")
-    known = texts[texts != ""]
-    mostly = len(known) - others.sum() >= _MOSTLY * len(known)
-    if others.any() and mostly and len(set(known)) > _MOST_LEVELS:
-        row = first_row(others)
+    known = pa.compute.not_equal(texts, "").to_numpy()
+    others = np.flatnonzero(~number_texts(table, name) & known)
+    mostly = known.sum() - len(others) >= _MOSTLY * known.sum()
+    if len(others) and mostly and _num_known(texts) > _MOST_LEVELS:
+        text = texts[int(others[0])].as_py()
         raise ColumnError(
-            f"Column {name!r} is mostly numbers, but has the text {texts[row - 1]!r} "
-            f"in row {row}; correct it, empty it if the number is missing, or name the "
-            "column in text_columns.",
+            f"Column {name!r} is mostly numbers, but has the text {text!r} "
+            f"in row {others[0] + 1}; correct it, empty it if the number is missing, "
+            "or name the column in text_columns.",
             name,
             may_be_text=True,
         )
+
+
+def _num_known(texts: pa.ChunkedArray) -> int:
+    """Returns how many distinct texts there are beside the empty one."""
+    distinct = pa.compute.unique(texts)
+    return len(distinct) - pa.compute.sum(pa.compute.equal(distinct, "")).as_py()

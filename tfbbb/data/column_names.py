@@ -4,14 +4,18 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 
-import pyarrow as pa
-
+from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.table_error import TableError
 
 
 def check_column_names(names: Sequence[str], *, where: str = "") -> None:
-    """Raises a `TableError` unless the names are non-empty and unique."""
+    """Raises a `TableError` unless the names are text, non-empty and unique."""
     for number, name in enumerate(names, start=1):
+        if "\0" in name:
+            raise TableError(
+                f"{where}the name of column {number} of {len(names)} has a NUL "
+                "character; is the file UTF-8 text?"
+            )
         if not name.strip():
             raise TableError(
                 f"{where}column {number} of {len(names)} has no name; name it or "
@@ -25,18 +29,22 @@ def check_column_names(names: Sequence[str], *, where: str = "") -> None:
         )
 
 
-def check_column_exists(table: pa.Table, name: str, *, role: str) -> None:
+def check_column_exists(table: ColumnSource, name: str, *, role: str) -> None:
     """Raises a `TableError` with a suggestion unless the table has the column."""
-    names = table.column_names
-    if name not in names:
-        plain = {other.strip().lower(): other for other in names}
-        # A letter or two beside: a name that merely resembles it misleads.
-        near = difflib.get_close_matches(name.strip().lower(), plain, n=1, cutoff=0.8)
-        suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
-        raise TableError(
-            f"The table has no {role} column {name!r}{suggestion}; its columns are "
-            f"{listed(names)}."
-        )
+    if name not in table.column_names:
+        raise TableError(not_found(name, table.column_names, role=role))
+
+
+def not_found(name: str, names: Sequence[str], *, role: str) -> str:
+    """Returns the sentence that a column is not there, with what may be meant."""
+    plain = {other.strip().lower(): other for other in names}
+    # A letter or two beside: a name that merely resembles it misleads.
+    near = difflib.get_close_matches(name.strip().lower(), plain, n=1, cutoff=0.8)
+    suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
+    return (
+        f"The table has no {role} column {name!r}{suggestion}; its columns are "
+        f"{listed(names)}."
+    )
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:

@@ -6,20 +6,19 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from tfbbb.data.column import Column
 from tfbbb.data.column_names import check_column_exists, check_column_names
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.limits import MIN_ROWS
 from tfbbb.data.table_error import TableError
 from tfbbb.data.target import (
-    Task,
     class_targets,
     infer_target,
     infer_task,
     regression_targets,
 )
-
-MIN_ROWS = 10
+from tfbbb.data.task import Task
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Schema:
     @classmethod
     def infer(
         cls,
-        table: pa.Table,
+        table: ColumnSource,
         target: str,
         *,
         task: Task | None = None,
@@ -80,7 +79,8 @@ class Schema:
             text_columns: Names of features that are text although nine in ten of
                 their values are numbers, which is else refused as a slip in a
                 column of numbers. Others are ignored.
-            training_rows: Indices of the rows a model trains on, by default all.
+            training_rows: Indices of the rows a model trains on, or a mask `[n]`; by
+                default all.
 
         Returns:
             The schema.
@@ -130,7 +130,7 @@ class Schema:
         plain = all(c.kind == "numeric" and not c.missing for c in self.features)
         return "matrix" if plain else "columns"
 
-    def inputs_of(self, table: pa.Table) -> np.ndarray | dict[str, np.ndarray]:
+    def inputs_of(self, table: ColumnSource) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
@@ -150,7 +150,7 @@ class Schema:
             return np.stack(list(columns.values()), axis=-1)
         return columns
 
-    def targets_of(self, table: pa.Table) -> np.ndarray:
+    def targets_of(self, table: ColumnSource) -> np.ndarray:
         """Reads the target of a table, in raw units.
 
         Args:

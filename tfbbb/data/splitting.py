@@ -41,13 +41,16 @@ def split(
         raise ValueError(
             f"`fraction` must be between 0 and 1. Received: fraction={fraction}"
         )
-    labels = np.zeros(num_rows) if stratify is None else np.asarray(stratify)
+    order = np.random.default_rng(seed).permutation(num_rows)
+    if stratify is None:
+        (count,) = _shares(np.array([num_rows]), fraction)
+        return order[count:], order[:count]
+    labels = np.asarray(stratify)
     if labels.shape != (num_rows,):
         raise ValueError(
             "`stratify` must hold one class per row. "
             f"Received: stratify of shape {labels.shape}, num_rows={num_rows}"
         )
-    order = np.random.default_rng(seed).permutation(num_rows)
     _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     test = np.zeros(num_rows, dtype=bool)
     for index, count in enumerate(_shares(sizes, fraction)):

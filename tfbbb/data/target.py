@@ -1,13 +1,15 @@
 """What a model knows about the column it predicts."""
 
-from typing import Literal
-
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 
-from tfbbb.data.column import MAX_CATEGORIES, Column
+from tfbbb.data.column import Column
 from tfbbb.data.column_names import listed
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import TableError
+from tfbbb.data.task import Task
 from tfbbb.data.values import (
     first_row,
     is_boolean,
@@ -17,10 +19,8 @@ from tfbbb.data.values import (
     numbers_of,
 )
 
-Task = Literal["regression", "classification"]
 
-
-def infer_task(table: pa.Table, name: str) -> Task:
+def infer_task(table: ColumnSource, name: str) -> Task:
     """Returns what a target asks for: text and booleans are classified.
 
     Raises:
@@ -42,7 +42,7 @@ def infer_task(table: pa.Table, name: str) -> Task:
 
 
 def infer_target(
-    table: pa.Table, name: str, task: Task, rows: np.ndarray | None
+    table: ColumnSource, name: str, task: Task, rows: np.ndarray | None
 ) -> tuple[Column, tuple[str, ...]]:
     """Infers the target column and its classes (none for a regression).
 
@@ -61,7 +61,7 @@ def infer_target(
     return _infer_classification(table, name, rows)
 
 
-def regression_targets(table: pa.Table, name: str) -> np.ndarray:
+def regression_targets(table: ColumnSource, name: str) -> np.ndarray:
     """Returns a target as float64 numbers `[n]`.
 
     Raises:
@@ -77,25 +77,30 @@ def regression_targets(table: pa.Table, name: str) -> np.ndarray:
     return values
 
 
-def class_targets(table: pa.Table, name: str, classes: tuple[str, ...]) -> np.ndarray:
+def class_targets(
+    table: ColumnSource, name: str, classes: tuple[str, ...]
+) -> np.ndarray:
     """Returns a target as int32 class indices `[n]`.
 
     Raises:
         TableError: A value is missing, or not one of the classes.
     """
-    labels = labels_of(table, name)
-    index = {label: number for number, label in enumerate(classes)}
-    indices = np.array([index.get(label, -1) for label in labels], dtype=np.int32)
+    codes, labels = labels_of(table, name)
+    places = pa.compute.index_in(labels, value_set=pa.array(classes, pa.string()))
+    indices = places.fill_null(-1).to_numpy()[codes]
     if (unknown := indices < 0).any():
         row = first_row(unknown)
+        label = labels[int(codes[row - 1])].as_py()
         raise TableError(
-            f"The target {name!r} has the class {labels[row - 1]!r} in row {row}; the "
+            f"The target {name!r} has the class {label!r} in row {row}; the "
             f"classes in training were {listed(classes)}."
         )
     return indices
 
 
-def _infer_regression(table: pa.Table, name: str, rows: np.ndarray | None) -> Column:
+def _infer_regression(
+    table: ColumnSource, name: str, rows: np.ndarray | None
+) -> Column:
     values = regression_targets(table, name)
     column = Column.of_numbers(name, values, rows)
     if column.constant:
@@ -107,21 +112,21 @@ def _infer_regression(table: pa.Table, name: str, rows: np.ndarray | None) -> Co
 
 
 def _infer_classification(
-    table: pa.Table, name: str, rows: np.ndarray | None
+    table: ColumnSource, name: str, rows: np.ndarray | None
 ) -> tuple[Column, tuple[str, ...]]:
-    labels = labels_of(table, name)
-    known = set(labels if rows is None else labels[rows])
+    codes, labels = labels_of(table, name)
+    known = np.unique(codes if rows is None else codes[rows])
     if len(known) == 1:
+        label = labels[int(known[0])].as_py()
         raise TableError(
-            f"The target {name!r} has the same class, {known.pop()!r}, in every "
+            f"The target {name!r} has the same class, {label!r}, in every "
             "training row, so there is nothing to learn."
         )
-    distinct = set(labels)
-    if len(distinct) > MAX_CATEGORIES:
+    if len(labels) > MAX_CATEGORIES:
         raise TableError(
-            f"The target {name!r} has {len(distinct)} classes; at most "
+            f"The target {name!r} has {len(labels)} classes; at most "
             f"{MAX_CATEGORIES} are possible."
         )
     numbers = kind_of(table, name) == "numeric" and not is_boolean(table, name)
-    classes = tuple(sorted(distinct, key=int if numbers else None))
+    classes = tuple(sorted(labels.to_pylist(), key=int if numbers else None))
     return Column(name=name, kind="categorical", categories=classes), classes

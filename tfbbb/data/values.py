@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.table_error import ColumnError, TableError
 
 Kind = Literal["numeric", "categorical"]
@@ -13,7 +14,7 @@ Kind = Literal["numeric", "categorical"]
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def kind_of(table: pa.Table, name: str) -> Kind:
+def kind_of(table: ColumnSource, name: str) -> Kind:
     """Returns the kind of a column, by its Arrow type.
 
     Raises:
@@ -44,12 +45,12 @@ def kind_of(table: pa.Table, name: str) -> Kind:
     )
 
 
-def is_boolean(table: pa.Table, name: str) -> bool:
+def is_boolean(table: ColumnSource, name: str) -> bool:
     """Returns whether a column holds `true` and `false`."""
     return pa.types.is_boolean(_type_of(table, name))
 
 
-def numbers_of(table: pa.Table, name: str) -> np.ndarray:
+def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
     """Returns a column as float64 numbers `[n]`, NaN for missing.
 
     Text is read as numbers if all of it can be.
@@ -79,8 +80,8 @@ def numbers_of(table: pa.Table, name: str) -> np.ndarray:
     return values
 
 
-def texts_of(table: pa.Table, name: str) -> np.ndarray:
-    """Returns a column as an array `[n]` of texts, `""` for missing.
+def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
+    """Returns a column as texts, `""` for missing.
 
     Raises:
         TableError: The column holds numbers.
@@ -91,14 +92,17 @@ def texts_of(table: pa.Table, name: str) -> np.ndarray:
             f"Column {name!r} holds values of type {column.type} where text belongs; "
             f"read a CSV file with read_table(path, text_columns=[{name!r}])."
         )
-    return column.cast(pa.string()).fill_null("").to_numpy()
+    return column.cast(pa.string()).fill_null("")
 
 
-def labels_of(table: pa.Table, name: str) -> np.ndarray:
-    """Returns a target column as an array `[n]` of class labels.
+def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
+    """Reads a target column as class labels.
 
     Text stands for itself, whole numbers for their digits, booleans for `true`
     and `false`.
+
+    Returns:
+        Per row the index of its label, `[n]`, and the distinct labels.
 
     Raises:
         TableError: A value is missing, or a number with a fraction.
@@ -112,22 +116,32 @@ def labels_of(table: pa.Table, name: str) -> np.ndarray:
                 f"The target {name!r} has the value {values[row - 1]:g} in row {row}; "
                 "classes must be text, booleans or whole numbers."
             )
-        labels = np.array(
-            ["" if np.isnan(value) else str(int(value)) for value in values],
-            dtype=object,
-        )
+        missing = np.isnan(values)
+        codes, distinct = _codes(pa.chunked_array([pa.array(values)]))
+        labels = pa.array([_digits(value) for value in distinct.to_pylist()])
     else:
-        labels = table.column(name).cast(pa.string()).fill_null("").to_numpy()
-    missing = labels == ""
+        texts = table.column(name).cast(pa.string()).fill_null("")
+        missing = pa.compute.equal(texts, "").to_numpy()
+        codes, labels = _codes(texts)
     if missing.any():
         raise TableError(
             f"The target {name!r} has no value in row {first_row(missing)}; drop the "
             "rows without one."
         )
-    return labels
+    return codes, labels
 
 
-def number_texts(table: pa.Table, name: str) -> np.ndarray:
+def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    # Not Python objects, of which a row would take ten times the memory.
+    distinct = pa.compute.unique(values)
+    return pa.compute.index_in(values, value_set=distinct).to_numpy(), distinct
+
+
+def _digits(value: float) -> str:
+    return "" if np.isnan(value) else str(int(value))
+
+
+def number_texts(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which texts `[n]` of a text column are numbers, or missing."""
     texts = pa.compute.utf8_trim_whitespace(table.column(name).cast(pa.string()))
     matches = pa.compute.match_substring_regex(texts, _NUMBER)
@@ -139,11 +153,11 @@ def first_row(marked: np.ndarray) -> int:
     return int(np.argmax(marked)) + 1
 
 
-def _may_have_fractions(table: pa.Table, name: str) -> bool:
+def _may_have_fractions(table: ColumnSource, name: str) -> bool:
     type_ = _type_of(table, name)
     return pa.types.is_floating(type_) or pa.types.is_decimal(type_)
 
 
-def _type_of(table: pa.Table, name: str) -> pa.DataType:
+def _type_of(table: ColumnSource, name: str) -> pa.DataType:
     type_ = table.column(name).type
     return type_.value_type if pa.types.is_dictionary(type_) else type_

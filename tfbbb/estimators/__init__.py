@@ -12,9 +12,10 @@ from tfbbb.strategy import Registry
 _registry = Registry(
     "estimator", Estimator, [Auto, Flipout, Local, ScoreFunction, Weight]
 )
-names, get, serialize, deserialize = (
+names, get, make, serialize, deserialize = (
     _registry.names,
     _registry.get,
+    _registry.make,
     _registry.serialize,
     _registry.deserialize,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Weight",
     "deserialize",
     "get",
+    "make",
     "names",
     "serialize",
 ]

@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from tfbbb.flushing import flush
+
 _STAGING_PREFIX = ".staging-"
 
 
@@ -32,8 +34,8 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield staging
         for folder, _, files in os.walk(staging, topdown=False):
             for name in files:
-                _flush(Path(folder) / name)
-            _flush(Path(folder))
+                flush(Path(folder) / name)
+            flush(Path(folder))
         try:
             staging.rename(path)
         except OSError as error:
@@ -47,7 +49,7 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 parent.rmdir()
         raise
-    _flush(path.parent)
+    flush(path.parent)
 
 
 def check_free(path: str | os.PathLike[str]) -> None:
@@ -57,11 +59,3 @@ def check_free(path: str | os.PathLike[str]) -> None:
             "A saved model is never overwritten; choose a path that does not exist. "
             f"Received: {path}"
         )
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,15 +10,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.export.input_error import InputError
 from tfbbb.export.manifest import Feature, Manifest
 
 _NUMERIC = "biuf"
 
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
-
-
-class InputError(ValueError):
-    """Inputs do not fit the model; the message names the row, counted from 1."""
 
 
 def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
@@ -219,3 +216,11 @@ def _not_finite(value: Any, row: int, feature: Feature) -> InputError:
         f"Row {row}, column {feature.name!r} needs a number that is finite in single "
         f"precision, up to 3.4e38. Received: {value!s:.100}"
     )
+
+
+def any_row(manifest: Manifest) -> dict[str, list[float] | list[str]]:
+    """Makes one row that a model takes, to find out whether it answers."""
+    return {
+        feature.name: [0.0] if feature.kind == "numeric" else ["?"]
+        for feature in manifest.features
+    }

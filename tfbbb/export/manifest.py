@@ -13,6 +13,7 @@ SCHEMA_VERSION: Literal[2] = 2
 MANIFEST_PATH = "assets.extra/tfbbb.json"
 _READABLE = (1, 2)
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
+_OPTIONAL = ("without_moments", "recalibration", "lineage")
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
@@ -124,6 +125,8 @@ class Manifest:
         operations: What the method `moments` does to each operation of the network.
         recalibration: `class_name` and `config` of what the answers were recalibrated
             by; `None` where they were not.
+        lineage: What the model came from (a training job's spec, the hash of its data,
+            ...), as the exporter described it; `None` where it did not.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there.
 
@@ -169,6 +172,7 @@ class Manifest:
     passes: Mapping[str, Pass] | None = None
     operations: tuple[Operation, ...] | None = None
     recalibration: Mapping[str, Any] | None = None
+    lineage: Mapping[str, Any] | None = None
     schema_version: Literal[1, 2] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -245,7 +249,7 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         if self.schema_version == 1:
-            for name in (*_SINCE_VERSION_2, "without_moments", "recalibration"):
+            for name in (*_SINCE_VERSION_2, *_OPTIONAL):
                 del fields[name]
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
@@ -37,6 +37,8 @@ def write_saved_model(
     units: str = "as in the training table",
     classes: Sequence[str] | None = None,
     metrics: Mapping[str, float] | None = None,
+    lineage: Mapping[str, Any] | None = None,
+    extra_files: Mapping[str, bytes] | None = None,
     method: Literal["local", "weight"] = "local",
     num_samples: int = 100,
     seed: int = 0,
@@ -87,6 +89,8 @@ def write_saved_model(
         units: Units of inputs and outputs, in words.
         classes: Names of the classes without a schema; their indices by default.
         metrics: Held-out figures to keep with the model.
+        lineage: What the model came from, to keep with it: plain JSON values.
+        extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`, `"local"` or
             `"weight"`.
         num_samples: Number of posterior samples behind `serving_default`.
@@ -133,6 +137,8 @@ def write_saved_model(
     with atomic_directory(path) as staging:
         tf.saved_model.save(exported.root, str(staging), exported.signatures)
         write_warm_up(staging, Path(path).absolute().parent.name, exported.signatures)
+        for name, content in (extra_files or {}).items():
+            (staging / MANIFEST_PATH).with_name(name).write_bytes(content)
         manifest = Manifest(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task=likelihood.task,
@@ -160,6 +166,7 @@ def write_saved_model(
             passes=exported.passes,
             operations=exported.operations,
             recalibration=described_recalibration(model.recalibration),
+            lineage=lineage,
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

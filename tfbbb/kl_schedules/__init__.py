@@ -16,7 +16,12 @@ _registry = Registry(
     KLSchedule,
     [Blundell, Constant, FromEffectiveSize, LinearWarmup, Tempered],
 )
-serialize, deserialize = _registry.serialize, _registry.deserialize
+names, make, serialize, deserialize = (
+    _registry.names,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
 
 _WITH_A_NUMBER = {
     "from_effective_size": "FromEffectiveSize(n)",
@@ -49,5 +54,7 @@ __all__ = [
     "Tempered",
     "deserialize",
     "get",
+    "make",
+    "names",
     "serialize",
 ]

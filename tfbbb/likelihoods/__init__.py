@@ -36,9 +36,10 @@ _registry = Registry(
         StudentT,
     ],
 )
-names, get, serialize, deserialize = (
+names, get, make, serialize, deserialize = (
     _registry.names,
     _registry.get,
+    _registry.make,
     _registry.serialize,
     _registry.deserialize,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "StudentT",
     "deserialize",
     "get",
+    "make",
     "names",
     "serialize",
 ]

@@ -27,7 +27,12 @@ _registry = Registry(
         Rank1,
     ],
 )
-serialize, deserialize = _registry.serialize, _registry.deserialize
+names, make, serialize, deserialize = (
+    _registry.names,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
 
 
 def get(identifier: Any) -> Any:
@@ -66,5 +71,7 @@ __all__ = [
     "TFPDistribution",
     "deserialize",
     "get",
+    "make",
+    "names",
     "serialize",
 ]

@@ -100,9 +100,11 @@ class Program:
         """
         engine = Engine(self.model, self.structure, self.plan, moments, draws)
         found, location_variance = engine.run(inputs)
+        if location_variance is not None:
+            location_variance = self._rows_first(location_variance)
         return [
-            self._completed(x, outputs, location_variance)
-            for x, outputs in zip(self.likelihoods, found, strict=True)
+            self._completed(likelihood, self._rows_first(values), location_variance)
+            for likelihood, values in zip(self.likelihoods, found, strict=True)
         ]
 
     def sums(
@@ -120,30 +122,34 @@ class Program:
         """Returns the summary of one output's sums."""
         return summary(found)
 
+    def _rows_first(self, outputs: Any) -> tf.Tensor:
+        """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
+        rows, *event = dimensions(outputs, 1)
+        split = tf.reshape(outputs, [self.structure.members, 2, -1, rows, *event])
+        return tf.transpose(split, [3, 2, 1, 0, *range(4, len(split.shape))])
+
     def _completed(
         self, likelihood: Likelihood, outputs: Any, location_variance: Any
     ) -> tf.Tensor:
-        """Returns outputs [S, rows, ..., P] as the likelihood takes them.
+        """Returns outputs as the likelihood takes them, [rows, S, ..., P].
 
-        Rows come first then, and draws by round, by sign, by member: in this order,
-        those of several blocks of rounds follow each other.
+        Draws are by round, by sign, by member: in this order, those of several blocks
+        of rounds follow each other.
 
         Args:
             likelihood: The outputs'.
-            outputs: Draws by member, by sign, by round.
-            location_variance: Variance of its integrated mean, [S, rows, k], or None.
+            outputs: [rows, R, 2, K, ..., P].
+            location_variance: Variance of its integrated mean, [rows, R, 2, K, k], or
+                None.
         """
-        samples = tf.shape(outputs)[0]
-        member = tf.range(samples) // (samples // self.structure.members)
-        ones = [1] * (len(outputs.shape) - 2)
-        outputs = likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
+        ones = [1] * (len(outputs.shape) - 5)
+        member = tf.reshape(tf.range(self.structure.members), [-1, *ones])
+        outputs = likelihood.of_members(outputs, member)
         outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
             outputs = likelihood.with_location_variance(outputs, location_variance)
-        rows, *event = dimensions(outputs, 1)
-        split = tf.reshape(outputs, [self.structure.members, 2, -1, rows, *event])
-        axes = [3, 2, 1, 0, *range(4, len(split.shape))]
-        return tf.reshape(tf.transpose(split, axes), [rows, samples, *event])
+        rows, rounds, signs, members, *event = dimensions(outputs, 0)
+        return tf.reshape(outputs, [rows, rounds * signs * members, *event])
 
     def _event_shape(self, likelihood: Likelihood, shape: Any) -> tf.TensorShape:
         example = tf.zeros([1, *(size or 1 for size in shape[1:])])

@@ -1,5 +1,7 @@
 """Predictions from moments that are propagated through the network, without draws."""
 
+import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +11,10 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import noise
-from tfbbb.fold import merge_leading
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import Operation, operations, output_moments, prepared
+from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import Sums, summary
@@ -59,8 +61,14 @@ class PropagatedProgram(Program):
     def moments(self) -> Tensors:
         return {"prepared": prepared(self.model)}
 
+    @functools.cached_property
+    def sizes(self) -> Sizes:
+        # The network runs once, whatever the nodes.
+        share = -(-self.structure.widest // (2 * _NUM_NODES))
+        return dataclasses.replace(super().sizes, widest=share)
+
     def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
-        return {"source": {"count": count}}
+        return {"nodes": {"first": first, "count": count}}
 
     def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
         pairs = output_moments(self.model, inputs, moments["prepared"])
@@ -68,7 +76,7 @@ class PropagatedProgram(Program):
             pairs = [pairs]
         flat = tree.flatten(pairs)
         return [
-            self._at_nodes(likelihood, mean, variance)
+            self._at_nodes(likelihood, mean, variance, **draws["nodes"])
             for likelihood, mean, variance in zip(
                 self.likelihoods, flat[::2], flat[1::2], strict=True
             )
@@ -77,31 +85,39 @@ class PropagatedProgram(Program):
     def summary(self, found: Sums) -> dict[str, tf.Tensor]:
         return summary(found, drawn=False)
 
-    def _at_nodes(self, likelihood: Likelihood, mean: Any, variance: Any) -> tf.Tensor:
-        """Returns the outputs at the nodes, of moments [K, rows, ..., P]."""
-        mean, variance = mean[:, tf.newaxis], variance[:, tf.newaxis]
+    def _at_nodes(
+        self, likelihood: Likelihood, mean: Any, variance: Any, first: Any, count: Any
+    ) -> tf.Tensor:
+        """Returns the outputs at some of the nodes, of moments [K, rows, ..., P]."""
+        mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))
         width = mean.shape[-1]
         integrated = self.num_integrated(likelihood, width)
-        nodes = _nodes(width - integrated)
-        nodes = tf.concat([tf.zeros([2 * _NUM_NODES, integrated]), nodes], axis=1)
-        ones = [1] * (len(mean.shape) - 3)
-        nodes = tf.reshape(nodes, [2 * _NUM_NODES, *ones, width])
-        outputs = merge_leading(mean + tf.sqrt(variance) * nodes)
+        nodes = np.zeros([_NUM_NODES, 2, width], np.float32)
+        nodes[..., integrated:] = _nodes(width - integrated)
+        # [R, 2, K, ..., P], the 1 for members and places.
+        nodes = nodes.reshape(_NUM_NODES, 2, *[1] * (len(mean.shape) - 4), width)
+        nodes = tf.constant(nodes)[first : first + count]
         location_variance = None
         if integrated:
-            of_mean = variance[..., :integrated] * tf.ones_like(nodes[..., :integrated])
-            location_variance = merge_leading(of_mean)
-        return self._completed(likelihood, outputs, location_variance)
+            of_means = tf.square(stddev[..., :integrated])
+            location_variance = of_means * tf.ones_like(nodes[..., :integrated])
+        return self._completed(likelihood, mean + stddev * nodes, location_variance)
+
+
+def _rows_first(moments: Any) -> tf.Tensor:
+    """Returns [K, rows, ..., P] as [rows, 1, 1, K, ..., P]."""
+    moments = tf.transpose(moments, [1, 0, *range(2, len(moments.shape))])
+    return moments[:, tf.newaxis, tf.newaxis]
 
 
 def _nodes(dimensions: int) -> np.ndarray:
-    """Returns standard normal nodes and their mirror images, [nodes, dimensions].
+    """Returns standard normal nodes and their mirror images, [nodes, 2, dimensions].
 
     Their means are 0 and, where there are enough of them, their covariances those of
     independent standard normals, so that quadratic functions are averaged exactly.
     """
     if not dimensions:
-        return np.zeros([2 * _NUM_NODES, 0], np.float32)
+        return np.zeros([_NUM_NODES, 2, 0])
     with tf.init_scope():
         if dimensions <= _MOST_DIMENSIONS:
             # The sequence begins at 0, which has no finite quantile.
@@ -112,4 +128,4 @@ def _nodes(dimensions: int) -> np.ndarray:
     if 2 * dimensions <= _NUM_NODES:
         variances, axes = np.linalg.eigh(nodes.T @ nodes / _NUM_NODES)
         nodes = nodes @ (axes / np.sqrt(variances)) @ axes.T
-    return np.concatenate([nodes, -nodes]).astype(np.float32)
+    return np.stack([nodes, -nodes], axis=1)

@@ -30,7 +30,12 @@ _registry = Registry(
         StudentT,
     ],
 )
-serialize, deserialize = _registry.serialize, _registry.deserialize
+names, make, serialize, deserialize = (
+    _registry.names,
+    _registry.make,
+    _registry.serialize,
+    _registry.deserialize,
+)
 
 
 def get(identifier: Any) -> Any:
@@ -75,5 +80,7 @@ __all__ = [
     "TFPDistribution",
     "deserialize",
     "get",
+    "make",
+    "names",
     "serialize",
 ]

@@ -1,0 +1,159 @@
+import io
+import string
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tfbbb.data import TableError, csv_file, read_table
+from tfbbb.data.scan import TableScan
+
+# Cells of every type that a CSV column may have, beside each other.
+CELLS = st.one_of(
+    st.integers(0, 1).map(str),
+    st.integers(-(10**12), 10**12).map(str),
+    st.floats(allow_nan=False).map(repr),
+    st.sampled_from(["true", "false", "NA", "", " 7", "12:30:00", "x", '"1"']),
+    st.dates().map(str),
+    st.datetimes().map(lambda time: str(time.replace(microsecond=0))),
+    st.datetimes().map(str),
+    st.sampled_from(["2020-01-01T10:00:00Z", "2020-01-01T10:00:00.5Z"]),
+)
+# A column whose cells are of few kinds, so that it isn't always text.
+COLUMN = st.lists(CELLS, min_size=1, max_size=3).flatmap(
+    lambda cells: st.lists(st.sampled_from(cells), min_size=12, max_size=12)
+)
+
+
+def shrink_blocks(monkeypatch, size):
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", size)
+
+
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    # Each example writes the same file anew.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(columns=st.lists(COLUMN, min_size=1, max_size=4))
+def test_types_of_a_file_read_by_blocks_are_those_of_the_file_as_a_whole(
+    tmp_path, monkeypatch, columns
+):
+    # The last cell is never nothing: a line without one is blank.
+    rows = [*zip(*columns, ["z"] * 12, strict=True)]
+    names = string.ascii_lowercase[: len(rows[0])]
+    text = "".join(",".join(row) + "\n" for row in [names, *rows])
+    (tmp_path / "table.csv").write_text(text)
+    whole = pa.csv.read_csv(
+        io.BytesIO(text.encode()), convert_options=csv_file._conversion({})
+    )
+    shrink_blocks(monkeypatch, 150)
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.schema == whole.schema
+    assert pa.Table.from_batches(scan.batches()).equals(whole)
+    assert scan.num_rows == 12
+    assert read_table(tmp_path / "table.csv").equals(whole)
+
+
+def test_a_column_of_late_surprises_is_read_by_the_type_that_fits_all(
+    tmp_path, monkeypatch
+):
+    rows = ["1,,2020-01-01\n"] * 100 + ["2.5,x,2020-01-01T10:00:00\n", "1,y,\n"]
+    (tmp_path / "table.csv").write_text("a,b,c\n" + "".join(rows))
+    shrink_blocks(monkeypatch, 64)
+    types = TableScan(tmp_path / "table.csv").schema.types
+    assert types == [pa.float64(), pa.string(), pa.timestamp("s")]
+
+
+def test_sums_start_over_where_a_type_turns_out_too_narrow(tmp_path, monkeypatch):
+    (tmp_path / "table.csv").write_text("a\n" + "1\n" * 100 + "2.5\n")
+    shrink_blocks(monkeypatch, 16)
+    sums = TableScan(tmp_path / "table.csv").collect(list, list.append)
+    table = pa.Table.from_batches(sums)
+    assert table.column("a").to_pylist() == [1.0] * 100 + [2.5]
+
+
+@pytest.mark.parametrize("write", ["stream", "file", "compressed", "parquet"])
+def test_binary_formats_give_back_their_rows_by_batches(tmp_path, write):
+    generator = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "number": generator.normal(size=200_000),
+            "text": pa.array(["a", None] * 100_000).dictionary_encode(),
+        }
+    )
+    path = tmp_path / ("table.parquet" if write == "parquet" else "table.arrow")
+    if write == "parquet":
+        pa.parquet.write_table(table, path)
+    elif write == "stream":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write(table)
+    else:
+        options = pa.ipc.IpcWriteOptions(
+            compression="zstd" if write == "compressed" else None
+        )
+        with pa.ipc.new_file(path, table.schema, options=options) as writer:
+            writer.write(table)
+    scan = TableScan(path)
+    batches = [*scan.batches()]
+    assert len(batches) > 2
+    assert pa.Table.from_batches(batches).equals(table)
+    assert scan.num_rows == len(table)
+    assert read_table(path).equals(table)
+    assert scan.head(3).equals(table.slice(0, 3))
+
+
+def test_the_index_of_a_shuffled_frame_is_left_out_though_it_spans_blocks(
+    tmp_path, monkeypatch
+):
+    shrink_blocks(monkeypatch, 64)
+    index = np.random.default_rng(0).permutation(100)
+    (tmp_path / "table.csv").write_text(",a\n" + "".join(f"{i},1\n" for i in index))
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.schema.names == ["a"]
+    assert scan.without_index
+    with (tmp_path / "table.csv").open("a") as file:
+        file.write("7,1\n")
+    with pytest.raises(TableError, match="column 1 of 2 has no name"):
+        list(TableScan(tmp_path / "table.csv").batches())
+
+
+def test_damaged_arrow_files_are_refused_rather_than_followed(tmp_path):
+    path = tmp_path / "table.arrow"
+    batch = pa.record_batch({"text": ["abc", "def", "ghi"]})
+    with pa.ipc.new_file(path, batch.schema) as writer:
+        writer.write(batch)
+    offsets = np.array([0, 3, 6, 9], np.int32).tobytes()
+    wrong = np.array([0, 3, 6, 2**30], np.int32).tobytes()
+    content = path.read_bytes()
+    assert content.count(offsets) == 1
+    path.write_bytes(content.replace(offsets, wrong))
+    with pytest.raises(TableError, match="can't be read as arrow"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a" * 1000, "longer than 64 characters"),
+        (b'a\n1\n"' + b"x\n" * 1000, "unexpected end of data"),
+        (b'a\n"' + b"x\n" * 1000 + b'"\n', "row longer than 64 bytes"),
+        (b"a,b", "has a header but no rows"),
+    ],
+)
+def test_rows_without_an_end_are_refused(tmp_path, monkeypatch, content, message):
+    (tmp_path / "table.csv").write_bytes(content)
+    shrink_blocks(monkeypatch, 64)
+    with pytest.raises(TableError, match=message):
+        read_table(tmp_path / "table.csv")
+
+
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path):
+    with pytest.raises(ValueError, match=r"csv\.gz, parquet, arrow\. Received: .*xlsx"):
+        TableScan(tmp_path / "table.xlsx", format="xlsx")

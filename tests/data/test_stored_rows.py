@@ -1,0 +1,106 @@
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.data import Schema
+from tfbbb.data.memory_rows import MemoryRows
+from tfbbb.data.row_layout import RowLayout
+from tfbbb.data.stored_rows import StoredRows
+
+ROWS = 57
+BATCH_SIZE = 8
+BATCHES = 8
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Of 5 rows, 3 of which are shuffled together, read 2 batches at a time."""
+    bytes_per_row = 4 * 3
+    monkeypatch.setattr("tfbbb.data.stored_rows._BYTES_PER_BLOCK", 5 * bytes_per_row)
+    monkeypatch.setattr("tfbbb.data.stored_rows.BYTES_PER_GROUP", 15 * bytes_per_row)
+    monkeypatch.setattr("tfbbb.data.stored_rows._BYTES_PER_PIECE", 20 * bytes_per_row)
+
+
+TABLE = pa.table(
+    {
+        "x": range(ROWS),
+        "word": ["a", "b", ""] * (ROWS // 3),
+        "y": [2.0 * x for x in range(ROWS)],
+    }
+)
+LAYOUT = RowLayout(Schema.infer(TABLE, "y"))
+
+
+def stored(directory, numbers):
+    return StoredRows.write(directory / "rows", LAYOUT, np.array_split(numbers, 7))
+
+
+@pytest.fixture(params=["stored", "in memory"])
+def rows(request, tmp_path):
+    numbers = LAYOUT.encode(TABLE)
+    if request.param == "in memory":
+        return MemoryRows(LAYOUT, numbers)
+    return stored(tmp_path, numbers)
+
+
+def targets(rows, count, **options):
+    batches = rows.batches(BATCH_SIZE, **options).take(count)
+    return [batch[1].numpy().reshape(-1).tolist() for batch in batches]
+
+
+def test_each_epoch_has_every_row_once_in_another_order(rows):
+    batches = targets(rows, 3 * BATCHES, seed=0)
+    assert [len(batch) for batch in batches] == [*[BATCH_SIZE] * 7, 1] * 3
+    orders = np.concatenate(batches).reshape(3, ROWS)
+    assert (np.sort(orders) == 2 * np.arange(ROWS)).all()
+    assert len(set(map(tuple, orders.tolist()))) == 3
+
+
+def test_the_orders_depend_on_seed_and_epoch_alone(rows):
+    first, again, other = (targets(rows, BATCHES, seed=seed) for seed in (3, 3, 4))
+    assert first == again != other
+
+
+def test_a_stream_may_start_at_any_batch_of_any_epoch(rows):
+    whole = targets(rows, 4 * BATCHES, seed=1)
+    for epoch, batch in itertools.product(range(2), range(BATCHES)):
+        place = epoch * BATCHES + batch
+        started = targets(rows, 10, seed=1, epoch=epoch, batch=batch)
+        assert started == whole[place : place + 10]
+
+
+def test_what_belongs_to_a_row_stays_together(rows):
+    for inputs, targets in rows.batches(BATCH_SIZE, seed=0).take(BATCHES):
+        np.testing.assert_array_equal(2 * inputs["x"], targets[:, 0])
+        words = [word.decode() for word in inputs["word"].numpy()]
+        assert words == [["a", "b", ""][int(x) % 3] for x in inputs["x"]]
+
+
+def test_the_targets_are_those_of_all_rows(rows):
+    assert rows.targets().dtype == np.float32
+    np.testing.assert_array_equal(rows.targets()[:, 0], 2 * np.arange(ROWS))
+
+
+def test_the_digest_is_that_of_the_rows_wherever_they_are(rows, tmp_path):
+    numbers = LAYOUT.encode(TABLE)
+    assert rows.sha256 == MemoryRows(LAYOUT, numbers).sha256
+    assert rows.sha256 != stored(tmp_path, numbers[::-1]).sha256
+
+
+def test_rows_far_apart_meet_in_one_batch(tmp_path):
+    numbers = np.repeat(np.arange(600, dtype=np.float32)[:, None], 3, axis=1)
+    numbers[:, 1] = 0
+    batches = targets(stored(tmp_path, numbers), 75, seed=0)
+    # Blocks of 5 rows meet in a group of 15: neighbours alone would span that much.
+    spans = [max(batch) - min(batch) for batch in batches]
+    assert np.median(spans) > 150
+
+
+def test_a_file_that_was_cut_off_is_noticed(tmp_path):
+    rows = stored(tmp_path, LAYOUT.encode(TABLE))
+    with rows.path.open("r+b") as file:
+        file.truncate(100)
+    with pytest.raises(OSError, match="shorter than it was"):
+        rows.targets()

@@ -1,0 +1,92 @@
+import pytest
+
+from tfbbb.training.spec import JobSpec, SpecError
+
+COLUMNS = [
+    {"name": "age", "type": "number", "missing": 3, "distinct": 50},
+    {"name": "kind", "type": "text", "missing": 0, "distinct": 4},
+    {"name": "code", "type": "text", "missing": 0, "distinct": 1001},
+    {"name": "born", "type": "date", "missing": 0, "distinct": 90},
+    {"name": "empty", "type": "text", "missing": 100, "distinct": 0},
+    {"name": "test", "type": "boolean", "missing": 0, "distinct": 2},
+    {"name": "same", "type": "number", "missing": 0, "distinct": 1, "min": 1, "max": 1},
+    {"name": "cost", "type": "number", "missing": 0, "distinct": 100, "min": -1.5,
+     "max": 80.0},
+    {"name": "visits", "type": "number", "missing": 0, "distinct": 9, "min": 0,
+     "max": 12},
+]  # fmt: skip
+
+
+def check(**fields):
+    features = {"features": ["age", "kind"]}
+    JobSpec.model_validate({"target": "cost", **features, **fields}).check_columns(
+        COLUMNS
+    )
+
+
+def test_a_table_that_has_what_is_asked_for_passes():
+    check()
+    check(target="kind", features=["age"])
+    check(target="test", task="regression")
+    check(target="visits", model={"likelihood": "poisson"})
+    check(training={"validation": {"column": "test"}})
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"target": "Costs"}, r"no target column 'Costs' \(did you mean 'cost'\?\)"),
+        ({"features": ["aeg"]}, r"no feature column 'aeg'.*columns are 'age'"),
+        ({"text_columns": ["x"]}, "no text column 'x'"),
+        ({"training": {"validation": {"column": "tst"}}}, "did you mean 'test'"),
+        ({"training": {"validation": {"column": "visits"}}}, "must be true or 1"),
+        ({"training": {"validation": {"column": "same"}}}, "must be true or 1"),
+        ({"target": "age", "features": ["kind"]}, "no value in 3 rows"),
+        ({"target": "same"}, "the same value in every row"),
+        ({"target": "born"}, "values of type date; numbers, text or booleans"),
+        ({"target": "code"}, "more than the 1000 classes"),
+        (
+            {"target": "kind", "task": "regression", "features": ["age"]},
+            "is text, which a regression can't predict",
+        ),
+        ({"features": None}, "Column 'code' has more than the 1000 distinct texts"),
+        ({"features": ["empty"]}, "Column 'empty' has no values"),
+        ({"features": ["born"]}, "values of type date"),
+        ({"model": {"likelihood": "poisson"}}, "goes down to -1.5"),
+        ({"model": {"likelihood": "gamma"}}, "goes down to -1.5"),
+        (
+            {"target": "visits", "model": {"likelihood": {"name": "beta", "low": -1,
+                                                          "high": 12}}},
+            "goes up to 12",
+        ),
+        (
+            {"target": "kind", "features": ["age"],
+             "model": {"likelihood": "bernoulli"}},
+            "has two classes, but the target 'kind' has 4",
+        ),
+        (
+            {"target": "kind", "features": ["age"],
+             "model": {"likelihood": "ordered_logistic"}},
+            "takes the order of whole numbers",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_table_lacks_is_said_in_one_sentence(fields, sentence):
+    with pytest.raises(SpecError, match=sentence):
+        check(**fields)
+
+
+def test_a_table_of_the_target_alone_is_refused():
+    with pytest.raises(SpecError, match="no column beside the target 'cost'"):
+        JobSpec(target="cost").check_columns([{"name": "cost", "type": "number"}])
+
+
+def test_what_is_not_known_of_a_column_is_not_held_against_it():
+    columns = [{"name": name, "type": "number"} for name in ("x", "y", "held_out")]
+    JobSpec.model_validate(
+        {
+            "target": "y",
+            "model": {"likelihood": "gamma"},
+            "training": {"validation": {"column": "held_out"}},
+        }
+    ).check_columns(columns)

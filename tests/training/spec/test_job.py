@@ -1,0 +1,115 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from tfbbb.training.spec import JobSpec
+
+
+def job(**fields):
+    return JobSpec.model_validate({"target": "y", **fields})
+
+
+def test_a_target_alone_is_a_job():
+    spec = job()
+    assert spec.model.posterior.name == "mean_field_normal"
+    assert spec.training.learning_rate.decay == "cosine"
+    assert spec.start_from is None
+
+
+def test_a_name_means_the_family_with_its_defaults():
+    by_name = job(model={"posterior": "low_rank_normal", "prior": "laplace"})
+    with_options = job(
+        model={
+            "posterior": {"name": "low_rank_normal", "rank": 2},
+            "prior": {"name": "laplace", "scale": "fan_in"},
+        }
+    )
+    assert by_name == with_options
+    assert job(training={"learning_rate": 0.1}) == job(
+        training={"learning_rate": {"initial": 0.1, "decay": "cosine"}}
+    )
+
+
+def test_json_says_all_of_a_spec():
+    spec = job(
+        features=["a", "b"],
+        model={
+            "layers": [
+                {"type": "dense", "units": 8, "posterior": "rank_1"},
+                {"type": "dropout", "rate": 0.2},
+            ],
+            "likelihood": {"name": "student_t", "df": 4},
+            "members": 3,
+        },
+        training={"steps": 100, "kl_schedule": {"name": "tempered", "temperature": 2}},
+        start_from={"model": "m", "version": 3},
+    )
+    assert JobSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert JobSpec.model_validate(json.loads(spec.model_dump_json())) == spec
+
+
+def test_a_spec_can_not_be_changed():
+    with pytest.raises(ValidationError, match="frozen"):
+        job().target = "z"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"colour": "red"}, "Extra inputs are not permitted"),
+        ({"training": {"epochs": True}}, "valid integer"),
+        ({"training": {"epochs": "5"}}, "valid integer"),
+        ({"training": {"epochs": 0}}, "greater than or equal to 1"),
+        ({"training": {"epochs": 5, "steps": 5}}, "`epochs` or `steps`, not both"),
+        ({"training": {"learning_rate": float("nan")}}, "greater than 0|finite"),
+        ({"training": {"learning_rate": float("inf")}}, "finite"),
+        ({"training": {"learning_rate": -1}}, "greater than 0"),
+        ({"training": {"seed": 2**31}}, "less than or equal"),
+        ({"training": {"validation": {"fraction": 1.0}}}, "less than 1"),
+        (
+            {"training": {"validation": {"fraction": 0.1, "column": "c"}}},
+            "a `fraction` or a `column`, not both",
+        ),
+        ({"training": {"validation": {"column": "y"}}}, "can't be the target"),
+        ({"training": {"kl_schedule": "tempered"}}, "temperature"),
+        ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
+        ({"features": []}, "at least 1 item"),
+        ({"features": ["a", "a"]}, "names the column 'a' 2 times"),
+        ({"features": ["a", "y"]}, "the target 'y' can't be a feature"),
+        ({"target": ""}, "at least 1 character"),
+        (
+            {"task": "regression", "model": {"likelihood": "categorical"}},
+            "the likelihood 'categorical' is for a classification",
+        ),
+        ({"start_from": {"model": "../secret", "version": 1}}, "pattern"),
+        ({"start_from": {"model": "m", "version": 0}}, "greater than or equal"),
+    ],
+)
+def test_a_spec_that_makes_no_sense_is_refused_with_the_reason(fields, reason):
+    with pytest.raises(ValidationError, match=reason):
+        job(**fields)
+
+
+def test_specs_are_read_without_tensorflow():
+    program = (
+        "import sys; from tfbbb.training.spec import JobSpec; "
+        "JobSpec(target='y').check_columns([{'name': 'y', 'type': 'number'}, "
+        "{'name': 'x', 'type': 'number'}]); "
+        "print({'tensorflow', 'keras'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "set()\n"
+
+
+def test_every_field_is_described_in_the_json_schema():
+    schema = JobSpec.model_json_schema()
+    described = schema["properties"].keys() - {"model", "training"}
+    for name in described:
+        assert schema["properties"][name]["description"]
+    named = schema["$defs"]["ModelSpec"]["properties"]["posterior"]["anyOf"]
+    assert "rank_1" in named[0]["enum"]

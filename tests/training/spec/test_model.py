@@ -1,0 +1,118 @@
+import pytest
+from pydantic import ValidationError
+
+from tfbbb.training.spec import ModelSpec
+from tfbbb.training.spec.size import MAX_PARAMETERS
+
+
+def model(**fields):
+    return ModelSpec.model_validate(fields)
+
+
+def test_units_are_the_short_form_of_layers():
+    short = model(hidden_units=[8, 4], activation="tanh")
+    long = model(
+        layers=[{"type": "dense", "units": units} for units in (8, 4)],
+        activation="tanh",
+    )
+    assert short.hidden_layers(()) == long.hidden_layers(())
+
+
+def test_what_is_not_said_is_left_to_the_default_units():
+    assert [layer.units for layer in model().hidden_layers((50,))] == [50]
+    assert model(hidden_units=[]).hidden_layers((50,)) == ()
+
+
+def test_layers_take_what_they_leave_out_from_the_model():
+    spec = model(
+        posterior="low_rank_normal",
+        prior={"name": "normal", "scale": 0.5},
+        layers=[
+            {"type": "dense", "units": 8},
+            {"type": "dense", "units": 4, "posterior": "rank_1", "activation": "elu"},
+        ],
+    )
+    first, second = spec.hidden_layers(())
+    assert (first.posterior, first.activation) == (spec.posterior, "relu")
+    assert (second.posterior.name, second.activation) == ("rank_1", "elu")
+    assert first.prior == second.prior == spec.prior
+    assert spec.output_layer(2).activation == "linear"
+    assert spec.output_layer(2).posterior == spec.posterior
+
+
+def test_biases_are_mean_field_unless_the_weights_are_points():
+    bayesian = model(posterior="full_covariance_normal").output_layer(1)
+    assert bayesian.bias_posterior.name == "mean_field_normal"
+    assert bayesian.bias_prior.name == "normal"
+    point = model(posterior="point", prior="none").output_layer(1)
+    assert point.bias_posterior.name == "point"
+    assert point.bias_prior.name == "none"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"hidden_units": [5], "layers": []}, "`hidden_units` or `layers`, not both"),
+        ({"hidden_units": [0]}, "greater than or equal to 1"),
+        ({"hidden_units": [1] * 51}, "at most 50 items"),
+        ({"hidden_units": [10_000, 10_000]}, "parameters, more than the 20000000"),
+        ({"members": 101}, "less than or equal to 100"),
+        ({"posterior": "gaussian"}, "does not match any of the expected tags"),
+        ({"posterior": {"name": "low_rank_normal", "rank": 0}}, "greater than or equ"),
+        ({"posterior": {"name": "point", "rank": 1}}, "Extra inputs"),
+        ({"prior": {"name": "normal", "scale": 0}}, "greater than 0|fan_in"),
+        ({"prior": "none"}, "only the posterior 'point' goes without a prior"),
+        ({"posterior": "point", "prior": "horseshoe"}, "no upper bound"),
+        (
+            {"posterior": "low_rank_normal", "estimator": "local"},
+            "the estimator 'local' cannot serve the posterior 'low_rank_normal'",
+        ),
+        (
+            {
+                "posterior": {"name": "matrix_normal", "covariance": "full"},
+                "estimator": "flipout",
+            },
+            "cannot serve the posterior 'matrix_normal'",
+        ),
+        (
+            {"layers": [{"type": "dense", "units": 3, "posterior": "rank_1",
+                         "estimator": "score_function"}]},
+            "layer 1: the estimator 'score_function' cannot serve",
+        ),
+        (
+            {"posterior": "full_covariance_normal", "hidden_units": [100, 100]},
+            "covariance of 10000 × 10000",
+        ),
+        (
+            {
+                "estimator": {"name": "weight", "num_samples": 2},
+                "layers": [{"type": "dense", "units": 3,
+                            "estimator": {"name": "weight", "num_samples": 3}}],
+            },
+            "must draw the same number: received 2, 3",
+        ),
+        (
+            {"members": 2, "layers": [{"type": "layer_normalization"}]},
+            "would be shared by them",
+        ),
+        ({"layers": [{"type": "dropout", "rate": 1.0}]}, "less than 1"),
+        ({"layers": [{"type": "conv"}]}, "does not match any of the expected tags"),
+        (
+            {"likelihood": {"name": "normal", "scale": 1, "heteroscedastic": True}},
+            "either given",
+        ),
+        ({"likelihood": {"name": "beta", "low": 2, "high": 1}}, "`low` must be small"),
+        ({"likelihood": {"name": "student_t", "df": 2}}, "greater than 2"),
+    ],
+)  # fmt: skip
+def test_a_network_that_cannot_be_is_refused_with_the_reason(fields, reason):
+    with pytest.raises(ValidationError, match=reason):
+        model(**fields)
+
+
+def test_the_size_counts_features_members_and_what_a_posterior_takes():
+    spec = model(hidden_units=[1000], members=10)
+    largest = MAX_PARAMETERS // (10 * 2 * 1000) - 1
+    spec.check_size((), largest, num_outputs=1)
+    with pytest.raises(ValueError, match="parameters, more than"):
+        spec.check_size((), largest + 1, num_outputs=1)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from tfbbb.training.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    Checkpoints,
+    DamagedCheckpointError,
+)
+
+STATE = {"best": {"epoch": 3, "val_nll": 0.1}}
+ARRAYS = {
+    "kernel": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "step": np.array(7, np.int64),
+    "none": np.zeros((0, 4), np.float16),
+    "random state": np.array([1, 2], np.uint32),
+}
+
+
+def test_what_was_written_is_read(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "made", 30, "of this")
+    assert checkpoints.read() is None
+    checkpoints.write(7, STATE, ARRAYS)
+    read = Checkpoints(tmp_path / "made", 30, "of this").read()
+    assert (read.step, read.state) == (7, STATE)
+    assert read.arrays.keys() == ARRAYS.keys()
+    for name, array in ARRAYS.items():
+        assert read.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(read.arrays[name], array)
+
+
+def test_a_checkpoint_cut_off_or_altered_anywhere_is_not_taken_for_whole():
+    whole = Checkpoint(7, "of this", STATE, ARRAYS).to_bytes()
+    for length in range(len(whole)):
+        with pytest.raises(DamagedCheckpointError):
+            Checkpoint.from_bytes(whole[:length])
+    for place in range(len(whole)):
+        altered = bytearray(whole)
+        altered[place] ^= 1
+        with pytest.raises(DamagedCheckpointError):
+            Checkpoint.from_bytes(bytes(altered))
+
+
+@pytest.mark.parametrize("length", [0, 10, 100, -1])
+def test_the_one_before_takes_the_place_of_a_damaged_checkpoint(tmp_path, length):
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    for step in (1, 2, 3):
+        checkpoints.write(step, STATE, ARRAYS)
+    latest = max(tmp_path.iterdir())
+    latest.write_bytes(latest.read_bytes()[:length])
+    with pytest.warns(UserWarning, match="is passed over. The checkpoint is damaged"):
+        assert checkpoints.read().step == 2
+
+
+def test_two_checkpoints_are_kept_and_nothing_beside(tmp_path):
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    for step in (8, 9, 10, 11):
+        checkpoints.write(step, STATE, ARRAYS)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["checkpoint-000000000010", "checkpoint-000000000011"]
+
+
+def test_a_write_that_was_cut_off_is_not_seen(tmp_path):
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    checkpoints.write(1, STATE, ARRAYS)
+    (tmp_path / "unfinished-checkpoint").write_bytes(b"tfbbb")
+    assert checkpoints.read().step == 1
+    checkpoints.write(2, STATE, ARRAYS)
+    assert not (tmp_path / "unfinished-checkpoint").exists()
+
+
+def test_a_write_that_fails_leaves_the_ones_before(tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    checkpoints.write(1, STATE, ARRAYS)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tfbbb.training.checkpoint.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoints.write(2, STATE, ARRAYS)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000000001"]
+
+
+def test_a_checkpoint_of_another_training_is_refused(tmp_path):
+    Checkpoints(tmp_path, 30, "of this").write(1, STATE, ARRAYS)
+    with pytest.raises(CheckpointError, match="on other rows or by another spec"):
+        Checkpoints(tmp_path, 30, "of that").read()
+
+
+def test_a_checkpoint_is_due_when_its_time_has_passed(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("tfbbb.training.checkpoint.time.monotonic", lambda: now[0])
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    assert not checkpoints.due
+    now[0] = 130.0
+    assert checkpoints.due
+    checkpoints.write(1, STATE, ARRAYS)
+    assert not checkpoints.due

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.training import trainings
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.kl_schedules import LinearWarmup
+from tfbbb.training.progress import Interrupted
+from tfbbb.training.spec.training import EarlyStopping
+
+
+def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch):
+    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 4)
+    model, seen = trainings.model(), []
+    outcome = trainings.train(model, epochs=3, report=seen.append)
+    ends = [(p.epoch, p.step) for p in seen if p.figures]
+    assert ends == [(1, 7), (2, 14), (3, 21)]
+    assert seen[0].epochs == 3
+    assert seen[0].steps == 21
+    assert model.optimizer.iterations == 21
+    assert (outcome.epoch, outcome.best_epoch) == (3, 3)
+
+
+def test_the_reports_are_those_of_keras_on_the_same_batches():
+    ours, reports = trainings.model(), []
+    trainings.train(
+        ours, epochs=2, held_out=trainings.held_out(), report=reports.append
+    )
+    keras_own = trainings.model()
+    history = keras_own.fit(
+        trainings.rows().batches(trainings.BATCH_SIZE, seed=3),
+        epochs=2,
+        steps_per_epoch=trainings.STEPS_PER_EPOCH,
+        dataset_size=trainings.ROWS,
+        validation_data=trainings.held_out(),
+        validation_batch_size=trainings.ROWS,
+        shuffle=False,
+        verbose=0,
+    ).history
+    # Keras may compile a sum in another order.
+    for name in ("loss", "nll", "kl", "val_nll"):
+        figures = [p.figures[name] for p in reports if p.figures]
+        np.testing.assert_allclose(figures, history[name], rtol=1e-5)
+    for ours_, theirs in zip(ours.weights, keras_own.weights, strict=True):
+        np.testing.assert_allclose(ours_, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_schedule_sets_the_temperature_of_every_step():
+    model = trainings.model(kl_schedule=LinearWarmup(epochs=2))
+    (layer,) = model.variational_layers
+    weights = tf.Variable(tf.zeros([3 * trainings.STEPS_PER_EPOCH]))
+    train_step = model.train_step
+
+    def recording(data):
+        weights[model.optimizer.iterations.value].assign(layer.kl_weight.value)
+        return train_step(data)
+
+    model.train_step = recording
+    trainings.train(model, epochs=3)
+    rise = np.minimum(1.0, np.arange(21) / 14) / trainings.ROWS
+    np.testing.assert_allclose(weights, rise, rtol=1e-6)
+    np.testing.assert_allclose(layer.kl_weight.numpy(), 1 / trainings.ROWS, rtol=1e-6)
+
+
+def test_many_small_epochs_are_reported_some_two_hundred_times():
+    reports = []
+    trainings.train(
+        trainings.model(),
+        epochs=450,
+        batch_size=trainings.ROWS,
+        held_out=trainings.held_out(),
+        report=reports.append,
+    )
+    ends = [progress for progress in reports if progress.figures]
+    assert 150 < len(ends) <= 200
+    assert ends[-1].epoch == 450
+    validated = [p.epoch for p in ends if "val_nll" in p.figures]
+    assert len(validated) == 20
+    assert validated[-1] == 450
+
+
+def test_early_stopping_ends_at_the_best_epoch_and_takes_its_weights():
+    model, reports = trainings.model(learning_rate=2.0), []
+    outcome = trainings.train(
+        model,
+        epochs=50,
+        held_out=trainings.held_out(),
+        early_stopping=EarlyStopping(patience=3),
+        report=reports.append,
+    )
+    nll = [progress.figures["val_nll"] for progress in reports if progress.figures]
+    assert outcome.best_epoch == 1 + np.argmin(nll)
+    assert outcome.epoch == len(nll) == outcome.best_epoch + 3
+    until_then = trainings.model(learning_rate=2.0)
+    # The same validations draw the same noise.
+    trainings.train(
+        until_then, epochs=outcome.best_epoch, held_out=trainings.held_out()
+    )
+    for value, expected in zip(model.weights, until_then.weights, strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+def test_early_stopping_without_held_out_rows_is_refused():
+    with pytest.raises(ValueError, match="pass `held_out`"):
+        trainings.train(trainings.model(), early_stopping=EarlyStopping())
+
+
+def test_training_that_diverges_ends_at_once_and_names_its_learning_rate():
+    model = trainings.model(learning_rate=1e30)
+    with pytest.raises(TrainingDivergedError, match="learning_rate=1e\\+30"):
+        trainings.train(model, epochs=1000)
+    assert model.optimizer.iterations < 7000
+
+
+def test_stopping_without_a_directory_only_stops():
+    model = trainings.model()
+    with pytest.raises(Interrupted, match="after 0 of 28 steps"):
+        trainings.train(model, should_stop=lambda: True)
+    assert model.num_rows is None

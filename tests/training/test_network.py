@@ -1,0 +1,164 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb import layers
+from tfbbb.data import Schema
+from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
+from tfbbb.training.network import make_network
+
+ROWS = 40
+X = np.linspace(0, 1, ROWS)
+TARGETS = {
+    "number": np.sin(6 * X),
+    "share": 0.1 + 0.8 * X,
+    "count": np.round(5 * X),
+    "side": np.where(X > 0.5, "right", "left"),
+    "grade": np.floor(2.9 * X).astype(int),
+}
+TABLE = pa.table({"x": X, **TARGETS})
+OF_TARGET = {
+    "normal": "number",
+    "laplace": "number",
+    "student_t": "number",
+    "normal_mixture": "number",
+    "multivariate_normal": "number",
+    "log_normal": "share",
+    "gamma": "share",
+    "beta": "share",
+    "poisson": "count",
+    "negative_binomial": "count",
+    "categorical": "side",
+    "bernoulli": "side",
+    "ordered_logistic": "grade",
+}
+
+
+def schema(target, task=None):
+    return Schema.infer(TABLE, target, features=["x"], task=task)
+
+
+def network(**model):
+    return make_network(schema("number"), ModelSpec.model_validate(model), seed=0)
+
+
+@pytest.mark.parametrize("likelihood", OF_TARGET)
+def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
+    target = OF_TARGET[likelihood]
+    spec = JobSpec.model_validate(
+        {
+            "target": target,
+            "features": ["x"],
+            "model": {"likelihood": likelihood, "hidden_units": [4]},
+            "training": {"epochs": 1},
+        }
+    )
+    trained = train_table(TABLE, spec)
+    assert np.isfinite(trained.metrics["nll"])
+    figure = "accuracy" if trained.schema.classes else "coverage_90"
+    assert 0 <= trained.metrics[figure] <= 1
+
+
+def test_a_network_has_the_hidden_layers_asked_for():
+    units = [layer.units for layer in network(hidden_units=[7, 5]).variational_layers]
+    assert units == [7, 5, 2]
+    linear = network(hidden_units=[]).variational_layers
+    assert [layer.name for layer in linear] == ["output"]
+
+
+def test_layers_are_those_of_the_spec_in_their_order():
+    model = network(
+        posterior="low_rank_normal",
+        activation="tanh",
+        layers=[
+            {"type": "dense", "units": 4, "estimator": "weight"},
+            {"type": "batch_normalization"},
+            {"type": "dense", "units": 3, "posterior": "rank_1", "use_bias": False},
+            {"type": "layer_normalization"},
+            {"type": "dropout", "rate": 0.25},
+        ],
+    )
+    made = [
+        layer
+        for layer in model.layers
+        if layer.name.startswith("hidden") or layer.name == "output"
+    ]
+    assert [type(layer).__name__ for layer in made] == [
+        "DenseVariational",
+        "BatchNormalization",
+        "DenseVariational",
+        "LayerNormalization",
+        "Dropout",
+        "DenseVariational",
+    ]
+    first, second, output = (
+        layer for layer in made if isinstance(layer, layers.DenseVariational)
+    )
+    assert type(first.posterior).__name__ == "LowRankNormal"
+    assert type(first.bias_posterior).__name__ == "MeanFieldNormal"
+    assert type(first.estimator).__name__ == "Weight"
+    assert type(second.posterior).__name__ == "Rank1"
+    assert not second.use_bias
+    assert first.activation.__name__ == "tanh"
+    assert output.activation.__name__ == "linear"
+
+
+def test_every_kind_of_layer_is_trained_and_exported(tmp_path):
+    spec = JobSpec.model_validate(
+        {
+            "target": "number",
+            "features": ["x"],
+            "model": {
+                "layers": [
+                    {"type": "dense", "units": 4},
+                    {"type": "batch_normalization"},
+                    {"type": "dropout", "rate": 0.25},
+                    {"type": "layer_normalization"},
+                ]
+            },
+            "training": {"epochs": 1},
+        }
+    )
+    assert train_table(TABLE, spec).export(tmp_path / "m").is_dir()
+
+
+def test_members_have_starts_of_their_own():
+    kernel = network(hidden_units=[5], members=3).variational_layers[0].kernel
+    first, second, _ = np.asarray(kernel.mean)
+    assert not np.array_equal(first, second)
+
+
+def test_points_without_a_prior_are_maximum_likelihood():
+    (layer,) = network(
+        hidden_units=[], posterior="point", prior="none"
+    ).variational_layers
+    assert layer.prior is layer.bias_prior is None
+
+
+def test_the_same_seed_makes_the_same_network():
+    first, same = network(hidden_units=[5]), network(hidden_units=[5])
+    for weight, other in zip(first.weights, same.weights, strict=True):
+        np.testing.assert_array_equal(weight, other)
+
+
+@pytest.mark.parametrize(
+    ("target", "model", "reason"),
+    [
+        ("number", {"likelihood": "categorical"}, "is for a classification, but"),
+        ("grade", {"likelihood": "bernoulli"}, "has two classes, but the target"),
+        ("number", {"prior": "empirical_normal"}, "at least 10 of them"),
+    ],
+)
+def test_a_network_that_the_table_does_not_allow_is_refused(target, model, reason):
+    task = "classification" if target == "grade" else None
+    with pytest.raises(SpecError, match=reason):
+        make_network(schema(target, task), ModelSpec.model_validate(model))
+
+
+def test_the_features_of_the_table_count_for_the_size():
+    wide = pa.table({f"x{i}": X for i in range(600)} | {"y": X})
+    spec = ModelSpec.model_validate(
+        {"hidden_units": [10], "posterior": "full_covariance_normal"}
+    )
+    with pytest.raises(SpecError, match="covariance of 6000 × 6000"):
+        make_network(Schema.infer(wide, "y"), spec)

@@ -1,0 +1,161 @@
+import itertools
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.training import killed_training, trainings
+from tfbbb.training.checkpoint import CheckpointError
+from tfbbb.training.progress import Interrupted
+from tfbbb.training.spec.training import EarlyStopping
+
+
+class Killed(Exception):
+    """Stands for the end of a process: nothing is written any more."""
+
+
+@pytest.fixture(autouse=True)
+def few_steps_at_once(monkeypatch):
+    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 5)
+
+
+def interrupted_after(executions, how):
+    asked = itertools.count()
+
+    def should_stop():
+        if next(asked) < executions:
+            return False
+        if how is Killed:
+            raise Killed
+        return True
+
+    return should_stop
+
+
+def train_with_interruptions(make, directory, interruptions, **options):
+    """Trains by one model after the other, each until it is interrupted.
+
+    Only the last comes to the end.
+    """
+    for executions, how in interruptions:
+        with pytest.raises(how):
+            trainings.train(
+                make(),
+                checkpoint_directory=directory,
+                checkpoint_seconds=1e-9,
+                should_stop=interrupted_after(executions, how),
+                **options,
+            )
+    last = make()
+    outcome = trainings.train(last, checkpoint_directory=directory, **options)
+    return last, outcome
+
+
+@pytest.mark.parametrize("kept", ["in memory", "on disk"])
+def test_a_training_that_stops_anywhere_comes_to_the_same(tmp_path, kept):
+    if kept == "in memory":
+        rows = trainings.rows()
+    else:
+        rows = trainings.stored_rows(tmp_path / "rows")
+    whole = trainings.model()
+    trainings.train(whole, rows=rows)
+    # In an epoch, at its end, at once, and after a checkpoint that is not the first.
+    interruptions = [(1, Interrupted), (2, Killed), (0, Interrupted), (1, Killed)]
+    last, _ = train_with_interruptions(
+        trainings.model, tmp_path, interruptions, rows=rows
+    )
+    trainings.assert_same(last, whole)
+
+
+def test_with_members_a_schedule_and_early_stopping_too(tmp_path):
+    def make():
+        return trainings.model(
+            members=2, learning_rate=1.0, kl_schedule="linear_warmup"
+        )
+
+    options = {
+        "epochs": 30,
+        "held_out": trainings.held_out(),
+        "early_stopping": EarlyStopping(patience=3),
+    }
+    whole = make()
+    expected = trainings.train(whole, **options)
+    assert expected.best_epoch < expected.epoch < 30
+    # Two executions to an epoch: this one ends between the best and the last.
+    interruptions = [(3, Killed), (2 * expected.best_epoch - 2, Interrupted)]
+    last, outcome = train_with_interruptions(make, tmp_path, interruptions, **options)
+    assert outcome == expected
+    trainings.assert_same(last, whole)
+
+
+def test_it_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
+    whole = trainings.model()
+    trainings.train(whole)
+    with pytest.raises(Killed):
+        trainings.train(
+            trainings.model(),
+            checkpoint_directory=tmp_path,
+            checkpoint_seconds=1e-9,
+            should_stop=interrupted_after(5, Killed),
+        )
+    latest = max(tmp_path.iterdir())
+    latest.write_bytes(latest.read_bytes()[:1000])
+    again = trainings.model()
+    reports = []
+    with pytest.warns(UserWarning, match="is passed over"):
+        trainings.train(
+            again,
+            checkpoint_directory=tmp_path,
+            report=reports.append,
+        )
+    trainings.assert_same(again, whole)
+    assert trainings.STEPS_PER_EPOCH < reports[0].saved_step < reports[0].step
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"seed": 4}, {"fingerprint": "another spec"}, {"batch_size": 7}, {"epochs": 5}],
+    ids=str,
+)
+def test_the_checkpoint_of_another_training_is_refused(tmp_path, other):
+    with pytest.raises(Interrupted):
+        trainings.train(
+            trainings.model(), checkpoint_directory=tmp_path, should_stop=lambda: True
+        )
+    with pytest.raises(CheckpointError):
+        trainings.train(trainings.model(), checkpoint_directory=tmp_path, **other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_process_that_is_killed_anywhere_loses_nothing(tmp_path, seed):
+    program = [sys.executable, "-m", killed_training.__name__, str(tmp_path)]
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(program, cwd=root)
+    try:
+        while not list(tmp_path.glob("checkpoint-*")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(random.Random(seed).uniform(0.0, 2.0))
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+    def make():
+        return trainings.model(members=2, kl_schedule="linear_warmup")
+
+    options = {
+        "epochs": killed_training.EPOCHS,
+        "rows": trainings.stored_rows(tmp_path / "rows"),
+    }
+    whole, again, reports = make(), make(), []
+    trainings.train(whole, **options)
+    trainings.train(
+        again, checkpoint_directory=tmp_path, report=reports.append, **options
+    )
+    trainings.assert_same(again, whole)
+    assert reports[0].saved_step > 0

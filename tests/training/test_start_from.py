@@ -1,0 +1,216 @@
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.data import TableError
+from tfbbb.training import JobSpec, SpecError, train_table
+from tfbbb.training.network import make_network
+from tfbbb.training.record import TrainingRecord
+from tfbbb.training.yesterday import Yesterday, learned_variables
+
+NOISE = 0.5
+ROWS = 120
+MODEL = {
+    "hidden_units": [],
+    "likelihood": {"name": "normal", "scale": NOISE, "standardize": False},
+}
+# All rows in every step, so that the noise of the posterior's draws is the only one.
+STEPS = {
+    "epochs": 400,
+    "batch_size": ROWS,
+    "learning_rate": 0.03,
+    "validation": {"column": "held out"},
+}
+
+
+def spec(model=None, training=None, **fields):
+    return JobSpec.model_validate(
+        {
+            "target": "y",
+            "model": {} if model is None else model,
+            "training": {**STEPS, **(training or {})},
+            **fields,
+        }
+    )
+
+
+def batch(seed, intercept):
+    """Rows of a line with known noise; the last ten are held out."""
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-3, 3, ROWS)
+    y = 0.7 * x + intercept + NOISE * generator.normal(size=ROWS)
+    return pa.table({"x": x, "y": y, "held out": np.arange(ROWS) >= ROWS - 10})
+
+
+@pytest.fixture(scope="module")
+def monday():
+    return batch(0, intercept=0.0)
+
+
+@pytest.fixture(scope="module")
+def tuesday():
+    return batch(1, intercept=1.0)
+
+
+@pytest.fixture(scope="module")
+def after_monday(monday):
+    return train_table(monday, spec(MODEL))
+
+
+@pytest.fixture(scope="module")
+def version(after_monday, tmp_path_factory):
+    return after_monday.export(tmp_path_factory.mktemp("saved_models") / "line")
+
+
+@pytest.fixture(scope="module")
+def after_tuesday(tuesday, version):
+    return train_table(tuesday, spec(), start_from=version)
+
+
+def posterior_of_all(tables, schema):
+    """Mean and standard deviation of slope and intercept in closed form."""
+    together = pa.concat_tables([table.slice(0, ROWS - 10) for table in tables])
+    column = schema.features[0]
+    z = (together["x"].to_numpy() - column.mean) / column.scale
+    design = np.stack([z, np.ones(len(z))], axis=-1)
+    precision = np.eye(2) + design.T @ design / NOISE**2
+    mean = np.linalg.solve(precision, design.T @ together["y"].to_numpy() / NOISE**2)
+    return mean, np.sqrt(np.diag(np.linalg.inv(precision)))
+
+
+def learned(trained):
+    (layer,) = trained.model.variational_layers
+    weights = layer.kernel, layer.bias
+    mean = [np.ravel(weight.mean)[0] for weight in weights]
+    return np.array(mean), np.sqrt([np.ravel(w.variance)[0] for w in weights])
+
+
+def test_two_batches_one_after_the_other_give_the_posterior_of_all_rows(
+    monday, tuesday, after_monday, after_tuesday
+):
+    # For the noise of the last steps, a fifth of a posterior's own width.
+    for trained, tables in (
+        (after_monday, [monday]),
+        (after_tuesday, [monday, tuesday]),
+    ):
+        mean, stddev = posterior_of_all(tables, after_monday.schema)
+        found, width = learned(trained)
+        np.testing.assert_allclose(found, mean, atol=0.2 * stddev.max())
+        np.testing.assert_allclose(width, stddev, rtol=0.1)
+
+
+def test_new_rows_move_predictions_their_way_and_make_them_more_certain(
+    after_monday, after_tuesday
+):
+    rows = after_monday.schema.inputs_of(pa.table({"x": [-2.0, 0.0, 2.0]}))
+    before, after = (
+        trained.model.predictive(rows) for trained in (after_monday, after_tuesday)
+    )
+    # As many rows above the line by 1 as there were on it.
+    np.testing.assert_allclose(after.mean - before.mean, 0.5, atol=0.15)
+    assert np.all(after.epistemic < 0.7 * before.epistemic)
+
+
+def test_scaling_is_that_of_the_version(after_monday, after_tuesday):
+    assert after_tuesday.schema == after_monday.schema
+    assert after_tuesday.spec.model == after_monday.spec.model
+    assert after_tuesday.model.num_rows == ROWS - 10
+
+
+def test_a_version_that_went_on_can_be_gone_on_from(tuesday, after_tuesday, tmp_path):
+    version = after_tuesday.export(tmp_path / "line")
+    once = {"epochs": 1, "learning_rate": 1e-6}
+    again = train_table(tuesday, spec(training=once), start_from=version)
+    np.testing.assert_allclose(learned(again), learned(after_tuesday), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"hidden_units": [4], "members": 2},
+        {"posterior": "low_rank_normal", "likelihood": "student_t"},
+        {"posterior": "full_covariance_normal", "likelihood": "normal_mixture"},
+    ],
+)
+def test_prior_and_start_are_all_that_was_learned(after_monday, model):
+    given = spec(model)
+    first = make_network(after_monday.schema, given.model, seed=0)
+    first.likelihood.adapt(np.arange(9.0))
+    learned = {name: variable.numpy() for name, variable in learned_variables(first)}
+    second = Yesterday(TrainingRecord(given, after_monday.schema), learned).network(
+        seed=1
+    )
+    x = np.ones((3, 1), np.float32)
+    before, after = (network.predictive(x) for network in (first, second))
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-5)
+    np.testing.assert_allclose(after.variance, before.variance, rtol=1e-5)
+    for layer in second.variational_layers:
+        for weight in layer.variational_weights:
+            draw = weight.draw(np.array([0, 1], np.int32))
+            np.testing.assert_allclose(
+                weight.prior_log_prob(draw), weight.log_prob(draw), rtol=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"target": "x"}, "predicts 'y'. Received: target='x'"),
+        ({"task": "classification"}, "is a regression"),
+        ({"model": {"hidden_units": [3]}}, "leave `model` out. Received: {'hidden_un"),
+        ({"training": {"kl_schedule": {"name": "tempered", "temperature": 0.3}}},
+         "must count its rows once, at temperature 1"),
+        ({"features": ["held out"], "training": {"validation": {}}},
+         "predicts not from 'held out'"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_on_from_a_version_is_refused(
+    tuesday, version, changes, reason
+):
+    with pytest.raises(SpecError, match=reason):
+        train_table(tuesday, spec(**changes), start_from=version)
+
+
+def test_a_table_of_other_columns_is_refused(tuesday, version):
+    more = tuesday.append_column("z", pa.array(np.zeros(ROWS)))
+    with pytest.raises(SpecError, match="predicts not from 'z'"):
+        train_table(more, spec(), start_from=version)
+    with pytest.raises(TableError, match="no feature column 'x'"):
+        train_table(tuesday.drop_columns("x"), spec(features=["x"]), start_from=version)
+
+
+def test_a_version_that_was_tempered_is_refused(monday, tuesday, tmp_path):
+    tempered = {"epochs": 1, "kl_schedule": {"name": "tempered", "temperature": 0.3}}
+    version = train_table(monday, spec(MODEL, tempered)).export(tmp_path / "line")
+    with pytest.raises(SpecError, match="The version to go on from must count its row"):
+        train_table(tuesday, spec(), start_from=version)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ({"posterior": "point"}, "'point' of the version to go on from has no density"),
+        ({"layers": [{"type": "layer_normalization"}]}, "normalization layer"),
+    ],
+)
+def test_a_version_without_a_posterior_that_can_be_a_prior_is_refused(
+    monday, tuesday, tmp_path, model, reason
+):
+    version = train_table(monday, spec(model, {"epochs": 1})).export(tmp_path / "m")
+    with pytest.raises(SpecError, match=reason):
+        train_table(tuesday, spec(), start_from=version)
+
+
+def test_a_version_without_its_training_is_refused(
+    tuesday, after_monday, version, tmp_path
+):
+    after_monday.model.export_predictive(tmp_path / "bare", schema=after_monday.schema)
+    with pytest.raises(SpecError, match=r"written without training\.json"):
+        train_table(tuesday, spec(), start_from=tmp_path / "bare")
+    damaged = shutil.copytree(version, tmp_path / "damaged")
+    with (damaged / "assets.extra/posterior.npz").open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(SpecError, match="is not the file that was exported"):
+        train_table(tuesday, spec(), start_from=damaged)

@@ -1,0 +1,247 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.data import TableError
+from tfbbb.data.scan import TableScan
+from tfbbb.data.writing import write_table
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.export.manifest import Manifest
+from tfbbb.metrics import calibration_error
+from tfbbb.training import JobSpec, train_table
+from tfbbb.training.held_out import held_out_figures
+from tfbbb.training.preparation import prepare
+from tfbbb.training.progress import Interrupted
+
+ROWS = 400
+NOISE = 2.0
+
+
+def spec(target="y", **training):
+    model = training.pop("model", {})
+    return JobSpec.model_validate(
+        {"target": target, "training": training, "model": model}
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A line in x, with noise of known size, beside columns of no influence."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(100, 200, size=ROWS)
+    return pa.table(
+        {
+            "x": x,
+            "word": generator.choice(["a", "b"], size=ROWS),
+            "y": 0.3 * x + NOISE * generator.normal(size=ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(table):
+    return train_table(table, spec(epochs=150, validation={"fraction": 0.2}))
+
+
+def test_the_held_out_figures_are_those_of_the_noise(trained):
+    # 80 held-out rows: standard errors of about 8 % for the deviation, 0.08 nats for
+    # the log-likelihood and 0.034 for the coverage; four of them.
+    best = -0.5 * np.log(2 * np.pi * np.e * NOISE**2)
+    assert len(trained.held_out_rows) == 80
+    np.testing.assert_allclose(trained.metrics["rmse"], NOISE, rtol=0.32)
+    np.testing.assert_allclose(trained.metrics["log_likelihood"], best, atol=0.32)
+    np.testing.assert_allclose(trained.metrics["coverage_90"], 0.9, atol=0.136)
+
+
+def test_held_out_rows_reach_neither_statistics_nor_weights(table):
+    trained = train_table(table, spec(epochs=2))
+    rows = np.setdiff1d(np.arange(ROWS), trained.held_out_rows)
+    assert trained.num_training_rows == len(rows) == 360
+    x = table["x"].to_numpy()[rows]
+    assert trained.schema.features[0].mean == pytest.approx(x.mean(), rel=1e-12)
+
+    others = table["y"].to_numpy().copy()
+    others[trained.held_out_rows] += 10 * NOISE
+    changed = table.set_column(2, "y", pa.array(others))
+    again = train_table(changed, spec(epochs=2))
+    weights = zip(trained.model.weights, again.model.weights, strict=True)
+    for weight, same in weights:
+        np.testing.assert_array_equal(weight, same)
+
+
+def test_another_seed_gives_another_split_and_other_weights(table):
+    first, other = (train_table(table, spec(epochs=1, seed=seed)) for seed in (1, 2))
+    assert set(first.held_out_rows) != set(other.held_out_rows)
+    for layer, different in zip(
+        first.model.variational_layers, other.model.variational_layers, strict=True
+    ):
+        kernels = layer.kernel.mean.numpy(), different.kernel.mean.numpy()
+        assert not np.array_equal(*kernels)
+
+
+def test_the_figures_are_computed_from_the_predictive_distribution(table, trained):
+    held_out = table.take(trained.held_out_rows)
+    targets = trained.schema.targets_of(held_out)
+    prediction = trained.model.predictive(trained.schema.inputs_of(held_out))
+    coverage = {}
+    for level in (0.5, 0.9, 0.95):
+        lower, upper = prediction.interval(level)
+        coverage[level] = np.mean((lower < targets) & (targets < upper))
+    errors = prediction.mean - targets
+    log_likelihood = np.mean(prediction.log_prob(targets))
+    assert trained.metrics == pytest.approx(
+        {
+            "rmse": np.sqrt(np.mean(errors**2)),
+            "mean_absolute_error": np.mean(np.abs(errors)),
+            "coverage_50": coverage[0.5],
+            "coverage_90": coverage[0.9],
+            "coverage_95": coverage[0.95],
+            "calibration_error": calibration_error(prediction, targets),
+            "log_likelihood": log_likelihood,
+            "nll": -log_likelihood,
+        }
+    )
+
+
+def test_classes_are_told_apart_and_held_out_in_proportion(table):
+    labels = np.where(table["x"].to_numpy() > 180, "high", "low")
+    classes = table.set_column(2, "y", pa.array(labels))
+    trained = train_table(classes, spec(epochs=100))
+    held_out = labels[trained.held_out_rows]
+    assert np.sum(held_out == "high") == round(0.1 * np.sum(labels == "high"))
+    assert trained.metrics["accuracy"] > 0.9
+    inputs = trained.schema.inputs_of(classes.take(trained.held_out_rows))
+    wrong = (held_out == "high").astype(int)
+    figures = held_out_figures(trained.model, inputs, wrong)
+    assert figures["accuracy"] == pytest.approx(1 - trained.metrics["accuracy"])
+    probabilities = trained.model.predictive(inputs).probabilities
+    squares = 2 * np.square(probabilities[np.arange(len(wrong)), 1 - wrong])
+    assert figures["brier_score"] == pytest.approx(np.mean(squares), rel=1e-5)
+
+
+def test_training_reports_epochs_and_the_held_out_nll(table):
+    seen = []
+    train_table(table, spec(epochs=3), report=seen.append)
+    assert [(at.epoch, at.epochs) for at in seen if at.figures] == [
+        (1, 3),
+        (2, 3),
+        (3, 3),
+    ]
+    figures = [set(at.figures) for at in seen if at.figures]
+    assert figures == [{"loss", "nll", "kl", "val_nll"}] * 3
+
+
+def test_training_that_diverges_ends_at_once_and_is_named(table):
+    epochs = []
+    with pytest.raises(TrainingDivergedError, match="Received: learning_rate=1e\\+06"):
+        train_table(
+            table,
+            spec(epochs=5000, learning_rate=1e6),
+            report=lambda at: epochs.append(at.epoch),
+        )
+    assert max(epochs, default=0) < 5000
+
+
+def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
+    monkeypatch.setattr(
+        "tfbbb.training.table.held_out_figures", lambda *_: {"rmse": 1.0, "nll": np.inf}
+    )
+    with pytest.raises(TrainingDivergedError):
+        train_table(table, spec(epochs=1))
+
+
+def test_early_stopping_ends_before_the_last_epoch(table):
+    seen = []
+    constant = {"initial": 0.05, "decay": "constant"}
+    train_table(
+        table,
+        spec(epochs=2000, learning_rate=constant, early_stopping={"patience": 40}),
+        report=seen.append,
+    )
+    assert seen[-1].epoch < 2000
+
+
+def test_a_schedule_of_the_divergence_is_that_of_the_model(table):
+    trained = train_table(
+        table, spec(epochs=1, kl_schedule={"name": "tempered", "temperature": 0.3})
+    )
+    layer = trained.model.variational_layers[0]
+    assert float(layer.kl_weight) == pytest.approx(0.3 / 360)
+
+
+def test_a_table_that_cannot_serve_is_refused_before_training(table):
+    with pytest.raises(TableError, match="no target column 'z'"):
+        train_table(table, spec("z"))
+    with pytest.raises(TableError, match="has 5 rows"):
+        train_table(table.slice(0, 5), spec())
+
+
+def test_exports_are_numbered_and_describe_the_table(trained, tmp_path):
+    first, second = (
+        trained.export(tmp_path / "line", lineage={"code": "here"}) for _ in range(2)
+    )
+    assert [path.relative_to(tmp_path).as_posix() for path in (first, second)] == [
+        "line/1",
+        "line/2",
+    ]
+    manifest = Manifest.read(second)
+    assert [feature.name for feature in manifest.features] == ["x", "word"]
+    assert (manifest.target, manifest.num_rows) == ("y", 320)
+    assert manifest.metrics == trained.metrics
+    assert manifest.lineage == {"code": "here"}
+    manifest.verify(second)
+    written = json.loads((second / "assets.extra/training.json").read_text())
+    assert JobSpec.model_validate(written["spec"]) == trained.spec
+    assert trained.spec.model.hidden_units == (20,)
+
+
+@pytest.mark.parametrize("bytes_in_memory", [0, 2**26])
+def test_a_file_is_trained_on_as_the_table_in_it(
+    table, tmp_path, monkeypatch, bytes_in_memory
+):
+    monkeypatch.setattr("tfbbb.training.preparation.BYTES_PER_GROUP", bytes_in_memory)
+    write_table(table, tmp_path / "line.csv")
+    scan = TableScan(tmp_path / "line.csv")
+    scratch = tmp_path / "scratch"
+    of_table = prepare(table, spec())
+    of_file = prepare(scan, spec(), directory=scratch)
+    assert of_file.schema == of_table.schema
+    np.testing.assert_array_equal(of_file.rows.targets(), of_table.rows.targets())
+    np.testing.assert_array_equal(of_file.held_out[1], of_table.held_out[1])
+    assert (scratch / "rows").exists() == (bytes_in_memory == 0)
+    trained = train_table(scan, spec(epochs=1), directory=scratch)
+    assert trained.num_training_rows == 360
+
+
+def test_a_version_taken_by_another_process_is_passed_over(
+    trained, tmp_path, monkeypatch
+):
+    taken = [tmp_path / "1", tmp_path / "2"]
+    taken[0].mkdir()
+    monkeypatch.setattr(
+        "tfbbb.training.trained_table.next_version", lambda root: taken.pop(0)
+    )
+    assert trained.export(tmp_path) == tmp_path / "2"
+
+
+def test_an_export_under_a_file_is_refused(trained, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        trained.export(tmp_path / "file")
+
+
+def test_a_training_goes_on_from_its_directory(table, tmp_path):
+    whole = train_table(table, spec(epochs=4))
+    asked = iter([False, True])
+    with pytest.raises(Interrupted):
+        train_table(
+            table,
+            spec(epochs=4),
+            directory=tmp_path,
+            should_stop=lambda: next(asked),
+        )
+    resumed = train_table(table, spec(epochs=4), directory=tmp_path)
+    for weight, same in zip(whole.model.weights, resumed.model.weights, strict=True):
+        np.testing.assert_allclose(weight, same, rtol=1e-6)

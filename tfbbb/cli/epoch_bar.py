@@ -1,0 +1,70 @@
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+_FIGURES = ("loss", "nll", "kl", "val_nll")
+
+
+class EpochBar:
+    """A progress bar with epoch, loss, nll, kl and val_nll.
+
+    Args:
+        console: Where to show it. What is no terminal gets the last line only.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("", visible=False, figures="")
+        self._figures: dict[str, float] = {}
+
+    def show(self, epoch: int, epochs: int, figures: Mapping[str, Any]) -> None:
+        """Moves the bar.
+
+        Args:
+            epoch: Epochs that are done.
+            epochs: Epochs in all.
+            figures: What is new of the figures: rows that are held out are not
+                evaluated at every epoch.
+        """
+        known = {name: figures[name] for name in _FIGURES if name in figures}
+        self._figures |= {k: v for k, v in known.items() if v is not None}
+        shown = "  ".join(
+            f"{name} {self._figures[name]:.4g}"
+            for name in _FIGURES
+            if name in self._figures
+        )
+        self._progress.update(
+            self._task, completed=epoch, total=epochs, figures=shown, visible=True
+        )
+
+    def say(self, text: str) -> None:
+        """Writes a line above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        type_: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()

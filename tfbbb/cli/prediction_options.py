@@ -1,0 +1,37 @@
+"""The options of commands that predict a table, here or by a service."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Table = Annotated[
+    Path, typer.Argument(help="Table: .csv, .csv.gz, .parquet or .arrow.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="Where to write: .csv or .parquet. By default stdout."),
+]
+NumSamples = Annotated[
+    int | None,
+    typer.Option(min=2, max=2**31 - 1, help="Draws; the model's own by default."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=-(2**31), max=2**31 - 1, help="Seed; the model's own by default."),
+]
+
+
+def _between_0_and_1(level: float) -> float:
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"{level} is not between 0 and 1.")
+    return level
+
+
+Level = Annotated[
+    float,
+    typer.Option(
+        callback=_between_0_and_1,
+        help="Probability of the interval from lower to upper.",
+    ),
+]

@@ -1,0 +1,3 @@
+from typing import Literal
+
+Format = Literal["csv", "csv.gz", "parquet", "arrow"]

@@ -1,0 +1,3 @@
+from typing import Literal
+
+Task = Literal["regression", "classification"]

@@ -1,0 +1,38 @@
+"""Training on a table: from a declarative spec to a model and its figures."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfbbb.training.spec import JobSpec, ModelSpec, SpecError, TrainingSpec
+    from tfbbb.training.table import train_table
+    from tfbbb.training.trained_table import TrainedTable
+
+__all__ = [
+    "JobSpec",
+    "ModelSpec",
+    "SpecError",
+    "TrainedTable",
+    "TrainingSpec",
+    "train_table",
+]
+
+# A spec is read without TensorFlow, so each name brings only its own module.
+_MODULES = {
+    "JobSpec": "tfbbb.training.spec",
+    "ModelSpec": "tfbbb.training.spec",
+    "SpecError": "tfbbb.training.spec",
+    "TrainedTable": "tfbbb.training.trained_table",
+    "TrainingSpec": "tfbbb.training.spec",
+    "train_table": "tfbbb.training.table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,176 @@
+"""The whole state of a training, in one file that is complete or not there."""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfbbb.checked_numbers import positive_number
+from tfbbb.flushing import flush
+
+# The last digit is the version of the format.
+_MAGIC = b"tfbbb checkpoint 1\n"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_PREFIX = "checkpoint-"
+_UNFINISHED = "unfinished-checkpoint"
+# The one before serves where a disk has damaged the latest.
+_KEPT = 2
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is of another training than the one that is to go on."""
+
+
+class DamagedCheckpointError(ValueError):
+    """A file is not a whole checkpoint."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a training between two steps.
+
+    Attributes:
+        step: Number of steps taken.
+        fingerprint: What the training is of: its spec and its data.
+        state: What is not in arrays, as plain JSON values.
+        arrays: All variables by name.
+    """
+
+    step: int
+    fingerprint: str
+    state: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+
+    def to_bytes(self) -> bytes:
+        """Returns the checkpoint as bytes.
+
+        These are a line that names the format, the length of a JSON header in eight
+        bytes, the header, the arrays one after the other (little-endian, rows first),
+        and the SHA-256 of all that comes before it.
+        """
+        arrays = {name: np.asarray(array) for name, array in self.arrays.items()}
+        header = json.dumps(
+            {
+                "step": self.step,
+                "fingerprint": self.fingerprint,
+                "state": self.state,
+                "arrays": [
+                    {"name": name, "dtype": array.dtype.str, "shape": array.shape}
+                    for name, array in arrays.items()
+                ],
+            }
+        ).encode()
+        content = b"".join(
+            [
+                _MAGIC,
+                len(header).to_bytes(8, "little"),
+                header,
+                *(array.tobytes() for array in arrays.values()),
+            ]
+        )
+        return content + hashlib.sha256(content).digest()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Checkpoint":
+        """Remakes a checkpoint from the result of `to_bytes`.
+
+        Raises:
+            DamagedCheckpointError: The bytes are not those that were written.
+        """
+        content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
+        if not content.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
+            raise DamagedCheckpointError(
+                "The checkpoint is damaged: its digest is another than when it was "
+                f"written. Received: {len(data)} bytes"
+            )
+        start = len(_MAGIC) + 8
+        place = start + int.from_bytes(content[len(_MAGIC) : start], "little")
+        header = json.loads(content[start:place])
+        arrays = {}
+        for entry in header["arrays"]:
+            dtype = np.dtype(entry["dtype"])
+            count = int(np.prod(entry["shape"], dtype=int))
+            array = np.frombuffer(content, dtype, count, offset=place)
+            arrays[entry["name"]] = array.reshape(entry["shape"])
+            place += array.nbytes
+        return cls(header["step"], header["fingerprint"], header["state"], arrays)
+
+
+class Checkpoints:
+    """The checkpoints of one training in a directory: the latest, and the one before.
+
+    Args:
+        directory: Directory to write into, made where there is none.
+        seconds: Time between checkpoints.
+        fingerprint: Fingerprint of the training.
+    """
+
+    def __init__(self, directory: Path, seconds: float, fingerprint: str):
+        self._directory = directory
+        self._seconds = positive_number("checkpoint_seconds", seconds)
+        self._fingerprint = fingerprint
+        self._written_at = time.monotonic()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another."""
+        return time.monotonic() >= self._written_at + self._seconds
+
+    def write(
+        self, step: int, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> None:
+        """Writes a checkpoint; the arguments are attributes of `Checkpoint`.
+
+        It is written beside its place, flushed to disk and renamed: a whole checkpoint
+        is there whenever the process or the machine stops.
+        """
+        checkpoint = Checkpoint(step, self._fingerprint, state, arrays)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        unfinished = self._directory / _UNFINISHED
+        try:
+            with unfinished.open("wb") as file:
+                file.write(checkpoint.to_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(self._directory / f"{_PREFIX}{step:012d}")
+        except OSError:
+            # A full disk needs the space.
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise
+        flush(self._directory)
+        for old in self._newest_first()[_KEPT:]:
+            old.unlink()
+        self._written_at = time.monotonic()
+
+    def read(self) -> Checkpoint | None:
+        """Returns the latest checkpoint that is whole, or None where there is none.
+
+        Raises:
+            CheckpointError: It is of another training.
+        """
+        for path in self._newest_first():
+            try:
+                checkpoint = Checkpoint.from_bytes(path.read_bytes())
+            except DamagedCheckpointError as error:
+                warnings.warn(f"{path} is passed over. {error}", stacklevel=3)
+                continue
+            if checkpoint.fingerprint != self._fingerprint:
+                raise CheckpointError(
+                    "The checkpoint is of another training, on other rows or by "
+                    "another spec; train in an empty directory. "
+                    f"Received: checkpoint_directory={str(self._directory)!r}"
+                )
+            return checkpoint
+        return None
+
+    def _newest_first(self) -> list[Path]:
+        return sorted(self._directory.glob(f"{_PREFIX}*"), reverse=True)

@@ -1,0 +1,62 @@
+"""Figures of a model on rows that it was not trained on."""
+
+from typing import Any
+
+import numpy as np
+
+from tfbbb.metrics import calibration_error, expected_calibration_error
+from tfbbb.model import BayesianModel
+from tfbbb.prediction import Predictive
+
+
+def held_out_figures(
+    model: BayesianModel, inputs: Any, targets: np.ndarray
+) -> dict[str, float]:
+    """Computes the figures of `TrainedTable.metrics` on some rows.
+
+    Args:
+        model: A trained model of one target or of classes.
+        inputs: Inputs of the model for `n` rows.
+        targets: Targets `[n, 1]`, or class indices `[n]`.
+
+    Returns:
+        The `log_likelihood` per row in nats and its negative, the `nll`. Of numbers the
+        `rmse` and `mean_absolute_error` in their units, `coverage_50`, `coverage_90`
+        and `coverage_95`, the shares of targets in their 50, 90 and 95 % intervals, and
+        the `calibration_error`; of classes the `accuracy`, the `brier_score`, the
+        squared error summed over the classes, and the `expected_calibration_error`.
+    """
+    prediction = model.predictive(inputs)
+    log_likelihood = float(np.mean(prediction.log_prob(targets)))
+    if model.likelihood.task == "classification":
+        figures = _of_classes(prediction, targets)
+    else:
+        figures = _of_numbers(prediction, targets)
+    return {**figures, "log_likelihood": log_likelihood, "nll": -log_likelihood}
+
+
+def _of_numbers(prediction: Predictive, targets: np.ndarray) -> dict[str, float]:
+    errors = prediction.mean - targets
+    return {
+        "rmse": float(np.sqrt(np.mean(errors**2))),
+        "mean_absolute_error": float(np.mean(np.abs(errors))),
+        **{f"coverage_{p}": _coverage(prediction, targets, p) for p in (50, 90, 95)},
+        "calibration_error": calibration_error(prediction, targets),
+    }
+
+
+def _coverage(prediction: Predictive, targets: np.ndarray, percent: int) -> float:
+    lower, upper = prediction.interval(percent / 100)
+    return float(np.mean((lower <= targets) & (targets <= upper)))
+
+
+def _of_classes(prediction: Predictive, targets: np.ndarray) -> dict[str, float]:
+    probabilities = np.asarray(prediction.probabilities)
+    correct = probabilities.argmax(axis=-1) == targets
+    one_hot = np.eye(probabilities.shape[-1])[targets]
+    squares = np.sum(np.square(probabilities - one_hot), axis=-1)
+    return {
+        "accuracy": float(np.mean(correct)),
+        "brier_score": float(np.mean(squares)),
+        "expected_calibration_error": expected_calibration_error(prediction, targets),
+    }

@@ -1,0 +1,277 @@
+"""Training of a table's model that can stop at any step and go on as if it had not."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tfbbb.checked_numbers import positive_integer
+from tfbbb.data.memory_rows import Rows
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.model import BayesianModel
+from tfbbb.training.checkpoint import Checkpoint, Checkpoints
+from tfbbb.training.early_stopping import BestEpoch
+from tfbbb.training.fingerprint import fingerprint_of
+from tfbbb.training.progress import Interrupted, Progress
+from tfbbb.training.spec.training import EarlyStopping
+from tfbbb.training.steps import Steps
+from tfbbb.training.timetable import Timetable
+from tfbbb.training.training_state import arrays_of, assign
+from tfbbb.training.validation import Validation
+from tfbbb.training_rows import TrainingRows
+
+_MOST_VALIDATIONS = 20
+_MOST_VALIDATIONS_TO_STOP = 50
+_SECONDS_BETWEEN_REPORTS = 2.0
+_OF_BEST_EPOCH = "best epoch/"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a training ended.
+
+    Attributes:
+        epoch: Number of epochs that were run.
+        best_epoch: The epoch whose weights the model has.
+    """
+
+    epoch: int
+    best_epoch: int
+
+
+def fit(
+    model: BayesianModel,
+    rows: Rows,
+    *,
+    epochs: int,
+    batch_size: int,
+    seed: int = 0,
+    held_out: tuple[Any, np.ndarray] | None = None,
+    early_stopping: EarlyStopping | None = None,
+    checkpoint_directory: Path | None = None,
+    checkpoint_seconds: float = 30.0,
+    fingerprint: str = "",
+    report: Callable[[Progress], object] = lambda progress: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Trains a compiled model, to the same weights however often it is interrupted.
+
+    An epoch is one pass over the rows, in an order that is a function of seed and
+    epoch. A training that was stopped or killed goes on from its latest checkpoint
+    with the weights, the optimizer, the random states, the metrics and the place in
+    the epoch that it had.
+
+    The learning rate follows the optimizer's own schedule, the weight of the KL
+    divergence the `kl_schedule` that the model was compiled with.
+
+    Args:
+        model: A compiled model, made and compiled in the same way each time.
+        rows: Its training rows.
+        epochs: Number of passes.
+        batch_size: Rows per step; the last step of an epoch has what is left.
+        seed: Seed of the orders of the rows.
+        held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times in
+            the course of the training, 50 times with early stopping.
+        early_stopping: When to stop for want of a smaller `val_nll`.
+        checkpoint_directory: Directory to write checkpoints into, and to go on from
+            where it has one; None for no checkpoints.
+        checkpoint_seconds: Time between checkpoints.
+        fingerprint: What else the result depends on, such as the spec of the model.
+        report: Called at the end of epochs, of some 200 at the most, and every two
+            seconds in between.
+        should_stop: Asked several times a second.
+
+    Returns:
+        How it ended.
+
+    Raises:
+        Interrupted: `should_stop` said so; a checkpoint has been written.
+        TrainingDivergedError: The loss or `val_nll` is not finite.
+        CheckpointError: The directory has a checkpoint of another training.
+        ValueError: An argument is out of range.
+    """
+    positive_integer("epochs", epochs)
+    positive_integer("batch_size", batch_size)
+    if early_stopping is not None and held_out is None:
+        raise ValueError(
+            "Early stopping looks at held-out rows: pass `held_out`. "
+            f"Received: early_stopping={early_stopping!r}, held_out=None"
+        )
+    steps_per_epoch = -(-rows.num_rows // batch_size)
+    with model.training_on(TrainingRows(rows.targets(), rows.num_rows)):
+        model.optimizer.build(model.trainable_variables)
+        training = _Training(
+            model,
+            rows.num_rows,
+            _timetable(epochs, steps_per_epoch, held_out, early_stopping),
+            held_out,
+            early_stopping,
+            report,
+        )
+        checkpoints = None
+        if checkpoint_directory is not None:
+            whole = fingerprint_of(
+                model,
+                held_out,
+                rows=rows.sha256,
+                epochs=epochs,
+                batch_size=batch_size,
+                seed=seed,
+                early_stopping=early_stopping and early_stopping.model_dump(),
+                fingerprint=fingerprint,
+            )
+            checkpoints = Checkpoints(checkpoint_directory, checkpoint_seconds, whole)
+            if (latest := checkpoints.read()) is not None:
+                training.take_up(latest)
+        epoch, batch = divmod(training.step, steps_per_epoch)
+        batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
+        training.run(Steps(model, batches), checkpoints, should_stop)
+        return training.end()
+
+
+def _timetable(
+    epochs: int, steps_per_epoch: int, held_out: Any, early_stopping: Any
+) -> Timetable:
+    validations = _MOST_VALIDATIONS_TO_STOP if early_stopping else _MOST_VALIDATIONS
+    return Timetable(epochs, steps_per_epoch, 0 if held_out is None else validations)
+
+
+class _Training:
+    """A training between two executions of its steps.
+
+    Attributes:
+        step: Number of steps taken.
+    """
+
+    def __init__(
+        self,
+        model: BayesianModel,
+        num_rows: int,
+        timetable: Timetable,
+        held_out: tuple[Any, np.ndarray] | None,
+        early_stopping: EarlyStopping | None,
+        report: Callable[[Progress], object],
+    ):
+        self.step = 0
+        self._saved_step = 0
+        self._seconds = 0.0
+        self._stopped = False
+        self._model = model
+        self._num_rows = num_rows
+        self._timetable = timetable
+        self._validation = None if held_out is None else Validation(model, *held_out)
+        self._best = None if early_stopping is None else BestEpoch(early_stopping)
+        self._report = report
+        self._reported_at = time.monotonic()
+        # At the start: it may fall.
+        self._learning_rate = float(model.optimizer.learning_rate.numpy())
+        model.reset_metrics()
+
+    def run(
+        self,
+        steps: Steps,
+        checkpoints: Checkpoints | None,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Takes the steps that are left."""
+        while self.step < self._timetable.steps and not self._stopped:
+            if should_stop():
+                if checkpoints is not None:
+                    self._write(checkpoints)
+                raise Interrupted(
+                    f"Training stopped after {self.step} of {self._timetable.steps} "
+                    "steps."
+                )
+            stop = self._timetable.next_stop(self.step)
+            began = time.monotonic()
+            self.step = steps.take(self.step, stop, self._kl_weight)
+            self._seconds += time.monotonic() - began
+            self._check_loss()
+            if self.step == stop:
+                self._end_epoch()
+            elif time.monotonic() > self._reported_at + _SECONDS_BETWEEN_REPORTS:
+                self._send({})
+            if checkpoints is not None and checkpoints.due:
+                self._write(checkpoints)
+
+    def end(self) -> Outcome:
+        """Leaves the model with its final weights and objective."""
+        model = self._model
+        epoch = self.step // self._timetable.steps_per_epoch
+        best = self._best.restore(model) if self._best else None
+        temperature = model.kl_schedule.target_temperature(self._num_rows)
+        for layer in model.variational_layers:
+            if layer.kl_weight_is_automatic:
+                layer.kl_weight.assign(temperature / self._num_rows)
+        return Outcome(epoch=epoch, best_epoch=best or epoch)
+
+    def take_up(self, checkpoint: Checkpoint) -> None:
+        """Goes on from a checkpoint of this training."""
+        self.step = self._saved_step = checkpoint.step
+        self._stopped = checkpoint.state["stopped"]
+        assign(self._model, checkpoint.arrays)
+        if self._best is not None:
+            weights = [
+                array
+                for name, array in checkpoint.arrays.items()
+                if name.startswith(_OF_BEST_EPOCH)
+            ]
+            self._best.take_up(checkpoint.state["best"], weights)
+
+    def _write(self, checkpoints: Checkpoints) -> None:
+        state: dict[str, Any] = {"stopped": self._stopped}
+        arrays = arrays_of(self._model)
+        if self._best is not None:
+            state["best"] = self._best.state()
+            for number, weight in enumerate(self._best.weights):
+                arrays[f"{_OF_BEST_EPOCH}{number}"] = weight
+        checkpoints.write(self.step, state, arrays)
+        self._saved_step = self.step
+
+    def _end_epoch(self) -> None:
+        epoch = self.step // self._timetable.steps_per_epoch
+        metrics = self._model.get_metrics_result()
+        figures = {name: float(metrics[name]) for name in ("loss", "nll", "kl")}
+        self._model.reset_metrics()
+        if self._validation is not None and self._timetable.validates(epoch):
+            figures["val_nll"] = self._validation.nll()
+            self._check(figures["val_nll"])
+            if self._best is not None:
+                self._best.see(self._model, epoch, figures["val_nll"])
+                self._stopped = self._best.is_long_ago(epoch)
+        self._send(figures)
+
+    def _send(self, figures: dict[str, float]) -> None:
+        timetable = self._timetable
+        self._reported_at = time.monotonic()
+        self._report(
+            Progress(
+                epoch=self.step // timetable.steps_per_epoch,
+                epochs=timetable.epochs,
+                step=self.step,
+                steps=timetable.steps,
+                saved_step=self._saved_step,
+                seconds=self._seconds,
+                figures=figures,
+            )
+        )
+
+    def _kl_weight(self, step: int) -> float:
+        steps_per_epoch = self._timetable.steps_per_epoch
+        epoch, batch = divmod(step, steps_per_epoch)
+        temperature = self._model.kl_schedule.temperature(
+            epoch, batch, steps_per_epoch, self._num_rows
+        )
+        return temperature / self._num_rows
+
+    def _check_loss(self) -> None:
+        # One step that is not finite makes their mean so.
+        self._check(float(self._model.get_metrics_result()["loss"]))
+
+    def _check(self, figure: float) -> None:
+        if not math.isfinite(figure):
+            raise TrainingDivergedError(self._learning_rate)

@@ -1,0 +1,137 @@
+"""The network that a spec describes, for the columns of a table."""
+
+from itertools import count
+from typing import Any
+
+import keras
+
+from tfbbb import estimators, likelihoods, posteriors, priors
+from tfbbb.data import Schema, preprocessing
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.priors import FromPosterior
+from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
+from tfbbb.training.spec.layers import (
+    BatchNormalizationLayer,
+    DenseLayer,
+    DropoutLayer,
+)
+from tfbbb.training.spec.likelihoods import DEFAULT_LIKELIHOODS, LikelihoodPart
+
+# More than the weight tensors of a network, each with a seed of its own.
+_SEEDS_APART = 1000
+
+
+def make_network(
+    schema: Schema,
+    spec: ModelSpec,
+    *,
+    seed: int | None = None,
+    prior: FromPosterior | None = None,
+) -> BayesianModel:
+    """Makes the untrained network of a spec.
+
+    After the preprocessing of the table come the spec's hidden layers, named `hidden_1`
+    and so on, and a layer named `output` with what the likelihood needs.
+
+    Args:
+        schema: What the network reads and predicts.
+        spec: What it is made of; without hidden layers it is linear.
+        seed: Seed of the start and the noise.
+        prior: The prior of all weights, in the place of the spec's.
+
+    Raises:
+        SpecError: The spec and the table don't go together.
+
+    Example:
+
+    >>> from tfbbb.data import Schema, samples
+    >>> schema = Schema.infer(samples.diabetes(), "progression")
+    >>> make_network(schema, ModelSpec(hidden_units=(50,))).output_shape
+    (None, 2)
+    """
+    inputs, features = preprocessing(schema)
+    likelihood = make_likelihood(spec.likelihood, schema)
+    num_outputs = likelihood.num_outputs(len(schema.classes) or 1)
+    hidden = spec.hidden_layers(())
+    layers = [*hidden, spec.output_layer(num_outputs)]
+    names = [f"hidden_{number}" for number in range(1, len(layers))] + ["output"]
+    seeds = count(0 if seed is None else _SEEDS_APART * seed)
+    try:
+        spec.check_size((), features.shape[-1], num_outputs)
+        for name, layer in zip(names, layers, strict=True):
+            options = {"prior": prior, "members": spec.members}
+            made = _layer(layer, name, None if seed is None else seeds, options)
+            features = made(features)
+        return BayesianModel(inputs, features, likelihood=likelihood)
+    except ValueError as error:
+        raise SpecError(f"This network can't be made for this table: {error}") from None
+
+
+def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
+    """Makes the likelihood of a spec, or the default one.
+
+    Raises:
+        SpecError: It is for other targets than the table's.
+    """
+    part = part or DEFAULT_LIKELIHOODS[schema.task]
+    if part.task != schema.task:
+        raise SpecError(
+            f"The likelihood '{part.name}' is for a {part.task}, but the target "
+            f"{schema.target.name!r} asks for a {schema.task}."
+        )
+    options = part.options()
+    num_classes = len(schema.classes)
+    if part.name == "bernoulli" and num_classes != 2:
+        raise SpecError(
+            f"The likelihood 'bernoulli' has two classes, but the target "
+            f"{schema.target.name!r} has {num_classes}; take 'categorical'."
+        )
+    if part.name == "ordered_logistic":
+        options["num_classes"] = num_classes
+    return likelihoods.make(part.name, **options)
+
+
+def _layer(
+    spec: LayerSpec, name: str, seeds: Any, options: dict[str, Any]
+) -> keras.Layer:
+    if isinstance(spec, DenseLayer):
+        return _dense(spec, name, seeds, **options)
+    if isinstance(spec, DropoutLayer):
+        seed = None if seeds is None else next(seeds)
+        return keras.layers.Dropout(spec.rate, seed=seed, name=name)
+    given = spec.model_dump(exclude={"type"})
+    if isinstance(spec, BatchNormalizationLayer):
+        return keras.layers.BatchNormalization(name=name, **given)
+    return keras.layers.LayerNormalization(name=name, **given)
+
+
+def _dense(
+    spec: DenseLayer,
+    name: str,
+    seeds: Any,
+    prior: FromPosterior | None,
+    members: int,
+) -> DenseVariational:
+    def made(registry: Any, part: Any) -> Any:
+        if part.name == "none":
+            return None
+        return registry.make(part.name, **part.options())
+
+    return DenseVariational(
+        spec.units,
+        spec.activation,
+        use_bias=spec.use_bias,
+        kernel_initializer=keras.initializers.GlorotUniform(
+            None if seeds is None else next(seeds)
+        ),
+        posterior=made(posteriors, spec.posterior),
+        prior=prior or made(priors, spec.prior),
+        bias_posterior=made(posteriors, spec.bias_posterior),
+        bias_prior=prior or made(priors, spec.bias_prior),
+        estimator=made(estimators, spec.estimator),
+        members=members,
+        seed=None if seeds is None else next(seeds),
+        name=name,
+    )

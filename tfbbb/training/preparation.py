@@ -1,0 +1,138 @@
+"""From a table to the rows that a model trains on and is measured by."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.data import Schema
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.memory_rows import MemoryRows, Rows
+from tfbbb.data.row_layout import RowLayout
+from tfbbb.data.scan import TableScan
+from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
+from tfbbb.data.stored_table import StoredTable
+from tfbbb.training.spec import JobSpec
+from tfbbb.training.split import Split, split_rows
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows of a table, ready for training.
+
+    Attributes:
+        schema: What is known of the table, by its training rows.
+        rows: The training rows.
+        held_out: Inputs and targets of the other rows.
+        held_out_rows: Indices of these in the table.
+    """
+
+    schema: Schema
+    rows: Rows
+    held_out: tuple[Any, np.ndarray]
+    held_out_rows: np.ndarray
+
+
+def prepare(
+    source: pa.Table | TableScan,
+    spec: JobSpec,
+    schema: Schema | None = None,
+    directory: Path | None = None,
+) -> Prepared:
+    """Splits a table and reads its rows.
+
+    Args:
+        source: Features and target, in memory or in a file.
+        spec: Which columns are what, and which rows are held out.
+        schema: The schema of an earlier table, by which this one is read; by default it
+            is inferred, means and categories from the training rows alone.
+        directory: Directory to keep the rows of a file in, so that memory does not have
+            to hold them all; None for memory.
+
+    Raises:
+        TableError: The table can't serve for this.
+    """
+    table = _opened(source, directory)
+    if schema is not None:
+        _check_columns(table, schema)
+    whole = schema or _infer(table, spec)
+    rows = split_rows(table, whole, spec)
+    schema = schema or _infer(table, spec, rows.training)
+    held_out = table.take(rows.held_out)
+    return Prepared(
+        schema=schema,
+        rows=_training_rows(table, RowLayout(schema), rows, directory),
+        held_out=(schema.inputs_of(held_out), schema.targets_of(held_out)),
+        held_out_rows=rows.held_out,
+    )
+
+
+def _check_columns(table: ColumnSource, schema: Schema) -> None:
+    """Raises `TableError` for values that the schema does not know, by their row.
+
+    Later, the rows are counted from the start of their part of the table.
+    """
+    schema.targets_of(table)
+    for column in schema.features:
+        column.values_of(table)
+
+
+def _opened(
+    source: pa.Table | TableScan, directory: Path | None
+) -> pa.Table | StoredTable:
+    if not isinstance(source, TableScan):
+        return source
+    if directory is None:
+        return pa.Table.from_batches(source.batches(), source.schema)
+    return StoredTable.of(source, directory)
+
+
+def _training_rows(
+    table: pa.Table | StoredTable,
+    layout: RowLayout,
+    rows: Split,
+    directory: Path | None,
+) -> Rows:
+    training = np.zeros(table.num_rows, dtype=bool)
+    training[rows.training] = True
+    parts = _encoded(table, layout, training)
+    num_bytes = 4 * layout.width * len(rows.training)
+    if directory is None or num_bytes <= BYTES_PER_GROUP:
+        return MemoryRows(layout, np.concatenate(list(parts)))
+    return StoredRows.write(directory / "rows", layout, parts)
+
+
+def _encoded(
+    table: pa.Table | StoredTable, layout: RowLayout, chosen: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Yields the rows of a table that are chosen, in its order, part by part."""
+    first = 0
+    for part in table.tables() if isinstance(table, StoredTable) else [table]:
+        of_part = chosen[first : first + part.num_rows]
+        first += part.num_rows
+        yield layout.encode(part.filter(of_part))
+
+
+def _infer(
+    table: pa.Table | StoredTable,
+    spec: JobSpec,
+    training_rows: np.ndarray | None = None,
+) -> Schema:
+    features = spec.features
+    held_out = spec.training.validation.column
+    if features is None and held_out is not None:
+        features = tuple(
+            name for name in table.column_names if name not in (spec.target, held_out)
+        )
+    likelihood = spec.model.likelihood
+    return Schema.infer(
+        table,
+        spec.target,
+        task=spec.task or (likelihood.task if likelihood else None),
+        features=features,
+        text_columns=spec.text_columns,
+        training_rows=training_rows,
+    )

@@ -1,0 +1,152 @@
+"""Whether a table has the columns that a spec asks for."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfbbb.data.column_names import not_found
+from tfbbb.data.limits import MAX_CATEGORIES
+from tfbbb.data.task import Task
+from tfbbb.training.spec.error import SpecError
+from tfbbb.training.spec.likelihoods import DEFAULT_LIKELIHOODS, LikelihoodPart
+
+if TYPE_CHECKING:
+    from tfbbb.training.spec.job import JobSpec
+
+Columns = Mapping[str, Mapping[str, Any]]
+_USABLE = ("number", "text", "boolean")
+
+
+def check_columns(spec: "JobSpec", columns: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `SpecError` unless a table's columns can serve a spec."""
+    by_name = {column["name"]: column for column in columns}
+    target = _found(by_name, spec.target, role="target")
+    _check_target(spec, target)
+    held_out = spec.training.validation.column
+    if held_out is not None:
+        _check_marks(_found(by_name, held_out, role="validation"))
+    names = spec.features
+    if names is None:
+        names = tuple(n for n in by_name if n not in (spec.target, held_out))
+        if not names:
+            raise SpecError(
+                f"The table has no column beside the target {spec.target!r}."
+            )
+    for name in spec.text_columns:
+        _found(by_name, name, role="text")
+    for name in names:
+        _check_feature(_found(by_name, name, role="feature"))
+
+
+def _found(columns: Columns, name: str, *, role: str) -> Mapping[str, Any]:
+    if name not in columns:
+        raise SpecError(not_found(name, list(columns), role=role))
+    return columns[name]
+
+
+def _check_feature(column: Mapping[str, Any]) -> None:
+    name, kind, distinct = column["name"], column["type"], column.get("distinct")
+    if kind not in _USABLE:
+        raise SpecError(
+            f"Column {name!r} holds values of type {kind}, from which nothing can be "
+            "predicted; leave it out by naming the others in `features`."
+        )
+    if distinct == 0:
+        raise SpecError(f"Column {name!r} has no values; leave it out.")
+    if kind == "text" and distinct is not None and distinct > MAX_CATEGORIES:
+        raise SpecError(
+            f"Column {name!r} has more than the {MAX_CATEGORIES} distinct texts that "
+            "can be categories; group its values or leave the column out."
+        )
+
+
+def _check_target(spec: "JobSpec", column: Mapping[str, Any]) -> None:
+    name, kind, distinct = column["name"], column["type"], column.get("distinct")
+    if kind not in _USABLE:
+        raise SpecError(
+            f"The target {name!r} holds values of type {kind}; numbers, text or "
+            "booleans can be predicted."
+        )
+    if column.get("missing"):
+        raise SpecError(
+            f"The target {name!r} has no value in {column['missing']} rows; drop the "
+            "rows without one."
+        )
+    if distinct == 1:
+        raise SpecError(
+            f"The target {name!r} has the same value in every row, so there is nothing "
+            "to learn."
+        )
+    task = _task(spec, kind)
+    if task == "regression" and kind == "text":
+        raise SpecError(
+            f"The target {name!r} is text, which a regression can't predict; ask for "
+            "the task 'classification'."
+        )
+    too_many = distinct is not None and distinct > MAX_CATEGORIES
+    if task == "classification" and too_many:
+        raise SpecError(
+            f"The target {name!r} has more than the {MAX_CATEGORIES} classes that are "
+            "possible."
+        )
+    _check_likelihood(spec.model.likelihood or DEFAULT_LIKELIHOODS[task], column)
+
+
+def _task(spec: "JobSpec", kind: str) -> Task:
+    if spec.task is not None:
+        return spec.task
+    inferred: Task = "regression" if kind == "number" else "classification"
+    likelihood = spec.model.likelihood
+    return inferred if likelihood is None else likelihood.task
+
+
+def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:
+    """Raises `SpecError` for targets that the likelihood gives no probability."""
+    name, distinct = column["name"], column.get("distinct")
+    if likelihood.name == "bernoulli" and distinct not in (None, 2):
+        raise SpecError(
+            f"The likelihood 'bernoulli' has two classes, but the target {name!r} has "
+            f"{distinct} values; take 'categorical'."
+        )
+    if likelihood.name == "ordered_logistic" and column["type"] == "text":
+        raise SpecError(
+            "The likelihood 'ordered_logistic' takes the order of whole numbers, but "
+            f"the target {name!r} is text; number its classes."
+        )
+    least, most = column.get("min"), column.get("max")
+    if least is not None and (
+        (likelihood.least is not None and least < likelihood.least)
+        or (likelihood.above is not None and least <= likelihood.above)
+    ):
+        raise SpecError(
+            f"The target {name!r} goes down to {least:g}, which the likelihood "
+            f"'{likelihood.name}' can't give; take another, e.g. 'normal'."
+        )
+    if most is not None and likelihood.below is not None and most >= likelihood.below:
+        raise SpecError(
+            f"The target {name!r} goes up to {most:g}, which the likelihood "
+            f"'{likelihood.name}' can't give; take another, or widen its bounds."
+        )
+
+
+def _check_marks(column: Mapping[str, Any]) -> None:
+    """Raises `SpecError` unless a column can say which rows are held out."""
+    name, kind = column["name"], column["type"]
+    numbers = kind == "number" and (column.get("min"), column.get("max")) in (
+        (0, 1),
+        (None, None),
+    )
+    if kind != "boolean" and not numbers:
+        raise SpecError(
+            f"The column {name!r} is to say which rows are held out, and must be true "
+            "or 1 in these and false or 0 in the others."
+        )
+    if column.get("missing"):
+        raise SpecError(
+            f"The column {name!r} is to say which rows are held out, but has no value "
+            f"in {column['missing']} rows."
+        )
+    if column.get("distinct") == 1:
+        raise SpecError(
+            f"The column {name!r} is to say which rows are held out, but is the same "
+            "in all rows."
+        )

@@ -1,0 +1,86 @@
+"""The layers of a spec's network."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tfbbb.training.spec.estimators import Estimator
+from tfbbb.training.spec.part import Flag, Integer, Number, PositiveNumber, SpecPart
+from tfbbb.training.spec.posteriors import Posterior
+from tfbbb.training.spec.priors import Prior
+
+Activation = Literal[
+    "elu",
+    "gelu",
+    "leaky_relu",
+    "linear",
+    "mish",
+    "relu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "tanh",
+]
+Units = Annotated[Integer, Field(ge=1, le=10_000)]
+MAX_LAYERS = 50
+
+
+class DenseLayer(SpecPart):
+    """Fully connected units with a posterior of their weights.
+
+    What it leaves out is the model's.
+    """
+
+    type: Literal["dense"]
+    units: Annotated[Units, Field(description="Number of outputs.", examples=[50])]
+    activation: Annotated[
+        Activation | None, Field(description="By default the model's.")
+    ] = None
+    use_bias: Flag = True
+    posterior: Annotated[
+        Posterior | None, Field(description="By default the model's.")
+    ] = None
+    prior: Annotated[Prior | None, Field(description="By default the model's.")] = None
+    bias_posterior: Annotated[
+        Posterior | None,
+        Field(description="By default a point if the weights are, else mean-field."),
+    ] = None
+    bias_prior: Annotated[
+        Prior | None,
+        Field(description="By default none if the weights have none, else a normal."),
+    ] = None
+    estimator: Annotated[
+        Estimator | None, Field(description="By default the model's.")
+    ] = None
+
+
+class DropoutLayer(SpecPart):
+    """Leaves units out at random, in training only."""
+
+    type: Literal["dropout"]
+    rate: Annotated[
+        Number, Field(gt=0, lt=1, description="Share of the units.", examples=[0.1])
+    ]
+
+
+class BatchNormalizationLayer(SpecPart):
+    """Standardises units over the rows of a batch."""
+
+    type: Literal["batch_normalization"]
+    momentum: Annotated[Number, Field(gt=0, lt=1)] = 0.99
+    epsilon: PositiveNumber = 1e-3
+
+
+class LayerNormalizationLayer(SpecPart):
+    """Standardises the units of each row."""
+
+    type: Literal["layer_normalization"]
+    epsilon: PositiveNumber = 1e-3
+
+
+LayerSpec = Annotated[
+    DenseLayer | DropoutLayer | BatchNormalizationLayer | LayerNormalizationLayer,
+    Field(discriminator="type"),
+]

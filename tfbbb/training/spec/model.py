@@ -1,0 +1,209 @@
+"""The network of a spec."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from tfbbb.training.spec.compatibility import can_serve, has_optimum
+from tfbbb.training.spec.estimators import AutoEstimator, Estimator
+from tfbbb.training.spec.layers import (
+    MAX_LAYERS,
+    Activation,
+    DenseLayer,
+    LayerSpec,
+    Units,
+)
+from tfbbb.training.spec.likelihoods import Likelihood
+from tfbbb.training.spec.part import Integer, NamedPart, SpecPart
+from tfbbb.training.spec.posteriors import (
+    MeanFieldNormalPosterior,
+    PointPosterior,
+    Posterior,
+)
+from tfbbb.training.spec.priors import NoPrior, NormalPrior, Prior
+from tfbbb.training.spec.size import check_size
+
+MAX_MEMBERS = 100
+
+
+class ModelSpec(SpecPart):
+    """What network is trained: by default one hidden layer, chosen by the rows."""
+
+    hidden_units: Annotated[
+        tuple[Units, ...] | None,
+        Field(
+            max_length=MAX_LAYERS,
+            description="Units of the hidden layers; empty for a linear model. By "
+            "default 50, or 20 for fewer than 500 rows.",
+            examples=[[50, 50]],
+        ),
+    ] = None
+    layers: Annotated[
+        tuple[LayerSpec, ...] | None,
+        Field(
+            max_length=MAX_LAYERS,
+            description="The hidden layers one by one, in the place of "
+            "`hidden_units`. The layer of the outputs is added to them.",
+            examples=[[{"type": "dense", "units": 50}]],
+        ),
+    ] = None
+    activation: Annotated[
+        Activation, Field(description="Activation of the hidden layers.")
+    ] = "relu"
+    posterior: Annotated[
+        Posterior,
+        Field(
+            description="Family q(w) of the weights: a name, or a name with options.",
+            examples=["mean_field_normal", {"name": "low_rank_normal", "rank": 4}],
+        ),
+    ] = MeanFieldNormalPosterior()
+    prior: Annotated[
+        Prior,
+        Field(
+            description="Prior p(w) of the weights: a name, or a name with options.",
+            examples=["normal", {"name": "normal", "scale": 0.5}],
+        ),
+    ] = NormalPrior()
+    estimator: Annotated[
+        Estimator,
+        Field(
+            description="How the noise of q(w) reaches the outputs in training.",
+            examples=["auto", {"name": "flipout", "num_samples": 2}],
+        ),
+    ] = AutoEstimator()
+    likelihood: Annotated[
+        Likelihood | None,
+        Field(
+            description="Distribution of the target given the outputs; by default "
+            "`normal` with a noise for each row, or `categorical`.",
+            examples=["poisson", {"name": "student_t", "df": 4}],
+        ),
+    ] = None
+    members: Annotated[
+        Integer,
+        Field(
+            ge=1,
+            le=MAX_MEMBERS,
+            description="Number of posteriors in the mixture, trained together.",
+        ),
+    ] = 1
+
+    def hidden_layers(self, units: tuple[int, ...]) -> tuple[LayerSpec, ...]:
+        """Returns the hidden layers, complete.
+
+        Args:
+            units: Units of the hidden layers where the spec says nothing of them.
+        """
+        if self.layers is not None:
+            layers: tuple[LayerSpec, ...] = self.layers
+        else:
+            given = units if self.hidden_units is None else self.hidden_units
+            layers = tuple(DenseLayer(type="dense", units=number) for number in given)
+        return tuple(
+            self._complete(layer, self.activation)
+            if isinstance(layer, DenseLayer)
+            else layer
+            for layer in layers
+        )
+
+    def output_layer(self, units: int) -> DenseLayer:
+        """Returns the last layer, complete."""
+        last = DenseLayer.model_construct(type="dense", units=units)
+        return self._complete(last, "linear")
+
+    def _complete(self, layer: DenseLayer, activation: Activation) -> DenseLayer:
+        posterior = layer.posterior or self.posterior
+        prior = layer.prior or self.prior
+        # Of biases there are few, and some priors need many weights.
+        bias_posterior = layer.bias_posterior or (
+            PointPosterior()
+            if posterior.name == "point"
+            else MeanFieldNormalPosterior()
+        )
+        bias_prior = layer.bias_prior or (
+            prior if prior.name == "none" else NormalPrior()
+        )
+        complete: dict[str, Any] = {
+            "activation": layer.activation or activation,
+            "posterior": posterior,
+            "prior": prior,
+            "bias_posterior": bias_posterior,
+            "bias_prior": bias_prior,
+            "estimator": layer.estimator or self.estimator,
+        }
+        return layer.model_copy(update=complete)
+
+    def check_size(
+        self, units: tuple[int, ...], num_features: int, num_outputs: int
+    ) -> None:
+        """Raises ValueError for a network with more numbers to learn than fit.
+
+        Args:
+            units: Units of the hidden layers where the spec says nothing of them.
+            num_features: Number of features of a row.
+            num_outputs: Number of outputs of the network.
+        """
+        hidden = self.hidden_layers(units)
+        dense = [layer for layer in hidden if isinstance(layer, DenseLayer)]
+        dense.append(self.output_layer(num_outputs))
+        check_size(dense, num_features, self.members)
+
+    @model_validator(mode="after")
+    def _can_be_trained(self) -> Self:
+        if self.hidden_units is not None and self.layers is not None:
+            raise ValueError("give `hidden_units` or `layers`, not both")
+        hidden = self.hidden_layers(())
+        places = [
+            (f"layer {number}: ", layer)
+            for number, layer in enumerate(hidden, start=1)
+            if isinstance(layer, DenseLayer)
+        ]
+        places.append(("", self.output_layer(1)))
+        for place, layer in places:
+            _check_strategies(place, layer)
+        draws = {getattr(layer.estimator, "num_samples", 1) for _, layer in places}
+        if len(draws - {1}) > 1:
+            raise ValueError(
+                "estimators that draw several samples must draw the same number: "
+                f"received {', '.join(map(str, sorted(draws)))}"
+            )
+        shared = {"batch_normalization", "layer_normalization"}
+        if self.members > 1 and any(layer.type in shared for layer in hidden):
+            raise ValueError(
+                "members are independent of each other, and a normalization layer "
+                "would be shared by them: leave it out, or take one member"
+            )
+        self.check_size((), num_features=1, num_outputs=1)
+        return self
+
+
+def _check_strategies(place: str, layer: DenseLayer) -> None:
+    of_weights = ("weights", layer.posterior, layer.prior)
+    of_bias = ("bias", layer.bias_posterior, layer.bias_prior)
+    estimator = layer.estimator
+    assert estimator is not None
+    for what, posterior, prior in (of_weights, of_bias):
+        if what == "bias" and not layer.use_bias:
+            continue
+        assert posterior is not None
+        assert prior is not None
+        if not has_optimum(posterior, prior):
+            raise ValueError(f"{place}{_without_optimum(what, posterior, prior)}")
+        if not can_serve(estimator, posterior):
+            raise ValueError(
+                f"{place}the estimator '{estimator.name}' cannot serve the posterior "
+                f"'{posterior.name}' of the {what}; take another, or 'auto'"
+            )
+
+
+def _without_optimum(what: str, posterior: NamedPart, prior: NamedPart) -> str:
+    if isinstance(prior, NoPrior):
+        return (
+            f"only the posterior 'point' goes without a prior: received "
+            f"'{posterior.name}' of the {what}"
+        )
+    return (
+        f"the density of the prior '{prior.name}' has no upper bound, and with it the "
+        f"posterior '{posterior.name}' of the {what} no optimum; take e.g. 'normal', "
+        "'laplace' or 'student_t'"
+    )

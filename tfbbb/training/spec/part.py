@@ -1,0 +1,36 @@
+"""What all parts of a spec have in common, and the numbers in them."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+# Strict: JSON's `true` is no number, and "50" no number either.
+Flag = Annotated[bool, Field(strict=True)]
+Number = Annotated[float, Field(strict=True)]
+PositiveNumber = Annotated[float, Field(strict=True, gt=0)]
+Integer = Annotated[int, Field(strict=True)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
+class SpecPart(BaseModel):
+    """A part of a spec: immutable, without fields unknown or numbers infinite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class NamedPart(SpecPart):
+    """One family of several, with its options.
+
+    In a spec, the name alone is the family with its default options.
+    """
+
+    name: str
+
+    def options(self) -> dict[str, Any]:
+        """Returns the arguments that the class of this name is made with."""
+        return self.model_dump(exclude={"name"})
+
+
+def from_name(given: Any) -> Any:
+    """Returns `{"name": given}` for a name, and anything else as it is."""
+    return {"name": given} if isinstance(given, str) else given

@@ -1,0 +1,134 @@
+"""How a spec's network is trained."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from tfbbb.training.spec.kl_schedules import ConstantSchedule, KLSchedule
+from tfbbb.training.spec.part import (
+    ColumnName,
+    Flag,
+    Integer,
+    Number,
+    PositiveNumber,
+    SpecPart,
+)
+
+DEFAULT_FRACTION = 0.1
+MAX_HELD_OUT = 10_000
+
+
+class LearningRate(SpecPart):
+    """The learning rate at the start, and how it falls until the end."""
+
+    initial: Annotated[
+        PositiveNumber, Field(description="Learning rate of the first step.")
+    ] = 0.01
+    decay: Annotated[
+        Literal["cosine", "linear", "constant"],
+        Field(description="Whether it falls to 0 along a cosine or a line, or not."),
+    ] = "cosine"
+
+
+class Validation(SpecPart):
+    """The rows that are held out: they give the figures, and decide when to stop."""
+
+    fraction: Annotated[
+        Number | None,
+        Field(
+            gt=0,
+            lt=1,
+            description=f"Share of the rows, drawn at random; {DEFAULT_FRACTION:g} of "
+            f"them, {MAX_HELD_OUT} at most, by default.",
+            examples=[0.2],
+        ),
+    ] = None
+    column: Annotated[
+        ColumnName | None,
+        Field(
+            description="A column that is true, or 1, in the rows to hold out; it is "
+            "no feature.",
+            examples=["is_test"],
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _by_one_of_them(self) -> Self:
+        if self.fraction is not None and self.column is not None:
+            raise ValueError("give a `fraction` or a `column`, not both")
+        return self
+
+
+class EarlyStopping(SpecPart):
+    """Ends training where the held-out rows' likelihood no longer grows."""
+
+    patience: Annotated[
+        Integer,
+        Field(ge=1, le=10**6, description="Epochs to wait for a better one."),
+    ] = 20
+    min_delta: Annotated[
+        Number,
+        Field(ge=0, description="What counts as better, in nats per row."),
+    ] = 0.0
+    restore_best: Annotated[
+        Flag, Field(description="Whether the best epoch's weights are taken.")
+    ] = True
+
+
+def _from_number(given: Any) -> Any:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return {"initial": given} if is_number else given
+
+
+class TrainingSpec(SpecPart):
+    """How the network is trained: by default 6000 steps of Adam, or ten epochs."""
+
+    epochs: Annotated[
+        Integer | None,
+        Field(ge=1, le=10**6, description="Passes over the rows.", examples=[40]),
+    ] = None
+    steps: Annotated[
+        Integer | None,
+        Field(
+            ge=1,
+            le=10**9,
+            description="Steps of the optimizer, in the place of `epochs`; rounded up "
+            "to whole passes over the rows.",
+            examples=[6000],
+        ),
+    ] = None
+    batch_size: Annotated[
+        Integer | None,
+        Field(
+            ge=1, le=10**6, description="Rows per step; by default chosen by the rows."
+        ),
+    ] = None
+    learning_rate: Annotated[
+        LearningRate,
+        BeforeValidator(
+            _from_number, json_schema_input_type=PositiveNumber | LearningRate
+        ),
+        Field(examples=[0.01, {"initial": 0.003, "decay": "constant"}]),
+    ] = LearningRate()
+    validation: Validation = Validation()
+    early_stopping: Annotated[
+        EarlyStopping | None, Field(description="Null to train to the end.")
+    ] = None
+    kl_schedule: Annotated[
+        KLSchedule,
+        Field(
+            description="How the weight of the divergence changes: a name, or a name "
+            "with options.",
+            examples=["linear_warmup", {"name": "tempered", "temperature": 0.3}],
+        ),
+    ] = ConstantSchedule()
+    seed: Annotated[
+        Integer,
+        Field(ge=0, le=2**31 - 1, description="Seed of split, start, order and noise."),
+    ] = 0
+
+    @model_validator(mode="after")
+    def _by_one_of_them(self) -> Self:
+        if self.epochs is not None and self.steps is not None:
+            raise ValueError("give `epochs` or `steps`, not both")
+        return self

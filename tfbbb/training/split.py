@@ -1,0 +1,83 @@
+"""Which rows of a table are trained on, and which are held out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfbbb.data import Schema, TableError, split
+from tfbbb.data.column_names import check_column_exists
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.values import first_row, kind_of, numbers_of
+from tfbbb.training.spec import JobSpec
+from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
+
+# The standard error of a mean over so many is a half of a per cent of a deviation.
+_MOST_MEASURED = 50_000
+
+
+@dataclass(frozen=True)
+class Split:
+    """The two kinds of rows of a table.
+
+    Attributes:
+        training: Indices of the rows to train on.
+        held_out: Indices of the others, or of 50 000 of them where they are more.
+    """
+
+    training: np.ndarray
+    held_out: np.ndarray
+
+
+def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
+    """Splits the rows of a table as a spec has it.
+
+    Args:
+        table: The table.
+        schema: Its schema. Of classes, the same share each is held out.
+        spec: Its `training` says how: by a column, or at random.
+
+    Raises:
+        TableError: The column is not there, or has other values than true and false,
+            or rows of one kind only.
+    """
+    validation = spec.training.validation
+    if validation.column is not None:
+        marked = _marked(table, validation.column)
+        held_out = np.random.default_rng(spec.training.seed).permutation(
+            np.flatnonzero(marked)
+        )
+        return Split(np.flatnonzero(~marked), np.sort(held_out[:_MOST_MEASURED]))
+    fraction = validation.fraction
+    if fraction is None:
+        fraction = min(DEFAULT_FRACTION, MAX_HELD_OUT / table.num_rows)
+    classes = schema.targets_of(table) if schema.task == "classification" else None
+    training, held_out = split(
+        table.num_rows, fraction, seed=spec.training.seed, stratify=classes
+    )
+    return Split(training, held_out[:_MOST_MEASURED])
+
+
+def _marked(table: ColumnSource, name: str) -> np.ndarray:
+    """Returns which rows `[n]` a column of booleans, or of 0 and 1, marks."""
+    check_column_exists(table, name, role="validation")
+    if kind_of(table, name) != "numeric":
+        raise TableError(
+            f"The column {name!r} is to say which rows are held out, and must be true "
+            "or 1 in these and false or 0 in the others."
+        )
+    values = numbers_of(table, name)
+    other = ~np.isin(values, (0.0, 1.0))
+    if other.any():
+        row = first_row(other)
+        raise TableError(
+            f"The column {name!r} is to say which rows are held out, and must be true "
+            "or 1 in these and false or 0 in the others, but is "
+            f"{values[row - 1]:g} in row {row}."
+        )
+    marked = values == 1.0
+    if marked.all() or not marked.any():
+        raise TableError(
+            f"The column {name!r} is to say which rows are held out, but is the same "
+            "in all rows."
+        )
+    return marked

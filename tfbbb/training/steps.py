@@ -1,0 +1,73 @@
+"""Training steps, many to an execution."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb.model import BayesianModel
+
+# The way from Python and back then costs nothing, and a stop comes soon.
+_SECONDS_PER_EXECUTION = 0.2
+_MOST_STEPS_PER_EXECUTION = 5000
+
+
+class Steps:
+    """Takes training steps on one batch after the other.
+
+    Python is left for as many steps as take about a fifth of a second: one step of a
+    small network takes less time than its dispatch. The result does not depend on how
+    many they are.
+
+    Args:
+        model: The model, compiled and told of its rows.
+        batches: Batches of `(inputs, targets)` without end.
+    """
+
+    def __init__(self, model: BayesianModel, batches: tf.data.Dataset):
+        self._model = model
+        self._layers = [
+            layer for layer in model.variational_layers if layer.kl_weight_is_automatic
+        ]
+        self._batches = iter(batches)
+        self._execute = tf.function(
+            self._steps,
+            input_signature=[tf.TensorSpec([None], tf.float32)],
+            autograph=False,
+        )
+        self._at_once = 1
+
+    def take(self, first: int, end: int, kl_weight: Callable[[int], float]) -> int:
+        """Takes some of the steps from `first` on, none from `end` on.
+
+        Args:
+            first: Index of the next step.
+            end: Index of the first step that is not to be taken now.
+            kl_weight: The weight of the KL divergence at a step.
+
+        Returns:
+            The index of the step after those that were taken.
+        """
+        last = min(end, first + self._at_once)
+        weights = [kl_weight(step) for step in range(first, last)]
+        began = time.perf_counter()
+        self._execute(tf.constant(weights, tf.float32))
+        seconds = (time.perf_counter() - began) / (last - first)
+        wanted = int(_SECONDS_PER_EXECUTION / seconds)
+        self._at_once = min(max(1, wanted), _MOST_STEPS_PER_EXECUTION)
+        return last
+
+    def _steps(self, kl_weights: Any) -> None:
+        def step(index: Any) -> Any:
+            for layer in self._layers:
+                layer.kl_weight.assign(kl_weights[index])
+            self._model.train_step(next(self._batches))
+            return index + 1
+
+        tf.while_loop(
+            lambda index: index < tf.size(kl_weights),
+            step,
+            [0],
+            parallel_iterations=1,
+        )

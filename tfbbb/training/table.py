@@ -1,0 +1,117 @@
+"""From a table and a spec to a trained model and its held-out figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb import kl_schedules
+from tfbbb.data.scan import TableScan
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.optimizers import Adam
+from tfbbb.training.continuation import check_continuation, with_units
+from tfbbb.training.held_out import held_out_figures
+from tfbbb.training.loop import fit
+from tfbbb.training.network import make_network
+from tfbbb.training.plan import Plan
+from tfbbb.training.preparation import prepare
+from tfbbb.training.progress import Progress
+from tfbbb.training.spec import JobSpec
+from tfbbb.training.trained_table import TrainedTable
+from tfbbb.training.yesterday import Yesterday
+
+
+def train_table(
+    table: pa.Table | TableScan,
+    spec: JobSpec,
+    *,
+    start_from: Path | None = None,
+    directory: Path | None = None,
+    checkpoint_seconds: float = 30.0,
+    report: Callable[[Progress], object] = lambda progress: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TrainedTable:
+    """Trains the Bayesian network of a spec on a table.
+
+    Adam minimises the negative evidence lower bound of the training rows. The held-out
+    rows give the figures; they decide nothing unless the spec stops early by them.
+
+    Args:
+        table: Features and target, as from `tfbbb.data.read_table`, or the file with
+            them.
+        spec: What to train, and how.
+        start_from: Directory of an exported version, whose posterior is the prior: see
+            `tfbbb.training.yesterday.Yesterday`.
+        directory: Directory for the rows of a file, which memory then does not have to
+            hold, and for checkpoints, from which an interrupted training of the same
+            table and spec goes on. None for neither.
+        checkpoint_seconds: Time between checkpoints.
+        report: Is told of the progress.
+        should_stop: Asked several times a second whether to stop.
+
+    Returns:
+        The trained model with its schema and its held-out figures.
+
+    Raises:
+        TableError: The table can't serve for this.
+        SpecError: The spec and the table, or the version, don't go together.
+        TrainingDivergedError: The loss or a held-out figure is not finite; a lower
+            learning rate helps.
+        Interrupted: `should_stop` said so.
+
+    Example:
+
+    >>> from tfbbb.data import samples
+    >>> from tfbbb.training import JobSpec, train_table
+    >>> spec = JobSpec.model_validate(
+    ...     {"target": "progression", "training": {"epochs": 1}}
+    ... )
+    >>> trained = train_table(samples.diabetes(), spec)
+    >>> trained.num_training_rows, len(trained.held_out_rows)
+    (398, 44)
+    """
+    training = spec.training
+    if start_from is None:
+        prepared = prepare(table, spec, directory=directory)
+        plan = Plan.of(training, prepared.rows.num_rows)
+        network = with_units(spec.model, plan.hidden_units)
+        model = make_network(prepared.schema, network, seed=training.seed)
+    else:
+        yesterday = Yesterday.read(start_from)
+        check_continuation(spec, yesterday.record, table.schema.names)
+        prepared = prepare(table, spec, yesterday.record.schema, directory)
+        plan = Plan.of(training, prepared.rows.num_rows)
+        network = yesterday.record.spec.model
+        model = yesterday.network(training.seed)
+    spec = spec.model_copy(update={"model": network})
+    schedule = training.kl_schedule
+    model.compile(
+        Adam(plan.learning_rate(training.learning_rate)),
+        kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
+    )
+    fit(
+        model,
+        prepared.rows,
+        epochs=plan.epochs,
+        batch_size=plan.batch_size,
+        seed=training.seed,
+        held_out=prepared.held_out,
+        early_stopping=training.early_stopping,
+        checkpoint_directory=directory,
+        checkpoint_seconds=checkpoint_seconds,
+        fingerprint=f"{spec.model_dump_json()} {start_from}",
+        report=report,
+        should_stop=should_stop,
+    )
+    metrics = held_out_figures(model, *prepared.held_out)
+    if not np.all(np.isfinite(list(metrics.values()))):
+        raise TrainingDivergedError(training.learning_rate.initial)
+    return TrainedTable(
+        model=model,
+        schema=prepared.schema,
+        spec=spec,
+        num_training_rows=prepared.rows.num_rows,
+        held_out_rows=prepared.held_out_rows,
+        metrics=metrics,
+    )

@@ -1,0 +1,40 @@
+"""The objective on rows that are not trained on."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.model import BayesianModel
+
+_ROWS_AT_ONCE = 4096
+
+
+class Validation:
+    """Measures the negative log likelihood of held-out rows, block by block.
+
+    Each block has weights drawn anew, as `BayesianModel.evaluate` has it.
+
+    Args:
+        model: The model that is trained.
+        inputs: Inputs of the rows.
+        targets: Their targets.
+    """
+
+    def __init__(self, model: BayesianModel, inputs: Any, targets: np.ndarray):
+        self._model = model
+        rows = tf.data.Dataset.from_tensor_slices((inputs, targets))
+        self._blocks = rows.batch(_ROWS_AT_ONCE)
+        self._take = tf.function(
+            lambda inputs, targets: model.test_step((inputs, targets)),
+            input_signature=self._blocks.element_spec,
+        )
+
+    def nll(self) -> float:
+        """Returns it per row, in nats; the metrics of the model are left at nothing."""
+        self._model.reset_metrics()
+        for inputs, targets in self._blocks:
+            self._take(inputs, targets)
+        nll = float(self._model.get_metrics_result()["nll"])
+        self._model.reset_metrics()
+        return nll

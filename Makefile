@@ -3,21 +3,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test lint format lock clean
+.PHONY: help install demo serve test test-slow lint format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/installed ## Make the environment of the lock file in .venv
 
-demo: install ## Train, export, serve and ask a model of a real table
+demo: install ## Start the service, upload a real table, train, predict and draw
 	$(BIN)/tfbbb demo
 
-serve: install ## Serve the models under saved_models/ on 127.0.0.1:8000
+serve: install ## Train and predict on 127.0.0.1:8000; models are in saved_models/
 	$(BIN)/tfbbb serve
 
-test: install ## Check formatting, lint and types, then run every test
-	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 || status=1; exit $$status
+test: install ## Check formatting, lint and types, then run the tests
+	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; exit $$status
+
+test-slow: install ## Run the long proofs, which `test` runs in a short form
+	$(BIN)/pytest -m slow --timeout=7200
 
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .

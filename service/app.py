@@ -1,20 +1,44 @@
 import asyncio
-import threading
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fastapi import FastAPI
-from fastapi.responses import RedirectResponse
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
+from service.database import Database, upgrade
+from service.datasets import endpoints as datasets
+from service.datasets.inspection import Inspector
+from service.datasets.store import DatasetStore
 from service.errors import answer_errors_in_one_shape
 from service.health import endpoints as health
+from service.jobs import endpoints as jobs
+from service.jobs.event_stream import NothingFollows, answer_that_nothing_follows
+from service.jobs.queue import Queue
+from service.keys import endpoints as keys
+from service.keys.access_log import keep_keys_out_of_the_access_log
+from service.keys.authentication import Authentication
+from service.keys.browser import open_documentation
+from service.keys.keyring import Keyring
+from service.keys.repository import preset_admin_key
+from service.labels import endpoints as labels
+from service.metrics import endpoints as metrics_endpoints
+from service.metrics.jobs import JobMetrics
+from service.metrics.requests import RequestMetrics
 from service.models import endpoints as models
-from service.models.registry import Registry
+from service.models.client import ModelsClient
+from service.outages import (
+    DATABASE_OUTAGES,
+    answer_database_outage,
+    answer_disk_outage,
+)
 from service.predictions import endpoints as predictions
+from service.processes import child_processes
 from service.settings import Settings
 from service.state import ServiceState
+from service.stopping import told_to_stop
 
 _DESCRIPTION = """
 Predictions of Bayesian neural networks, with their uncertainty split into what more
@@ -37,24 +61,39 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     `uvicorn --factory service.app:create_app`
     """
     settings = settings or Settings.from_environment()
+    metrics = CollectorRegistry()
+    ProcessCollector(registry=metrics)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, ServiceState]]:
-        registry = Registry(settings.models)
-        stop = threading.Event()
-        # In a thread of its own, so that the service answers, if only that it is
-        # not ready, while TensorFlow is imported.
-        watcher = threading.Thread(
-            target=registry.watch,
-            args=(stop, settings.poll_seconds),
-            name="registry",
-            daemon=True,
-        )
-        watcher.start()
-        with ThreadPoolExecutor(settings.threads, "prediction") as workers:
-            yield {"service": ServiceState(settings, registry, workers)}
-        stop.set()
-        await asyncio.to_thread(watcher.join)
+        database = Database(settings.effective_database_url)
+        await asyncio.to_thread(_prepare, database, settings)
+        keyring = Keyring(database, settings)
+        # The path of a socket may have but some hundred characters.
+        with (
+            told_to_stop() as stopping,
+            TemporaryDirectory(prefix="tfbbb-") as directory,
+        ):
+            socket = Path(directory) / "models"
+            async with child_processes(settings, socket, stopping) as children:
+                client = ModelsClient(socket, settings.threads)
+                queue = Queue(database, settings)
+                metrics.register(JobMetrics(database))
+                state = ServiceState(
+                    settings=settings,
+                    database=database,
+                    keyring=keyring,
+                    models=client,
+                    queue=queue,
+                    stopping=stopping,
+                    datasets=DatasetStore(settings, database),
+                    inspector=Inspector(),
+                    dispatcher=children.dispatcher,
+                    metrics=metrics,
+                )
+                yield {"service": state}
+                client.close()
+        database.close()
 
     app = FastAPI(
         title="tfbbb",
@@ -65,7 +104,27 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.include_router(predictions.router)
     app.include_router(models.router)
+    app.include_router(labels.router)
+    app.include_router(jobs.router)
+    app.include_router(keys.router)
+    app.include_router(datasets.router)
     app.include_router(health.router)
-    app.add_api_route("/", lambda: RedirectResponse("docs"), include_in_schema=False)
+    app.include_router(metrics_endpoints.router)
+    app.add_api_route("/", open_documentation, include_in_schema=False)
+    app.add_middleware(Authentication)
+    app.add_middleware(RequestMetrics, registry=metrics)
     answer_errors_in_one_shape(app)
+    app.add_exception_handler(NothingFollows, answer_that_nothing_follows)
+    for outage in DATABASE_OUTAGES:
+        app.add_exception_handler(outage, answer_database_outage)
+    app.add_exception_handler(OSError, answer_disk_outage)  # type: ignore[arg-type]
     return app
+
+
+def _prepare(database: Database, settings: Settings) -> None:
+    """Brings the database up to date, and what dead processes left out of the way."""
+    keep_keys_out_of_the_access_log()
+    upgrade(database, settings.data_dir / "backups")
+    if settings.admin_key is not None:
+        preset_admin_key(database, settings.admin_key.get_secret_value())
+    DatasetStore(settings, database).sweep()

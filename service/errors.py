@@ -1,5 +1,7 @@
 import http
 import logging
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import orjson
@@ -9,6 +11,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from service.validation import what_is_wrong
 from tfbbb.export.input_error import InputError
 
 logger = logging.getLogger(__name__)
@@ -24,6 +27,7 @@ class ServiceError(Exception):
     """An answer with an error status; its docstring describes it to clients."""
 
     status: ClassVar[int]
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class InvalidRequest(ServiceError):
@@ -35,10 +39,92 @@ class InvalidRequest(ServiceError):
     status = 400
 
 
+class Unauthenticated(ServiceError):
+    """No good API key was sent; the message says what was wrong with it."""
+
+    status = 401
+
+
+class Forbidden(ServiceError):
+    """The key does not allow this; the message says which scope does."""
+
+    status = 403
+
+
+class QuotaExceeded(Forbidden):
+    """The key has as many datasets, or bytes in them, as it may."""
+
+
 class UnknownModel(ServiceError):
     """There is no such model, or no such version of it."""
 
     status = 404
+
+
+class UnknownDataset(ServiceError):
+    """There is no such dataset, or it was deleted."""
+
+    status = 404
+
+
+class UnknownKey(ServiceError):
+    """There is no such key."""
+
+    status = 404
+
+
+class UnknownJob(ServiceError):
+    """There is no such job, or it was deleted."""
+
+    status = 404
+
+
+class JobStateConflict(ServiceError):
+    """The job's state does not allow this; the message says which state it is in."""
+
+    status = 409
+
+
+class IdempotencyKeyReused(ServiceError):
+    """The `Idempotency-Key` was sent before, with another body."""
+
+    status = 409
+
+
+class LastAdminKey(ServiceError):
+    """Nobody could make keys any more without this one."""
+
+    status = 409
+
+
+class UploadTimeout(ServiceError):
+    """The upload came too slowly, or not at all."""
+
+    status = 408
+
+
+class DatasetInUse(ServiceError):
+    """A job that has not ended needs the dataset; the message says which."""
+
+    status = 409
+
+
+class UnknownLabel(ServiceError):
+    """There is no such model, or no such label or version of it."""
+
+    status = 404
+
+
+class LabelRefused(ServiceError):
+    """The label can't move there; the message says why, with the gate's figures."""
+
+    status = 409
+
+
+class VersionInUse(ServiceError):
+    """The version can't be deleted; the message says what needs it."""
+
+    status = 409
 
 
 class RequestTooLarge(ServiceError):
@@ -48,15 +134,33 @@ class RequestTooLarge(ServiceError):
 
 
 class UnsupportedMediaType(ServiceError):
-    """The body is not declared to be JSON."""
+    """The body is not what the endpoint reads, or is declared to be something else."""
 
     status = 415
+
+
+class QueueFull(ServiceError):
+    """As many jobs of the key wait as may; there is room when some have started."""
+
+    status = 429
+
+
+class InvalidTable(ServiceError):
+    """The file is no table, or is over a limit; the message says where and why."""
+
+    status = 422
 
 
 class Unavailable(ServiceError):
     """The model can't be loaded, or the service is not ready; the message says why."""
 
     status = 503
+
+
+class InsufficientStorage(ServiceError):
+    """The disk is full, or nearly so."""
+
+    status = 507
 
 
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
@@ -68,6 +172,18 @@ def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
     # Also keeps FastAPI from documenting a 422, which is never sent.
     described["default"] = {"model": ErrorBody, "description": "Any other failure."}
     return described
+
+
+def as_json(
+    described: dict[int | str, dict[str, Any]],
+) -> dict[int | str, dict[str, Any]]:
+    """The same of an endpoint whose good answers are no JSON; its errors are."""
+    schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
+    content = {"application/json": {"schema": schema}}
+    return {
+        status: {"description": response["description"], "content": content}
+        for status, response in described.items()
+    }
 
 
 def error_response(
@@ -84,7 +200,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(ServiceError)
     async def _service(request: Request, error: ServiceError) -> Response:
-        return error_response(error.status, str(error))
+        return error_response(error.status, str(error), dict(error.headers))
 
     @app.exception_handler(InputError)
     async def _input(request: Request, error: InputError) -> Response:
@@ -92,10 +208,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = " ".join(map(str, first["loc"]))
-        message = f"{place}: {first['msg']}. Received: {first['input']!r:.100}"
-        return error_response(InvalidRequest.status, message)
+        return error_response(InvalidRequest.status, what_is_wrong(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

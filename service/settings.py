@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
+# What `tfbbb remote` and `tfbbb.client` read, often in the same shell.
+_OF_CLIENTS = {"TFBBB_URL", "TFBBB_KEY"}
 
 
 class SettingsError(ValueError):
@@ -23,6 +25,85 @@ class Settings(BaseModel):
     models: Annotated[
         Path, Field(description="Root of the registry, `NAME/VERSION/saved_model.pb`.")
     ] = Path("saved_models")
+    data_dir: Annotated[
+        Path, Field(description="Datasets, jobs and, unless it is elsewhere, database.")
+    ] = Path(".tfbbb")
+    database_url: Annotated[
+        str | None,
+        Field(
+            description="`postgresql://...`, or `sqlite:///PATH`; by default "
+            "tfbbb.sqlite3 in the data directory."
+        ),
+    ] = None
+    admin_key: Annotated[
+        SecretStr | None,
+        Field(description="The first admin key, `prefix.secret`, for automation."),
+    ] = None
+    insecure: Annotated[
+        bool, Field(description="Whether requests need no key: anyone may do all.")
+    ] = False
+    start_models: Annotated[
+        bool, Field(description="Whether to start the process that predicts.")
+    ] = True
+    start_dispatcher: Annotated[
+        bool, Field(description="Whether to start the process that runs jobs.")
+    ] = True
+    job_slots: Annotated[
+        int, Field(ge=1, description="Jobs that run at the same time on this machine.")
+    ] = max(1, (os.cpu_count() or 1) // 2)
+    job_slots_per_key: Annotated[
+        int | None, Field(ge=1, description="Jobs that one key may run at a time.")
+    ] = None
+    job_memory_bytes: Annotated[
+        int, Field(ge=2**20, description="Resident memory at which a job is ended.")
+    ] = 8 * 2**30
+    job_seconds: Annotated[
+        float, Field(gt=0, description="Time after which an attempt of a job is ended.")
+    ] = 24 * 3600.0
+    checkpoint_seconds: Annotated[
+        float, Field(gt=0, description="Time between checkpoints of a job.")
+    ] = 30.0
+    lease_seconds: Annotated[
+        float,
+        Field(gt=0, description="Silence after which a job is taken for dead."),
+    ] = 30.0
+    warm_seconds: Annotated[
+        float,
+        Field(ge=0, description="Time that a trainer waits for its next job."),
+    ] = 300.0
+    max_upload_bytes: Annotated[int, Field(ge=1, description="Largest upload.")] = (
+        8 * 2**30
+    )
+    max_upload_rows: Annotated[
+        int, Field(ge=1, description="Most rows of a dataset.")
+    ] = 100_000_000
+    max_upload_columns: Annotated[
+        int, Field(ge=1, description="Most columns of a dataset.")
+    ] = 4096
+    max_decompressed_bytes: Annotated[
+        int, Field(ge=1, description="Most bytes of a dataset's values in memory.")
+    ] = 64 * 2**30
+    upload_stall_seconds: Annotated[
+        float, Field(gt=0, description="Time in which 64 KiB of an upload must come.")
+    ] = 30.0
+    inspection_seconds: Annotated[
+        float, Field(gt=0, description="Processor time that reading a table may take.")
+    ] = 900.0
+    inspection_memory_bytes: Annotated[
+        int, Field(ge=2**28, description="Address space that it may take.")
+    ] = 2 * 2**30
+    max_datasets: Annotated[
+        int, Field(ge=0, description="Most datasets of a key without its own limit.")
+    ] = 1000
+    max_dataset_bytes: Annotated[
+        int, Field(ge=0, description="Most bytes in them.")
+    ] = 100 * 2**30
+    max_queued_jobs: Annotated[
+        int, Field(ge=0, description="Most queued jobs of a key without its own limit.")
+    ] = 1000
+    min_free_bytes: Annotated[
+        int, Field(ge=0, description="Free disk below which nothing is taken in.")
+    ] = 2**29
     poll_seconds: Annotated[
         float, Field(gt=0, description="Time between looks for new versions.")
     ] = 1.0
@@ -40,17 +121,28 @@ class Settings(BaseModel):
         32 * 2**20
     )
 
+    @property
+    def effective_database_url(self) -> str:
+        """The database, whether it was named or not."""
+        path = (self.data_dir / "tfbbb.sqlite3").absolute()
+        return self.database_url or f"sqlite:///{path}"
+
+    def environment(self) -> dict[str, str]:
+        """The variables that hand these settings, but for the key, to a child."""
+        values = self.model_dump(mode="json", exclude_none=True, exclude={"admin_key"})
+        return {_PREFIX + name.upper(): str(value) for name, value in values.items()}
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """Reads the settings that are set as `TFBBB_...`; the others keep defaults.
 
-        A variable `TFBBB_...` that is no setting is warned of.
+        A variable `TFBBB_...` that is no setting, nor one of clients, is warned of.
 
         Raises:
             SettingsError: Names the variable with a wrong value.
         """
         known = [_PREFIX + name.upper() for name in cls.model_fields]
-        for variable in sorted(environment.keys() - set(known)):
+        for variable in sorted(environment.keys() - set(known) - _OF_CLIENTS):
             if variable.startswith(_PREFIX):
                 logger.warning(
                     "%s is no setting; those are %s", variable, ", ".join(known)

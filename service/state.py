@@ -1,11 +1,18 @@
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry
 
-from service.models.registry import Registry
+from service.database import Database
+from service.datasets.inspection import Inspector
+from service.datasets.store import DatasetStore
+from service.jobs.queue import Queue
+from service.keys.keyring import Keyring
+from service.models.client import ModelsClient
 from service.settings import Settings
+from service.supervision import SupervisedProcess
 
 
 @dataclass(frozen=True)
@@ -14,13 +21,27 @@ class ServiceState:
 
     Args:
         settings: The operator's choices.
-        registry: The models.
-        workers: Where answers are computed, so that the event loop stays free.
+        database: The truth about keys, datasets, jobs and versions.
+        keyring: Tells callers by their keys.
+        models: The models, in their process.
+        queue: The training jobs.
+        dispatcher: The process that runs jobs, if the settings ask for one.
+        metrics: The figures of this process.
+        stopping: Set when the service is told to stop: what would last must end.
+        datasets: The uploaded tables.
+        inspector: Reads tables, in processes of their own.
     """
 
     settings: Settings
-    registry: Registry
-    workers: ThreadPoolExecutor
+    database: Database
+    keyring: Keyring
+    models: ModelsClient
+    queue: Queue
+    dispatcher: SupervisedProcess
+    metrics: CollectorRegistry
+    stopping: asyncio.Event
+    datasets: DatasetStore
+    inspector: Inspector
 
 
 async def _service_state(request: Request) -> ServiceState:

@@ -2,6 +2,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from service.errors import Unavailable, responses
+from service.health.readiness import check_ready
 from service.state import State
 
 router = APIRouter(prefix="/health", tags=["health"])
@@ -21,10 +22,10 @@ async def live() -> Health:
 
 @router.get(
     "/ready",
-    summary="Whether models answer",
+    summary="Whether all parts work",
     responses=responses(Unavailable),
 )
 async def ready(state: State) -> Health:
-    """Answers 503 until every model found is loaded, or known to be broken."""
-    state.registry.check_ready()
+    """Answers 503 with what is lacking: database, disk, models or dispatcher."""
+    await check_ready(state)
     return Health(status="ready")

@@ -1,9 +1,12 @@
+import contextlib
 import logging
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from service.errors import Unavailable, UnknownModel
+from service.models.adoption import Ledger
+from service.models.name import MOST_VERSIONS, is_model_name
 from service.models.version import Version, fingerprint, import_tensorflow
 from tfbbb.export.versions import version_number
 
@@ -23,10 +26,12 @@ class Registry:
 
     Args:
         root: The directory.
+        ledger: Knows what was published under which number.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, ledger: Ledger) -> None:
         self.root = root
+        self._ledger = ledger
         self._models: Mapping[str, Mapping[int, Version]] = {}
         self._in_charge: dict[str, Version] = {}
         self._scanning = threading.Lock()
@@ -44,7 +49,9 @@ class Registry:
             stop.wait(poll_seconds)
 
     def refresh(self, stop: threading.Event | None = None) -> None:
-        """Scans, and puts the newest version of every model in charge."""
+        """Scans, puts the newest version of every model in charge, adopts the rest."""
+        with contextlib.suppress(Unavailable):
+            self._ledger.finish_deletions(self.root)
         self.scan()
         for name in self.names():
             if stop is not None and stop.is_set():
@@ -54,6 +61,12 @@ class Registry:
             except (Unavailable, UnknownModel):
                 continue  # The state of its versions says why.
         self._settled = True
+        for versions in self.catalog().values():
+            for version in versions:
+                if stop is not None and stop.is_set():
+                    return
+                with contextlib.suppress(Unavailable):
+                    version.adopt()  # Where that can't be done now, it is later.
 
     def scan(self) -> None:
         """Takes up versions that appeared or changed; drops those that vanished."""
@@ -66,7 +79,7 @@ class Registry:
                     continue  # Removed while we looked.
                 version = self._models.get(name, {}).get(number)
                 if version is None or version.fingerprint != files:
-                    version = Version(name, number, path, files)
+                    version = Version(name, number, path, files, self._ledger)
                 found.setdefault(name, {})[number] = version
             self._models = found
             self._warn_of_misplaced_models()
@@ -76,7 +89,7 @@ class Registry:
     def check_ready(self) -> None:
         """Raises `Unavailable` unless every model found is loaded or known broken."""
         if not self.root.is_dir():
-            raise Unavailable(f"There is no directory of models {str(self.root)!r}.")
+            raise Unavailable("There is no directory of models.")
         if not self._settled:
             raise Unavailable("TensorFlow and the models are being loaded.")
 
@@ -127,23 +140,30 @@ class Registry:
             )
         return versions[number]
 
+    def in_charge(self, name: str) -> Version | None:
+        """The version that answers when none is asked for, if one could be loaded."""
+        return self._in_charge.get(name)
+
     def _warn_of_misplaced_models(self) -> None:
         for path in _misplaced_under(self.root):
             if path not in self._misplaced:
                 self._misplaced.add(path)
                 logger.warning(
                     "%s is not served: a model's place under %s is NAME/VERSION, "
-                    "VERSION being a whole number",
+                    "NAME being up to 128 letters, digits, `_`, `-` and `.`, and "
+                    "VERSION a whole number",
                     path,
                     self.root,
                 )
 
     def _put_newest_in_charge(self, name: str) -> Version:
         versions = self.versions(name)
+        problems = []
         for version in versions:
             try:
                 version.load()
-            except Unavailable:
+            except Unavailable as error:
+                problems.append(version.problem or error)
                 continue
             previous = self._in_charge.get(name)
             self._in_charge[name] = version
@@ -153,23 +173,25 @@ class Registry:
         self._in_charge.pop(name, None)
         raise Unavailable(
             f"No version of the model {name!r} can be served; the newest, "
-            f"{versions[0].number}: {versions[0].problem}"
+            f"{versions[0].number}: {problems[0]}"
         )
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
     for graph in root.glob("*/*/saved_model.pb"):
         version, model = graph.parent, graph.parent.parent
-        # TensorFlow Serving's names hold no colon; a leading dot hides a directory.
-        if model.name.startswith(".") or ":" in model.name:
-            continue
-        if (number := version_number(version)) is not None:
+        number = version_number(version)
+        if is_model_name(model.name) and number is not None and number <= MOST_VERSIONS:
             yield model.name, number, version
 
 
 def _misplaced_under(root: Path) -> Iterator[Path]:
-    """SavedModels that lie too high to be a version of a model."""
+    """SavedModels that lie too high to be a version, or of an impossible name."""
     for pattern in ("saved_model.pb", "*/saved_model.pb"):
         for graph in root.glob(pattern):
             if not graph.parent.name.startswith("."):
                 yield graph.parent
+    for graph in root.glob("*/*/saved_model.pb"):
+        model = graph.parent.parent
+        if not is_model_name(model.name) and not model.name.startswith("."):
+            yield model

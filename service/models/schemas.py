@@ -1,9 +1,11 @@
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
 from fastapi import Path
 from pydantic import BaseModel, Field
 
+from service.database.tables import ModelVersion
 from service.models.version import State, Version
 
 ModelName = Annotated[
@@ -21,6 +23,15 @@ class Status(BaseModel):
 
     error_code: str = Field(examples=["OK"])
     error_message: str = Field(examples=[""])
+
+
+Labels = Annotated[
+    dict[str, str],
+    Field(
+        description="The versions they point at; `latest` answers if none is named.",
+        examples=[{"latest": "2", "champion": "1"}],
+    ),
+]
 
 
 class VersionStatus(BaseModel):
@@ -62,6 +73,12 @@ class Description(BaseModel):
     units: str = Field(examples=["as in the training table"])
     classes: list[str] | None = Field(examples=[None])
     features: list[Column] = Field(description="In the order of a row's values.")
+    libraries: dict[str, str] = Field(
+        description="Versions that trained it.", examples=[{"keras": "3.15.1"}]
+    )
+    recalibration: dict[str, Any] | None = Field(
+        description="What the answers were recalibrated by.", examples=[None]
+    )
     default_num_samples: int = Field(examples=[100])
     metrics: dict[str, float] = Field(
         description="Held-out figures.", examples=[{"rmse": 55.1}]
@@ -73,16 +90,51 @@ class ModelStatus(BaseModel):
 
     name: str = Field(examples=["diabetes"])
     model_version_status: list[VersionStatus]
+    labels: Labels
     description: Description | None
 
     @classmethod
-    def of(cls, name: str, versions: Sequence[Version]) -> Self:
+    def of(
+        cls, name: str, versions: Sequence[Version], in_charge: Version | None
+    ) -> Self:
         """The status of some versions of the model `name`."""
         return cls(
             name=name,
+            labels=_latest(in_charge, versions),
             model_version_status=[VersionStatus.of(version) for version in versions],
             description=_describe(versions),
         )
+
+
+class Lineage(BaseModel):
+    """Where a version comes from."""
+
+    digest: str = Field(
+        description="SHA-256 of the manifest, which has those of all files."
+    )
+    published_at: datetime
+    job_id: str | None = Field(description="None of one that was copied here.")
+    source: dict[str, Any] = Field(
+        description="What the training wrote down: dataset, spec, seed, code."
+    )
+
+    @classmethod
+    def of(cls, row: ModelVersion) -> Self:
+        """The lineage of a published version."""
+        return cls(
+            digest=row.digest,
+            published_at=datetime.fromtimestamp(row.created_at, UTC),
+            job_id=row.job_id,
+            source=row.lineage,
+        )
+
+
+class VersionDetails(ModelStatus):
+    """The state of one version, what it is and where it comes from."""
+
+    lineage: Lineage | None = Field(
+        description="None of a version that is not whole, or not yet looked through."
+    )
 
 
 class ModelSummary(BaseModel):
@@ -91,16 +143,20 @@ class ModelSummary(BaseModel):
     name: str = Field(examples=["diabetes"])
     task: str | None = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
+    labels: Labels
     versions: list[VersionStatus]
 
     @classmethod
-    def of(cls, name: str, versions: Sequence[Version]) -> Self:
+    def of(
+        cls, name: str, versions: Sequence[Version], in_charge: Version | None
+    ) -> Self:
         """The summary of the model `name` with all its versions."""
         description = _describe(versions)
         return cls(
             name=name,
             task=description and description.task,
             target=description and description.target,
+            labels=_latest(in_charge, versions),
             versions=[VersionStatus.of(version) for version in versions],
         )
 
@@ -126,6 +182,12 @@ class Metadata(BaseModel):
     metadata: dict[str, Any]
 
 
+def _latest(in_charge: Version | None, versions: Sequence[Version]) -> dict[str, str]:
+    if in_charge is None or in_charge.number not in {v.number for v in versions}:
+        return {}
+    return {"latest": str(in_charge.number)}
+
+
 def _describe(versions: Sequence[Version]) -> Description | None:
     for version in versions:
         if version.manifest is not None and version.problem is None:
@@ -142,6 +204,8 @@ def _describe(versions: Sequence[Version]) -> Description | None:
                     for f in manifest.features
                 ],
                 default_num_samples=manifest.default_num_samples,
+                libraries=dict(manifest.libraries),
+                recalibration=manifest.recalibration and dict(manifest.recalibration),
                 metrics=dict(manifest.metrics),
             )
     return None

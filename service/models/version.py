@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.errors import Unavailable
-from tfbbb.export.manifest import Manifest
+from service.models.adoption import AdoptionError, Ledger
+from tfbbb.export.manifest import Manifest, ManifestError
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -40,10 +41,16 @@ class Version:
         number: Number of the version.
         path: Directory of the SavedModel.
         fingerprint: What the files looked like when the version was found.
+        ledger: Knows what was published under which number.
     """
 
     def __init__(
-        self, name: str, number: int, path: Path, fingerprint: Fingerprint
+        self,
+        name: str,
+        number: int,
+        path: Path,
+        fingerprint: Fingerprint,
+        ledger: Ledger,
     ) -> None:
         self.name = name
         self.number = number
@@ -53,6 +60,8 @@ class Version:
         self.problem: Exception | None = None
         self.manifest: Manifest | None = None
         self._model: ExportedModel | None = None
+        self._ledger = ledger
+        self._in_ledger = False
         try:
             self.manifest = Manifest.read(path)
         except Exception as error:
@@ -83,6 +92,20 @@ class Version:
                 self._model = None
                 self.state = State.START
 
+    def adopt(self) -> None:
+        """Has the version written down, if it isn't and its files are whole.
+
+        Raises:
+            Unavailable: If it can't be said yet whether it is what was published.
+        """
+        if self._in_ledger or self.manifest is None or self.problem is not None:
+            return
+        try:
+            self.manifest.verify(self.path)
+            self._take_up()
+        except (ManifestError, AdoptionError) as error:
+            self._break(error)
+
     def signatures(self) -> dict[str, Any]:
         """The `SignatureDef` of each signature.
 
@@ -95,19 +118,29 @@ class Version:
         return read_signatures(self.path)
 
     def _load(self) -> None:
+        from tfbbb.export.inputs import any_row
         from tfbbb.export.reader import load
 
         self.state = State.LOADING
         try:
             model = load(self.path)
+            self._take_up()
             # The first call compiles: no client should wait for it, and a model
             # that can't answer is found out.
-            model.predict(_any_row(model.manifest))
+            model.predict(any_row(model.manifest))
+        except Unavailable:
+            self.state = State.START
+            raise
         except Exception as error:
             self._break(error)
         else:
             self._model = model
             self.state = State.AVAILABLE
+
+    def _take_up(self) -> None:
+        if not self._in_ledger:
+            self._ledger.take_up(self.name, self.number, self.path)
+            self._in_ledger = True
 
     def _break(self, problem: Exception) -> None:
         logger.warning(
@@ -124,13 +157,6 @@ def import_tensorflow() -> None:
     """Takes seconds, so it is done before a model is asked for."""
     with _loading:
         import_module("tfbbb.export.reader")
-
-
-def _any_row(manifest: Manifest) -> dict[str, list[float] | list[str]]:
-    return {
-        feature.name: [0.0] if feature.kind == "numeric" else ["?"]
-        for feature in manifest.features
-    }
 
 
 def fingerprint(directory: Path) -> Fingerprint:

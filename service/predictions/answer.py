@@ -9,6 +9,7 @@ from service.errors import InvalidRequest, RequestTooLarge
 from service.models.version import Version
 from service.predictions.query import Query
 from service.predictions.table import from_columns, from_rows
+from service.predictions.uncertainty import UncertaintyMetrics
 from service.settings import Settings
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
@@ -27,8 +28,12 @@ _MOMENTS = (
 Outputs = dict[str, npt.NDArray[Any] | list[str]]
 
 
-def answer(version: Version, query: Query, settings: Settings) -> bytes:
+def answer(
+    version: Version, query: Query, settings: Settings, uncertainty: UncertaintyMetrics
+) -> bytes:
     """Computes and lays out what `query` asks of one version of a model.
+
+    How sure the answer is gets counted in `uncertainty`.
 
     Returns:
         The body of the answer, JSON.
@@ -53,6 +58,7 @@ def answer(version: Version, query: Query, settings: Settings) -> bytes:
     _check_size(_count_rows(inputs), num_samples, settings.max_rows_times_samples)
     outputs = _compute(model, inputs, query, num_samples)
     _check_finite(outputs, version)
+    uncertainty.observe(version.name, outputs)
     body = _by_rows(outputs) if query.by_rows else _by_columns(outputs)
     body |= {
         "model_name": version.name,

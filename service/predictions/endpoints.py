@@ -1,7 +1,6 @@
-import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from service.errors import (
     InvalidRequest,
@@ -11,13 +10,16 @@ from service.errors import (
     UnsupportedMediaType,
     responses,
 )
+from service.keys.caller import predicting
+from service.labels.resolution import version_behind
+from service.labels.schemas import LabelName
 from service.models.schemas import ModelName, VersionNumber
-from service.predictions.answer import answer
-from service.predictions.query import parse_query
 from service.predictions.schemas import PredictResponse, request_body
 from service.state import ServiceState, State
 
-router = APIRouter(prefix="/v1/models", tags=["predictions"])
+router = APIRouter(
+    prefix="/v1/models", tags=["predictions"], dependencies=[Depends(predicting)]
+)
 
 # `curl -d` declares a form unless it is told otherwise, as in TensorFlow Serving's
 # own examples.
@@ -53,18 +55,21 @@ async def predict_version(
     return await _predict(state, request, name, version)
 
 
+@router.post("/{name}/labels/{label}:predict", summary="Ask a label", **_DOCUMENTATION)
+async def predict_label(
+    state: State, request: Request, name: ModelName, label: LabelName
+) -> Response:
+    """Answers the predictive distribution of each row, by the version behind it."""
+    version = await version_behind(state, name, label)
+    return await _predict(state, request, name, version)
+
+
 async def _predict(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
     body = await _read_body(request, state.settings.max_body_bytes)
 
-    def compute() -> bytes:
-        return answer(
-            state.registry.version(name, version), parse_query(body), state.settings
-        )
-
-    loop = asyncio.get_running_loop()
-    content = await loop.run_in_executor(state.workers, compute)
+    content = await state.models.predict(name, version, body)
     return Response(content, media_type="application/json")
 
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from service.errors import InvalidRequest
 from service.predictions.schemas import SIGNATURES, Parameters
+from service.validation import what_is_wrong
 from tfbbb.export.manifest import Feature
 
 # Inputs of the signatures beside the table, and our parameters for them.
@@ -129,12 +130,10 @@ def _read_parameters(parameters: Any) -> Parameters:
         return Parameters.model_validate(parameters)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, ("parameters", *first["loc"])))
         if first["type"] == "extra_forbidden":
+            place = ".".join(map(str, ("parameters", *first["loc"])))
             known = ", ".join(Parameters.model_fields)
             raise InvalidRequest(
                 f"`{place}` is unknown; the parameters are {known}."
             ) from None
-        raise InvalidRequest(
-            f"`{place}`: {first['msg']}. Received: {first['input']!r:.100}"
-        ) from None
+        raise InvalidRequest(what_is_wrong(first, within=["parameters"])) from None

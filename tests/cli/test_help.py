@@ -8,7 +8,10 @@ from tfbbb import __version__
 HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
 
 
-@pytest.mark.parametrize("command", [[], ["train"], ["predict"], ["serve"], ["demo"]])
+@pytest.mark.parametrize(
+    "command",
+    [[], ["train"], ["predict"], ["serve"], ["demo"], ["remote"], ["remote", "train"]],
+)
 def test_help_imports_nothing_that_is_slow_to_import(command):
     program = f"""
 import sys
@@ -38,4 +41,6 @@ def test_the_package_runs_as_a_program_too(module):
         text=True,
         check=True,
     )
-    assert all(name in done.stdout for name in ("train", "predict", "serve", "demo"))
+    assert all(
+        name in done.stdout for name in ("train", "predict", "serve", "remote", "demo")
+    )

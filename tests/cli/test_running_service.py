@@ -40,8 +40,8 @@ def test_a_service_that_does_not_stop_is_killed(tmp_path, monkeypatch):
 
     monkeypatch.setattr("subprocess.Popen", stubborn)
     monkeypatch.setattr("tfbbb.cli.running_service._SECONDS_TO_STOP", 0.2)
-    with running_service(tmp_path) as url:
-        assert httpx.get(url).status_code == 200
+    with running_service(tmp_path) as service:
+        assert httpx.get(service.url).status_code == 200
     assert started[0].returncode == -signal.SIGKILL
 
 
@@ -50,8 +50,8 @@ def test_sigterm_ends_the_service_with_the_program(tmp_path):
 import time
 from pathlib import Path
 from tfbbb.cli.running_service import running_service
-with running_service(Path({str(tmp_path)!r})) as url:
-    print(url, flush=True)
+with running_service(Path({str(tmp_path)!r})) as service:
+    print(service.url, flush=True)
     time.sleep(600)
 """
     with subprocess.Popen(

@@ -1,3 +1,6 @@
+import re
+import socket
+
 import pytest
 
 from service.settings import Settings
@@ -7,34 +10,56 @@ from service.settings import Settings
 def served(monkeypatch):
     """What would have been served, and where."""
     seen = {}
-    monkeypatch.setattr("uvicorn.run", lambda app, **where: seen.update(where))
+
+    def run(server, sockets):
+        seen.update(address=sockets[0].getsockname())
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    # It has TensorFlow's log handler close the stream that pytest captures.
+    monkeypatch.setattr("uvicorn.Config.configure_logging", lambda config: None)
     monkeypatch.setattr(
         "service.app.create_app", lambda settings: seen.update(settings)
     )
     return seen
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def key_in(output):
+    """The key of the URL that is printed."""
+    return re.search(r"http://127\.0\.0\.1:\d+/\?key=(\S+)", output)[1]
+
+
 def test_by_default_saved_models_are_served_to_this_machine_alone(
     tfbbb, served, tmp_path
 ):
     (tmp_path / "saved_models").mkdir()
-    assert tfbbb("serve").exit_code == 0
-    assert served == {**dict(Settings()), "host": "127.0.0.1", "port": 8000}
+    assert tfbbb("serve", "--port", free_port()).exit_code == 0
+    assert served.pop("address")[0] == "127.0.0.1"
+    assert served == dict(Settings())
 
 
 def test_options_say_where_and_what(tfbbb, served, tmp_path, monkeypatch):
     monkeypatch.setenv("TFBBB_THREADS", "3")
-    options = ("--host", "0.0.0.0", "--port", "81", "--models", tmp_path)
-    assert tfbbb("serve", *options).exit_code == 0
-    assert (served["host"], served["port"]) == ("0.0.0.0", 81)
+    port = free_port()
+    options = ("--port", port, "--models", tmp_path, "--data-dir", tmp_path / "data")
+    database = f"sqlite:///{tmp_path}/here.sqlite3"
+    assert tfbbb("serve", *options, "--database-url", database).exit_code == 0
+    assert served["address"] == ("127.0.0.1", port)
     assert (served["models"], served["threads"]) == (tmp_path, 3)
+    assert (served["data_dir"], served["database_url"]) == (tmp_path / "data", database)
+    assert (tmp_path / "here.sqlite3").exists()
 
 
 def test_the_directory_may_come_from_the_environment(
     tfbbb, served, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("TFBBB_MODELS", str(tmp_path))
-    assert tfbbb("serve").exit_code == 0
+    assert tfbbb("serve", "--port", 0).exit_code == 0
     assert served["models"] == tmp_path
 
 
@@ -54,17 +79,90 @@ def test_a_file_is_not_a_directory_of_models(tfbbb, served, tmp_path):
     assert served == {}
 
 
-@pytest.mark.parametrize("options", [(), ("--models", "no/such")])
-def test_a_directory_that_is_not_there_is_not_served(tfbbb, served, options):
-    result = tfbbb("serve", *options)
+def test_a_directory_that_was_named_must_be_there(tfbbb, served):
+    result = tfbbb("serve", "--models", "no/such")
     assert result.exit_code == 1
-    directory = options[-1] if options else "saved_models"
-    assert result.stderr.startswith(f"Error: There is no directory {directory}; ")
+    assert result.stderr.startswith("Error: There is no directory no/such; ")
     assert result.stderr.count("\n") == 1
     assert served == {}
+
+
+@pytest.mark.usefixtures("served")
+def test_the_default_directory_is_made(tfbbb, tmp_path):
+    assert tfbbb("serve", "--port", 0).exit_code == 0
+    assert (tmp_path / "saved_models").is_dir()
 
 
 def test_help_names_every_setting(tfbbb):
     shown = tfbbb("serve", "--help").stdout
     for name in Settings.model_fields:
         assert f"TFBBB_{name.upper()}" in shown
+
+
+@pytest.fixture
+def models(tmp_path):
+    (tmp_path / "saved_models").mkdir()
+
+
+@pytest.mark.usefixtures("models", "served")
+def test_the_first_start_on_this_machine_prints_a_key_which_is_not_kept(
+    tfbbb, tmp_path
+):
+    key = key_in(tfbbb("serve", "--port", 0).stdout)
+    secret = key.partition(".")[2].encode()
+    for path in (tmp_path / ".tfbbb").rglob("*"):
+        assert secret not in path.read_bytes()
+    again = tfbbb("serve", "--port", 0)
+    assert again.exit_code == 0
+    assert "?key=" not in again.stdout
+    assert "asks for a key; `tfbbb keys create NAME` makes one" in again.stdout
+
+
+@pytest.mark.usefixtures("models", "served")
+def test_no_key_is_spent_on_a_port_that_is_taken(tfbbb):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        result = tfbbb("serve", "--port", port)
+        assert result.exit_code == 1
+        message = f"Error: Can't listen on 127.0.0.1, port {port}: Address already in"
+        assert result.stderr.startswith(message)
+    assert key_in(tfbbb("serve", "--port", port).stdout)
+
+
+@pytest.mark.usefixtures("models")
+def test_other_machines_are_not_let_in_without_a_key(tfbbb, served, monkeypatch):
+    refused = tfbbb("serve", "--host", "0.0.0.0", "--port", 0)
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Error: Whoever reaches 0.0.0.0 could ask")
+    for way in ("TFBBB_ADMIN_KEY", "tfbbb keys create", "--insecure"):
+        assert way in refused.stderr
+    assert served == {}
+    assert tfbbb("keys", "create", "me", "--scope", "predict").exit_code == 0
+    assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 1
+    monkeypatch.setenv("TFBBB_ADMIN_KEY", "ci.0123456789abcdef0123456789abcdef")
+    assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 0
+
+
+@pytest.mark.usefixtures("models", "served")
+def test_a_key_that_was_made_lets_other_machines_in(tfbbb):
+    assert tfbbb("keys", "create", "me").exit_code == 0
+    assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 0
+
+
+@pytest.mark.usefixtures("models")
+def test_insecure_says_what_it_means(tfbbb, served):
+    result = tfbbb("serve", "--host", "0.0.0.0", "--port", 0, "--insecure")
+    assert result.exit_code == 0
+    assert "whoever reaches it may do everything" in result.stdout
+    assert served["insecure"]
+
+
+@pytest.mark.usefixtures("models")
+def test_a_preset_key_that_can_be_guessed_is_refused(tfbbb, served, monkeypatch):
+    monkeypatch.setenv("TFBBB_ADMIN_KEY", "admin.changeme")
+    result = tfbbb("serve", "--port", 0)
+    assert result.exit_code == 1
+    assert "needs 128 random bits" in result.stderr
+    assert "changeme" not in result.stderr
+    assert served == {}

@@ -1,13 +1,17 @@
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
+from service.database import Base, Database
 from service.settings import Settings
 from tests import exported_models
-from tests.service.serving import serving
+from tests.service.postgresql import postgresql_server
+from tests.service.serving import serving, wait_until_ready
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +32,7 @@ def client(saved_models: Path) -> Iterator[httpx.Client]:
         models=saved_models, max_rows_times_samples=100_000, max_body_bytes=100_000
     )
     with serving(settings) as client:
+        wait_until_ready(client)
         yield client
 
 
@@ -37,3 +42,30 @@ def registry_root(tmp_path: Path, saved_models: Path) -> Path:
     root = tmp_path / "saved_models"
     shutil.copytree(saved_models / "diabetes", root / "diabetes")
     return root
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A database with empty tables."""
+    database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
+    Base.metadata.create_all(database.engine)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    with postgresql_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
+    server = request.getfixturevalue("postgresql")
+    name = f"test_{secrets.token_hex(4)}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    return f"{server}/{name}"

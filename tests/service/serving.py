@@ -1,30 +1,63 @@
 """The service behind a real port, for tests that speak HTTP."""
 
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
+from pydantic import SecretStr
 
 from service.app import create_app
 from service.settings import Settings
+from service.unreadable import OneShapeProtocol
+
+ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
+AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[httpx.Client]:
-    """Runs the service in a thread until the block ends; yields a client of it."""
-    config = uvicorn.Config(create_app(settings), port=0, log_level="error")
+    """Runs the service in a thread until the block ends; yields a client of it.
+
+    The client sends an admin key. Settings that name no data directory get one that is
+    removed at the end; jobs run only where the settings ask for a dispatcher.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        app = create_app(settings_of_a_test(settings, Path(directory)))
+        with listening(app) as client:
+            yield client
+
+
+def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
+    """Adds an admin key and, unless they say otherwise, a directory and no jobs."""
+    changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
+    if "start_dispatcher" not in settings.model_fields_set:
+        changes["start_dispatcher"] = False
+    if "data_dir" not in settings.model_fields_set:
+        changes["data_dir"] = directory
+    return settings.model_copy(update=changes)
+
+
+@contextmanager
+def listening(app: FastAPI, log_level: str = "error") -> Iterator[httpx.Client]:
+    """Runs an app on a free port; yields a client of it that sends an admin key."""
+    config = uvicorn.Config(app, port=0, log_level=log_level, http=OneShapeProtocol)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
         while not server.started:
+            assert thread.is_alive(), "the service did not start"
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        url = f"http://127.0.0.1:{port}"
+        with httpx.Client(base_url=url, timeout=60, headers=AS_ADMIN) as client:
             yield client
     finally:
         server.should_exit = True

@@ -187,7 +187,7 @@ def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> Non
 
 def test_version_that_is_no_number_is_refused(client: httpx.Client) -> None:
     response = ask(client, "diabetes/versions/two", {"instances": [[1, 2, 3]]})
-    assert "version: " in message_of(response, 400)
+    assert "`version`: " in message_of(response, 400)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from service.database import Database
 from service.errors import Unavailable, UnknownModel
+from service.models.adoption import Ledger
 from service.models.registry import Registry
 from service.models.version import State
 from tests import exported_models
 
 
 @pytest.fixture
-def registry(registry_root: Path) -> Registry:
-    registry = Registry(registry_root)
+def ledger(database: Database) -> Ledger:
+    return Ledger(database)
+
+
+@pytest.fixture
+def registry(registry_root: Path, ledger: Ledger) -> Registry:
+    registry = Registry(registry_root, ledger)
     registry.refresh()
     return registry
 
@@ -131,10 +138,10 @@ def test_model_without_a_version_is_warned_of_once(
 
 
 def test_root_that_is_itself_a_model_is_warned_of(
-    registry_root: Path, caplog: pytest.LogCaptureFixture
+    registry_root: Path, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = registry_root / "diabetes" / "2"
-    Registry(root).scan()
+    Registry(root, ledger).scan()
     assert f"{root} is not served" in caplog.text
 
 
@@ -144,8 +151,10 @@ def test_names_never_become_paths(registry: Registry, name: str) -> None:
         registry.version(name)
 
 
-def test_missing_root_is_not_ready_until_it_appears(tmp_path: Path) -> None:
-    registry = Registry(tmp_path / "later")
+def test_missing_root_is_not_ready_until_it_appears(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    registry = Registry(tmp_path / "later", ledger)
     registry.refresh()
     with pytest.raises(Unavailable, match="no directory of models"):
         registry.check_ready()
@@ -153,13 +162,15 @@ def test_missing_root_is_not_ready_until_it_appears(tmp_path: Path) -> None:
     registry.check_ready()
 
 
-def test_registry_is_not_ready_before_models_are_loaded(registry_root: Path) -> None:
+def test_registry_is_not_ready_before_models_are_loaded(
+    registry_root: Path, ledger: Ledger
+) -> None:
     with pytest.raises(Unavailable, match="being loaded"):
-        Registry(registry_root).check_ready()
+        Registry(registry_root, ledger).check_ready()
 
 
-def test_watching_takes_up_new_versions(registry_root: Path) -> None:
-    registry, stop = Registry(registry_root), threading.Event()
+def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> None:
+    registry, stop = Registry(registry_root, ledger), threading.Event()
     watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
     watcher.start()
     try:

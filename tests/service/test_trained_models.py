@@ -12,7 +12,7 @@ import pytest
 import tfbbb
 from service.predictions.schemas import request_body
 from service.settings import Settings
-from tests.service.serving import ask, serving
+from tests.service.serving import ask, serving, wait_until_ready
 from tfbbb.data import Schema, preprocessing, samples
 
 ROWS = 3
@@ -65,6 +65,7 @@ def client(
         (root / name).mkdir()
         model.export_predictive(root / name / "1", schema=schema)
     with serving(Settings(models=root)) as client:
+        wait_until_ready(client)
         yield client
 
 

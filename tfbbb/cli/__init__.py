@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from tfbbb import __version__
-from tfbbb.cli import demo, predict, serve, train
+from tfbbb.cli import backup, demo, predict, serve, train
+from tfbbb.cli.keys import keys
+from tfbbb.cli.remote import remote
 
 __all__ = ["app", "main"]
 
@@ -42,6 +44,9 @@ def _options(
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
 app.command("serve")(serve.serve)
+app.add_typer(keys)
+app.command("backup")(backup.backup)
+app.add_typer(remote)
 app.command("demo")(demo.demo)
 
 

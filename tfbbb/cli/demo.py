@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
-    from tfbbb.training import TrainedTable
+    from tfbbb.client import Client, Model
 
 _NAME = "diabetes"
 _TARGET = "progression"
 _LEVEL = 0.9
+_NEW = 0.2
 _ROWS_SHOWN = 12
 
 
@@ -26,87 +28,63 @@ def demo(
         ),
     ] = Path(),
 ) -> None:
-    """Train on a real table, export, serve, and ask the service for predictions.
+    """Start the service, upload a real table, train on it, and ask for predictions.
 
     The table is the diabetes set of scikit-learn: 442 patients, ten measurements,
-    and the progression of the disease one year later.
+    and the progression of the disease one year later. A fifth of the patients are
+    not uploaded: their progression is predicted.
     """
     with errors_in_one_sentence():
-        from tfbbb.cli.imports import import_tensorflow
-
-        output.mkdir(parents=True, exist_ok=True)
-        import_tensorflow()
-        trained = _train()
-        path = trained.export(output / "saved_models" / _NAME)
-        typer.echo(f"exported to {path}")
-
         from tfbbb.cli.running_service import running_service
-        from tfbbb.data import samples
+        from tfbbb.client import Client
 
-        rows = samples.diabetes().take(trained.held_out_rows)
-        truth = rows[_TARGET].to_numpy()
+        models = output / "saved_models"
+        models.mkdir(parents=True, exist_ok=True)
+        known, new = _tables()
+        truth = new[_TARGET].to_numpy()
         typer.echo("starting the service")
-        with running_service(output / "saved_models") as url:
-            typer.echo(f"asking {url} for predictions of {len(truth)} held-out rows")
-            instances = rows.drop_columns(_TARGET).to_pylist()
-            predictions = _ask(url, path.name, instances)
+        with (
+            running_service(models) as service,
+            Client(service.url, service.key) as client,
+        ):
+            model = _train(client, known)
+            typer.echo(f"asking {client.url} for predictions of {len(truth)} new rows")
+            predictions = _ask(model, new.drop_columns(_TARGET))
         _show(truth, predictions)
         picture = output / f"{_NAME}.png"
         _draw(truth, predictions, picture)
         typer.echo(f"stopped the service; intervals against truth are in {picture}")
 
 
-def _train() -> "TrainedTable":
-    from rich.console import Console
-
-    from tfbbb.cli.epoch_bar import EpochBar
-    from tfbbb.cli.report import echo_figures, echo_schema
-    from tfbbb.data import Schema, samples
-    from tfbbb.training import train_table
-    from tfbbb.training.spec import JobSpec
+def _tables() -> "tuple[pa.Table, pa.Table]":
+    from tfbbb.data import samples, split
 
     table = samples.diabetes()
-    echo_schema(Schema.infer(table, _TARGET))
-    with EpochBar(Console(stderr=True)) as bar:
-        trained = train_table(
-            table,
-            JobSpec.model_validate(
-                {"target": _TARGET, "training": {"validation": {"fraction": 0.2}}}
-            ),
-            report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
-        )
-    echo_figures(trained)
-    return trained
+    known, new = split(table.num_rows, _NEW, seed=0)
+    return table.take(known), table.take(new)
 
 
-def _ask(
-    url: str, version: str, instances: list[dict[str, float]]
-) -> dict[str, "np.ndarray"]:
-    import httpx
-    import numpy as np
+def _train(client: "Client", table: "pa.Table") -> "Model":
+    from tfbbb.cli.remote.watch import follow
 
-    request = {
-        "instances": instances,
-        "parameters": {
-            "num_samples": 400,
-            "seed": 1,
-            "quantiles": [0.5 - _LEVEL / 2, 0.5 + _LEVEL / 2],
-        },
-    }
-    place = f"{url}/v1/models/{_NAME}/versions/{version}:predict"
-    try:
-        response = httpx.post(place, json=request, timeout=60)
-    except httpx.TransportError as error:
-        raise CommandError(f"The service gave no answer: {error}") from None
-    if response.status_code != 200:
-        raise CommandError(f"The service answered {response.text}")
-    rows = response.json()["predictions"]
-    answers = {
-        name: np.array([row[name] for row in rows])[:, 0]
+    typer.echo(f"uploading {table.num_rows} rows to {client.url}")
+    dataset = client.upload(table, name=_NAME)
+    job = client.train(dataset, _TARGET, name=_NAME)
+    follow(job)
+    return job.model
+
+
+def _ask(model: "Model", rows: "pa.Table") -> dict[str, "np.ndarray"]:
+    from tfbbb.cli.answer_table import levels_of
+
+    answer = model.predict(rows, quantiles=levels_of(_LEVEL), num_samples=400, seed=1)
+    assert answer.quantiles is not None
+    moments = {
+        name: getattr(answer, name)[:, 0]
         for name in ("mean", "variance", "epistemic", "aleatoric")
     }
-    bounds = np.array([row["quantiles"] for row in rows])[:, :, 0]
-    return {**answers, "lower": bounds[:, 0], "upper": bounds[:, 1]}
+    lower, upper = answer.quantiles[:, :, 0].T
+    return {**moments, "lower": lower, "upper": upper}
 
 
 def _show(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
@@ -114,7 +92,7 @@ def _show(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{_ROWS_SHOWN} of the held-out rows, by predicted mean")
+    table = Table(title=f"{_ROWS_SHOWN} of the new rows, by predicted mean")
     for column in ("truth", "mean", "standard deviation", "epistemic", "aleatoric"):
         table.add_column(column, justify="right")
     table.add_column(f"{100 * _LEVEL:g} % interval", justify="center")

@@ -28,13 +28,15 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _is_users(error: Exception) -> bool:
+    from tfbbb.client.errors import ClientError
     from tfbbb.data.table_error import TableError
     from tfbbb.export.input_error import InputError
     from tfbbb.export.manifest import ManifestError
     from tfbbb.training.spec import SpecError
 
     files = TableError | InputError | ManifestError
-    if isinstance(error, CommandError | SpecError | files):
+    users = CommandError | ClientError | SpecError | files
+    if isinstance(error, users):
         return True
     # A full disk, a path without permission; but not a reader such as `head` that has
     # read enough, which typer passes over in silence.

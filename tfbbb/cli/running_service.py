@@ -1,5 +1,6 @@
 """The service as a process of its own, for as long as it is needed."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -9,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import httpx
 
@@ -19,12 +20,19 @@ _SECONDS_TO_START = 120
 _SECONDS_TO_STOP = 15
 
 
+class RunningService(NamedTuple):
+    """Where a service answers, and an admin key of it."""
+
+    url: str
+    key: str
+
+
 @contextmanager
-def running_service(models: Path) -> Iterator[str]:
+def running_service(models: Path) -> Iterator[RunningService]:
     """Runs `tfbbb serve` on a free port of this machine.
 
-    Gives the service's URL once all models are ready. At the end, also after an error
-    or SIGTERM, the service is asked to stop, and killed if it doesn't.
+    Gives the service's URL and key once all models are ready. At the end, also after an
+    error or SIGTERM, the service is asked to stop, and killed if it doesn't.
 
     Args:
         models: Directory of models.
@@ -32,8 +40,13 @@ def running_service(models: Path) -> Iterator[str]:
     Raises:
         CommandError: The service doesn't start; quotes the end of its log.
     """
-    port = _free_port()
-    with tempfile.TemporaryFile() as log:
+    from service.keys.credential import Credential
+
+    port, key = _free_port(), Credential.generate().text
+    with (
+        tempfile.TemporaryFile() as log,
+        tempfile.TemporaryDirectory(prefix="tfbbb-") as data,
+    ):
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tfbbb.cli", "serve"),
@@ -42,12 +55,13 @@ def running_service(models: Path) -> Iterator[str]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": data},
         )
         try:
             with _sigterm_as_exit():
                 url = f"http://127.0.0.1:{port}"
                 _wait_until_ready(url, process, log)
-                yield url
+                yield RunningService(url, key)
         finally:
             _stop(process)
 

@@ -1,0 +1,103 @@
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Engine, event
+from sqlalchemy.orm import Session
+
+_BUSY_SECONDS = 30
+_CONNECT_SECONDS = 10
+
+
+class Database:
+    """Where the service keeps its truth.
+
+    SQLite runs in WAL mode, flushed to disk at every commit; a transaction that is to
+    write takes the write lock at its start (`BEGIN IMMEDIATE`), so that what it has
+    read stays true until it commits. PostgreSQL locks the rows that are selected
+    `FOR UPDATE`, which SQLite leaves out.
+
+    Args:
+        url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
+
+    Raises:
+        ValueError: If the URL is of another database.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = sqlalchemy.make_url(url)
+        if parsed.get_backend_name() == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        elif parsed.get_backend_name() != "sqlite" or not parsed.database:
+            raise ValueError(
+                "The database must be `sqlite:///PATH` or `postgresql://...`. "
+                f"Received: {parsed.render_as_string(hide_password=True)}"
+            )
+        self.url = parsed
+        self.engine = _sqlite(parsed) if self.is_sqlite else _postgresql(parsed)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is SQLite, else PostgreSQL."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def path(self) -> Path | None:
+        """The file of SQLite."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that writes nothing: it sees one state of the database."""
+        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction that is committed at its end, or undone if the body raises."""
+        engine = self.engine.execution_options(immediate=True)
+        with Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def now(self, session: Session) -> float:
+        """The time, by the one clock that all who share the database go by."""
+        if self.is_sqlite:
+            return time.time()
+        clock = sqlalchemy.text("select extract(epoch from clock_timestamp())")
+        return float(session.scalar(clock) or 0.0)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.engine.dispose()
+
+
+def _sqlite(url: sqlalchemy.URL) -> Engine:
+    # Python begins no transactions by itself: `_begin` says which kind.
+    options = {"timeout": _BUSY_SECONDS, "isolation_level": None}
+    engine = sqlalchemy.create_engine(url, connect_args=options)
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, record: Any) -> None:
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sqlalchemy.Connection) -> None:
+        immediate = connection.get_execution_options().get("immediate", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: sqlalchemy.URL) -> Engine:
+    # Asks a connection that was idle whether it still lives: a database that was
+    # restarted costs no request.
+    options = {"connect_timeout": _CONNECT_SECONDS}
+    return sqlalchemy.create_engine(url, connect_args=options, pool_pre_ping=True)

@@ -1,0 +1,186 @@
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_MOST_DISTINCT = 1000
+_LONGEST_COUNTED = 256
+_MOST_COMMON = 10
+_NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def type_of(type_: pa.DataType) -> str:
+    """What a column of this type holds, in the words of the service."""
+    if pa.types.is_dictionary(type_):
+        type_ = type_.value_type
+    if pa.types.is_boolean(type_):
+        return "boolean"
+    if (
+        pa.types.is_integer(type_)
+        or pa.types.is_floating(type_)
+        or pa.types.is_decimal(type_)
+        or pa.types.is_null(type_)
+    ):
+        return "number"
+    if (
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_string_view(type_)
+    ):
+        return "text"
+    return "date" if pa.types.is_temporal(type_) else "other"
+
+
+class ColumnStatistics:
+    """The figures of a column, from its batches, in one pass and bounded memory.
+
+    Mean and variance are those of Chan, Golub and LeVeque (1979), which don't cancel.
+
+    Args:
+        name: Name of the column.
+        type_: Its Arrow type.
+    """
+
+    def __init__(self, name: str, type_: pa.DataType) -> None:
+        self.name = name
+        self.arrow_type = type_
+        self.type = type_of(type_)
+        self.num_rows = 0
+        self.missing = 0
+        self.infinite = 0
+        self.minimum = math.inf
+        self.maximum = -math.inf
+        self.first: Any = None
+        self.last: Any = None
+        self.numbers_in_text = 0
+        self.first_other: str | None = None
+        self.increases = pa.types.is_integer(type_)
+        self._mean = 0.0
+        self._squares = 0.0
+        self._previous = -math.inf
+        # None once there are too many to be counted.
+        self._counts: dict[Any, int] | None = {}
+
+    @property
+    def known(self) -> int:
+        """Number of values that are there."""
+        return self.num_rows - self.missing
+
+    @property
+    def distinct(self) -> int | None:
+        """Number of different values, if they are few."""
+        return None if self._counts is None else len(self._counts)
+
+    def add(self, values: pa.Array) -> None:
+        """Takes in the next values."""
+        self.num_rows += len(values)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        if self.type == "number":
+            values = self._add_numbers(values)
+        elif self.type == "text":
+            values = self._add_texts(values)
+        else:
+            self.missing += values.null_count
+        if self.type == "date" and len(values) > values.null_count:
+            self._add_dates(values)
+        if self.type != "other":
+            self._count(values)
+
+    def figures(self) -> dict[str, Any]:
+        """What is kept of the column."""
+        figures: dict[str, Any] = {
+            "name": self.name,
+            "type": self.type,
+            "missing": self.missing,
+            "distinct": self.distinct if self.type != "other" else None,
+        }
+        if self.type == "number":
+            finite = self.known - self.infinite
+            deviation = math.sqrt(self._squares / finite) if finite else math.nan
+            figures |= {
+                "min": _finite(self.minimum),
+                "max": _finite(self.maximum),
+                "mean": _finite(self._mean) if finite else None,
+                "standard_deviation": _finite(deviation),
+            }
+        elif self.type == "date":
+            figures |= {"min": _text(self.first), "max": _text(self.last)}
+        elif self.type in ("text", "boolean"):
+            counts = sorted((self._counts or {}).items(), key=lambda item: -item[1])
+            figures["most_common"] = [
+                [value, count] for value, count in counts[:_MOST_COMMON]
+            ]
+        return figures
+
+    def _add_numbers(self, values: pa.Array) -> pa.Array:
+        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        known = numbers[~np.isnan(numbers)]
+        self.missing += len(numbers) - len(known)
+        with np.errstate(over="ignore"):
+            finite = known[np.isfinite(known.astype(np.float32))]
+        self.infinite += len(known) - len(finite)
+        if len(finite):
+            self._merge(finite)
+        if self.increases:
+            rising = np.diff(numbers, prepend=self._previous) > 0
+            self.increases = bool(rising.all())
+            self._previous = numbers[-1] if len(numbers) else self._previous
+        return pa.array(known)
+
+    def _merge(self, values: np.ndarray) -> None:
+        before = self.known - self.infinite - len(values)
+        mean = float(values.mean())
+        shift = mean - self._mean
+        total = before + len(values)
+        self._mean += shift * len(values) / total
+        self._squares += float(np.square(values - mean).sum())
+        self._squares += shift**2 * before * len(values) / total
+        self.minimum = min(self.minimum, float(values.min()))
+        self.maximum = max(self.maximum, float(values.max()))
+
+    def _add_texts(self, values: pa.Array) -> pa.Array:
+        values = values.cast(pa.large_string())
+        known = values.filter(pc.fill_null(pc.not_equal(values, ""), False))
+        self.missing += len(values) - len(known)
+        if self._counts is not None and len(known):
+            longest = pc.max(pc.utf8_length(known)).as_py()
+            if longest > _LONGEST_COUNTED:
+                self._counts = None
+        numeric = pc.match_substring_regex(pc.utf8_trim_whitespace(known), _NUMBER)
+        self.numbers_in_text += pc.sum(numeric).as_py() or 0
+        others = known.filter(pc.invert(numeric))
+        if self.first_other is None and len(others):
+            self.first_other = others[0].as_py()[:50]
+        return known
+
+    def _add_dates(self, values: pa.Array) -> None:
+        bounds = pc.min_max(values)
+        first, last = bounds["min"], bounds["max"]
+        if self.first is None or pc.less(first, self.first).as_py():
+            self.first = first
+        if self.last is None or pc.greater(last, self.last).as_py():
+            self.last = last
+
+    def _count(self, values: pa.Array) -> None:
+        if self._counts is None:
+            return
+        counted = pc.value_counts(values.drop_null())
+        if len(counted) > _MOST_DISTINCT:
+            self._counts = None
+            return
+        for entry in counted.to_pylist():
+            value = entry["values"]
+            self._counts[value] = self._counts.get(value, 0) + entry["counts"]
+        if len(self._counts) > _MOST_DISTINCT:
+            self._counts = None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value.cast(pa.string()).as_py())

@@ -1,0 +1,213 @@
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from sqlalchemy.orm import Session
+
+from service.cursor import Cursor
+from service.database.tables import Job
+from service.errors import (
+    IdempotencyKeyReused,
+    InvalidRequest,
+    JobStateConflict,
+    QueueFull,
+    UnknownDataset,
+    UnknownJob,
+    as_json,
+    responses,
+)
+from service.jobs import event_stream, listing, submission
+from service.jobs.files import JobFiles
+from service.jobs.pace import eta_seconds
+from service.jobs.schemas import (
+    Id,
+    JobId,
+    JobPage,
+    JobRequest,
+    JobStatus,
+    JobSummary,
+    Name,
+)
+from service.jobs.state import ENDED
+from service.jobs.state import State as JobState
+from service.keys.caller import Training
+from service.state import ServiceState, State
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=255,
+        description="A name of this request, anything unique: sent again with the "
+        "same body, it gets the job that was made the first time, with status 200.",
+    ),
+]
+_LOG_BYTES = 16 * 2**10
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Train a model",
+    responses={
+        200: {"model": JobStatus, "description": "The job that was made before."},
+        **responses(InvalidRequest, UnknownDataset, IdempotencyKeyReused, QueueFull),
+    },
+)
+def submit_job(
+    state: State,
+    caller: Training,
+    request: JobRequest,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> JobStatus:
+    """Queues a job. What can be checked without training is checked first."""
+    job, is_new = submission.submit(state.queue, caller, request, idempotency_key)
+    response.status_code = 201 if is_new else 200
+    return _status(state, job)
+
+
+@router.get("", summary="List jobs", responses=responses(InvalidRequest))
+def list_jobs(
+    state: State,
+    _: Training,
+    job_state: Annotated[JobState | None, Query(alias="state")] = None,
+    name: Annotated[Name | None, Query(description="Of the model.")] = None,
+    dataset_id: Annotated[Id | None, Query()] = None,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> JobPage:
+    """Lists jobs, newest first; `next_cursor` of the answer gives the next page."""
+    with state.database.reading() as session:
+        jobs, following = listing.page(
+            session,
+            state=job_state,
+            name=name,
+            dataset_id=dataset_id,
+            before=None if cursor is None else Cursor.parse(cursor),
+            limit=limit,
+        )
+    return JobPage(
+        jobs=[JobSummary.of(job) for job in jobs],
+        next_cursor=None if following is None else str(following),
+    )
+
+
+@router.get("/{id}", summary="Look at a job", responses=responses(UnknownJob))
+def get_job(state: State, _: Training, id: JobId) -> JobStatus:
+    """Says how far a job is, and what has become of it."""
+    with state.database.reading() as session:
+        return _status(state, _find(session, id))
+
+
+@router.post("/{id}:cancel", summary="Cancel a job", responses=responses(UnknownJob))
+def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
+    """Cancels a job: at once if it waits, else as soon as its step is done.
+
+    A job that has ended stays as it is.
+    """
+    with state.database.writing() as session:
+        job = _find(session, id, to_change=True)
+        state.queue.cancel(session, job)
+    return _status(state, job)
+
+
+@router.post(
+    "/{id}:retry",
+    summary="Try a job again",
+    responses=responses(UnknownJob, JobStateConflict, QueueFull),
+)
+def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
+    """Queues a failed or cancelled job again, under the same id."""
+    with state.database.writing() as session:
+        submission.check_quota(state.queue, session, caller)
+        job = _find(session, id, to_change=True)
+        if job.state not in (JobState.FAILED, JobState.CANCELLED):
+            raise JobStateConflict(
+                "Only a failed or cancelled job can be tried again. "
+                f"Received: job {id}, which is {job.state}"
+            )
+        if job.dataset_id is None:
+            raise JobStateConflict(
+                f"The dataset of job {id} was deleted: upload it again and make a new "
+                "job."
+            )
+        state.queue.retry(session, job)
+    return _status(state, job)
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    summary="Forget a job",
+    responses=responses(UnknownJob, JobStateConflict),
+)
+def delete_job(state: State, _: Training, id: JobId) -> None:
+    """Removes a job that has ended, its events and its log. Its model stays."""
+    with state.database.writing() as session:
+        job = _find(session, id, to_change=True)
+        if job.state not in ENDED:
+            raise JobStateConflict(
+                "Only a job that has ended can be deleted; cancel it first. "
+                f"Received: job {id}, which is {job.state}"
+            )
+        session.delete(job)
+    JobFiles(state.settings, id).remove()
+
+
+def last_seen(
+    after: Annotated[int, Query(ge=0, lt=2**31)] = 0,
+    last_event_id: Annotated[int | None, Header(ge=0, lt=2**31)] = None,
+) -> int:
+    """The number of the last event that a listener knows."""
+    return after if last_event_id is None else last_event_id
+
+
+LastSeen = Annotated[int, Depends(last_seen)]
+
+
+def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
+    """The id of a job that has more to tell, looked up before an answer has begun."""
+    with state.database.reading() as session:
+        job = _find(session, id)
+        event_stream.check_more_may_follow(session, job, sequence)
+        return job.id
+
+
+@router.get(
+    "/{id}/events",
+    summary="Follow a job",
+    response_class=EventSourceResponse,
+    responses={
+        204: {"description": "The job has ended, and no event follows."},
+        **as_json(responses(InvalidRequest, UnknownJob)),
+    },
+)
+async def follow_job(
+    state: State, id: Annotated[str, Depends(job_to_follow)], sequence: LastSeen
+) -> AsyncIterator[ServerSentEvent]:
+    """Sends the events of a job as they happen, until it has ended.
+
+    `state` says in which state it is from now on, `epoch` how far it is, with its
+    figures. Ids count from 1: a client that sends the last one it has seen as
+    `Last-Event-ID`, as browsers do by themselves, or as `after`, misses none.
+    """
+    async for event in event_stream.follow(
+        state.database, id, sequence, state.stopping
+    ):
+        yield event
+
+
+def _find(session: Session, id: str, *, to_change: bool = False) -> Job:
+    job = session.get(Job, id, with_for_update=to_change or None)
+    if job is None:
+        raise UnknownJob(f"There is no job {id}; `GET /v1/jobs` lists them.")
+    return job
+
+
+def _status(state: ServiceState, job: Job) -> JobStatus:
+    log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
+    return JobStatus.of_all(job, eta_seconds(job), log)

@@ -1,0 +1,87 @@
+"""The events of a job as they happen, as server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from fastapi import Request, Response
+from fastapi.sse import ServerSentEvent
+from sqlalchemy.orm import Session
+
+from service.database import Database
+from service.database.tables import Event, Job
+from service.jobs import events
+from service.jobs.state import ENDED
+
+_AT_ONCE = 200
+# A new listener wants to see the job start; later a look per second is enough.
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 1.0
+
+
+class NothingFollows(Exception):
+    """The listener has the last event of a job that has ended."""
+
+
+async def answer_that_nothing_follows(request: Request, error: Exception) -> Response:
+    """Keeps browsers, which come back after each end of a stream, from doing so."""
+    return Response(status_code=204)
+
+
+def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
+    """Raises `NothingFollows` if no event will come after the one of this number."""
+    if job.state in ENDED and not events.after(session, job.id, sequence, 1):
+        raise NothingFollows
+
+
+async def follow(
+    database: Database, job_id: str, sequence: int, stopping: asyncio.Event
+) -> AsyncIterator[ServerSentEvent]:
+    """Gives the events after one, and those to come until the job has ended.
+
+    Each listener looks for itself: whichever process wrote an event, all see it.
+
+    Args:
+        database: Where events are.
+        job_id: The job.
+        sequence: The number of the last event that the listener knows.
+        stopping: Set when the service stops, which ends the stream: the listener
+            goes on with another process, or with this one when it is back.
+    """
+    pause = _FIRST_PAUSE
+    while not stopping.is_set():
+        found, ended = await asyncio.to_thread(_look, database, job_id, sequence)
+        for event in found:
+            sequence = event.sequence
+            yield _as_sent(event)
+        if not found:
+            if ended:
+                return
+            await _wait(stopping, pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
+
+
+def _look(
+    database: Database, job_id: str, sequence: int
+) -> tuple[Sequence[Event], bool]:
+    """The next events, and whether there will be none after the last of all."""
+    with database.reading() as session:
+        # First: what is written between the two looks is an event the more, not one
+        # that is missed.
+        job = session.get(Job, job_id)
+        ended = job is None or job.state in ENDED
+        return events.after(session, job_id, sequence, _AT_ONCE), ended
+
+
+def _as_sent(event: Event) -> ServerSentEvent:
+    return ServerSentEvent(
+        id=str(event.sequence),
+        event=event.type,
+        data={**event.data, "at": event.created_at},
+    )
+
+
+async def _wait(stopping: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(stopping.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,86 @@
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_NOMINAL = 0.9
+
+Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class GateError(Exception):
+    """A version is not let pass; the message has the figures of both."""
+
+
+class Gate(BaseModel):
+    """How much worse than the label's version another may be, to take its place.
+
+    Both figures are of the rows that each version's training held out. They compare
+    best where these are the same rows: versions of one table and one seed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_nll_increase: Bound | None = Field(
+        None,
+        description="Of the held-out negative log-likelihood per row, in nats.",
+        examples=[0.05],
+    )
+    max_coverage_drop: Bound | None = Field(
+        None,
+        description="Of the distance between 0.9 and the share of held-out targets in "
+        "their 90 % intervals.",
+        examples=[0.05],
+    )
+
+    @model_validator(mode="after")
+    def _bounds_something(self) -> Self:
+        if self.max_nll_increase is None and self.max_coverage_drop is None:
+            raise ValueError("give `max_nll_increase`, `max_coverage_drop` or both")
+        return self
+
+    def check(self, current: Mapping[str, float], other: Mapping[str, float]) -> None:
+        """Raises `GateError` unless a version with figures `other` may take over.
+
+        Args:
+            current: Held-out figures of the label's version.
+            other: Held-out figures of the one that is to take its place.
+        """
+        refusals = [*self._likelihood(current, other), *self._coverage(current, other)]
+        if refusals:
+            raise GateError("; ".join(refusals))
+
+    def _likelihood(
+        self, current: Mapping[str, float], other: Mapping[str, float]
+    ) -> Iterator[str]:
+        if self.max_nll_increase is None:
+            return
+        before, after = _figures("log_likelihood", current, other)
+        if after < before - self.max_nll_increase:
+            yield (
+                f"its held-out negative log-likelihood is {-after:.6g}, that of the "
+                f"label's version {-before:.6g}, and may be {self.max_nll_increase:g} "
+                "higher at most"
+            )
+
+    def _coverage(
+        self, current: Mapping[str, float], other: Mapping[str, float]
+    ) -> Iterator[str]:
+        if self.max_coverage_drop is None:
+            return
+        before, after = _figures("coverage_90", current, other)
+        if abs(after - _NOMINAL) > abs(before - _NOMINAL) + self.max_coverage_drop:
+            yield (
+                f"its 90 % intervals cover {after:.2%} of the held-out targets, those "
+                f"of the label's version {before:.2%}, and may be "
+                f"{self.max_coverage_drop:g} further from 0.9 at most"
+            )
+
+
+def _figures(
+    name: str, current: Mapping[str, float], other: Mapping[str, float]
+) -> tuple[float, float]:
+    for whose, figures in (("the label's", current), ("the other", other)):
+        if name not in figures:
+            raise GateError(f"{whose} version has no held-out `{name}` to compare")
+    return current[name], other[name]

@@ -1,0 +1,34 @@
+import asyncio
+import logging
+
+from fastapi import APIRouter, Depends, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from service.errors import Unavailable, responses
+from service.keys.caller import predicting
+from service.state import State
+
+logger = logging.getLogger(__name__)
+
+router = APIRouter(tags=["health"], dependencies=[Depends(predicting)])
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    response_class=Response,
+    responses=responses(Unavailable)
+    | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(state: State) -> Response:
+    """Requests, jobs, processes, models and how sure these were.
+
+    Without the figures of the models while their process is not up.
+    """
+    own = await asyncio.to_thread(generate_latest, state.metrics)
+    try:
+        models = await state.models.metrics()
+    except Unavailable as error:
+        logger.info("no figures of the models: %s", error)
+        models = b""
+    return Response(own + models, media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,56 @@
+import time
+from http import HTTPMethod
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_METHODS = frozenset(HTTPMethod)
+
+
+class RequestMetrics:
+    """Counts requests by route template, and how long they take.
+
+    Requests that no route answers, those without a key among them, go by the route
+    `none`: a client can't make up labels.
+    """
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
+        self._app = app
+        self._requests = Counter(
+            "tfbbb_http_requests",
+            "Requests that were answered.",
+            ["method", "route", "status"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "tfbbb_http_request_duration_seconds",
+            "Time from a request to the end of its answer.",
+            ["method", "route"],
+            registry=registry,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            route = _template(scope)
+            self._requests.labels(method, route, status).inc()
+            self._seconds.labels(method, route).observe(time.perf_counter() - started)
+
+
+def _template(scope: Scope) -> str:
+    context = scope.get("fastapi", {}).get("effective_route_context")
+    found = context or scope.get("route")
+    return getattr(found, "path", None) or "none"

@@ -1,0 +1,82 @@
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+Array = npt.NDArray[Any]
+
+# In units of the target, whatever these are: two per power of ten.
+_DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)])
+_SHARES = np.round(np.linspace(0.1, 1.0, 10), 1)
+_ENTROPIES = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0])
+
+_FIGURES = {
+    "tfbbb_predictive_standard_deviation": (
+        "Standard deviation of each prediction, in units of the target.",
+        _DEVIATIONS,
+    ),
+    "tfbbb_predictive_entropy": ("Entropy of each prediction, in nats.", _ENTROPIES),
+    "tfbbb_epistemic_share": (
+        "Share of the variance, or of the entropy, that more data would remove.",
+        _SHARES,
+    ),
+}
+
+
+@dataclass
+class _Counts:
+    counts: Array
+    total: float = 0.0
+
+
+class UncertaintyMetrics(Collector):
+    """How sure the answers of each model were, as histograms.
+
+    A model that meets rows unlike those it was trained on grows unsure of them.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _Counts] = {}
+        self._changing = threading.Lock()
+
+    def observe(self, model: str, outputs: Mapping[str, Any]) -> None:
+        """Counts the rows of one answer, if it holds their uncertainty."""
+        if "variance" in outputs:
+            variance = outputs["variance"]
+            self._count("tfbbb_predictive_standard_deviation", model, variance**0.5)
+            self._count_share(model, outputs["epistemic"], variance)
+        elif "entropy" in outputs:
+            entropy = outputs["entropy"]
+            self._count("tfbbb_predictive_entropy", model, entropy)
+            self._count_share(model, outputs["mutual_information"], entropy)
+
+    def collect(self) -> Iterable[Metric]:
+        """The histograms so far."""
+        with self._changing:
+            for name, (description, bounds) in _FIGURES.items():
+                family = HistogramMetricFamily(name, description, labels=["model"])
+                labels = [*map(str, bounds.tolist()), "+Inf"]
+                for (figure, model), seen in self._seen.items():
+                    if figure == name:
+                        below = np.cumsum(seen.counts).tolist()
+                        buckets = list(zip(labels, below, strict=True))
+                        family.add_metric([model], buckets, seen.total)
+                yield family
+
+    def _count_share(self, model: str, part: Array, whole: Array) -> None:
+        share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+        self._count("tfbbb_epistemic_share", model, share)
+
+    def _count(self, figure: str, model: str, values: Array) -> None:
+        bounds = _FIGURES[figure][1]
+        places = np.searchsorted(bounds, values.ravel())
+        counts = np.bincount(places, minlength=len(bounds) + 1)
+        with self._changing:
+            seen = self._seen.setdefault((figure, model), _Counts(counts * 0))
+            seen.counts += counts
+            seen.total += float(values.sum())

@@ -1,0 +1,36 @@
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def told_to_stop() -> Iterator[asyncio.Event]:
+    """Gives an event that is set when the process is told to stop.
+
+    The server waits for running requests before it says so itself: those that would
+    last for ever, and the start of new work, need to know earlier.
+    """
+    event, loop = asyncio.Event(), asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():
+        yield event  # Signals are the main thread's.
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(event.set)
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in _SIGNALS:
+        signal.signal(number, tell)
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,97 @@
+import logging
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
+# A process that lived so long had started well: the next pause is short again.
+_GOOD_SECONDS = 60.0
+
+
+class SupervisedProcess:
+    """A child process that is started anew whenever it ends by itself.
+
+    It is to end at SIGTERM or, where that is ignored, at the end of its standard input,
+    by which it also learns that this process died. What it writes goes where this
+    process writes.
+
+    Args:
+        name: What the log calls it.
+        command: The program and its arguments.
+        environment: Its environment variables.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self.name = name
+        self._command = command
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._changing = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._supervise, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Starts it, and sees to it that it runs until `stop`."""
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, while it runs."""
+        process = self._process
+        alive = process is not None and process.poll() is None
+        return process.pid if process is not None and alive else None
+
+    def stop(self, seconds: float) -> None:
+        """Asks it to end, and ends it if it has not after some seconds."""
+        with self._changing:
+            self._stopping.set()
+            process = self._process
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            process.terminate()
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                logger.warning("%s did not end in %g s", self.name, seconds)
+                process.kill()
+        self._thread.join()
+
+    def _supervise(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            started = time.monotonic()
+            how = self._run()
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - started > _GOOD_SECONDS:
+                pause = _FIRST_PAUSE
+            logger.error("%s %s; it is started anew in %g s", self.name, how, pause)
+            if self._stopping.wait(pause):
+                return
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _run(self) -> str:
+        """Runs it once; says how it ended."""
+        with self._changing:
+            if self._stopping.is_set():
+                return "was not started"
+            try:
+                self._process = process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.PIPE,
+                    env=self._environment,
+                    # Ctrl-C in a terminal is for this process: it ends its children in
+                    # their order.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return f"can't be started: {error}"
+        with process:
+            code = process.wait()
+        return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"

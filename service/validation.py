@@ -1,0 +1,29 @@
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# What FastAPI calls the parts of a request, which its sender doesn't.
+_PARTS = {"body", "path", "query", "header"}
+
+
+def what_is_wrong(error: Mapping[str, Any], within: Iterable[str] = ()) -> str:
+    """Says where a request is wrong, what must be there and what was received.
+
+    Args:
+        error: One of the `errors()` of pydantic or FastAPI.
+        within: What the place of the error is part of.
+    """
+    part, *inner = error["loc"] or ("body",)
+    names = [*within, *(inner if part in _PARTS else error["loc"])]
+    place = f"`{'.'.join(map(str, names))}`" if names else f"The {part}"
+    received = error["input"]
+    match error["type"]:
+        case "extra_forbidden":
+            return f"{place} is unknown. Received: {received!r:.100}"
+        case "union_tag_invalid":
+            tags, received = error["ctx"]["expected_tags"], error["ctx"]["tag"]
+            return f"{place} must be one of {tags}. Received: {received!r:.100}"
+        case "value_error" if not names:
+            return f"{place} contradicts itself: {error['ctx']['error']}."
+        case "value_error":
+            return f"{place}: {error['ctx']['error']}. Received: {received!r:.100}"
+    return f"{place}: {error['msg']}. Received: {received!r:.100}"

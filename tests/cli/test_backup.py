@@ -1,0 +1,14 @@
+def test_a_backup_says_what_it_holds(tfbbb, tmp_path):
+    (tmp_path / "saved_models" / "wine" / "1").mkdir(parents=True)
+    assert tfbbb("keys", "create", "me").exit_code == 0
+    result = tfbbb("backup", "copy")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "copy holds models, tfbbb.sqlite3\n"
+    assert (tmp_path / "copy" / "models" / "wine" / "1").is_dir()
+    assert oct((tmp_path / "copy").stat().st_mode)[-3:] == "700"
+
+
+def test_a_backup_goes_to_a_new_directory(tfbbb, tmp_path):
+    result = tfbbb("backup", tmp_path)
+    assert result.exit_code == 1
+    assert "name a new directory" in result.stderr

@@ -1,0 +1,162 @@
+import json
+import threading
+
+import pytest
+from typer.testing import CliRunner
+
+from service.database import Database
+from service.jobs.queue import Queue
+from service.settings import Settings
+from tests.service.jobs.queued import leased, registered
+from tests.service.serving import ADMIN_KEY, serving
+from tfbbb.cli import app
+
+TABLE = "area,street,price\n" + "".join(
+    f"{row},{'ab'[row % 2]},{row * 1.5}\n" for row in range(30)
+)
+UNKNOWN = "0" * 24
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "models").mkdir()
+    return Settings(
+        data_dir=tmp_path / "data",
+        models=tmp_path / "models",
+        start_models=False,
+        start_dispatcher=False,
+    )
+
+
+@pytest.fixture
+def service(settings):
+    with serving(settings) as client:
+        yield str(client.base_url)
+
+
+@pytest.fixture
+def queue(settings, service):
+    database = Database(settings.effective_database_url)
+    yield Queue(database, settings)
+    database.close()
+
+
+@pytest.fixture
+def remote(service, tmp_path, monkeypatch):
+    """Runs a command against the service of the test, beside the table."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "houses.csv").write_text(TABLE)
+    variables = {"TFBBB_URL": service, "TFBBB_KEY": ADMIN_KEY}
+    runner = CliRunner(env=variables)
+    return lambda *arguments: runner.invoke(app, ["remote", *map(str, arguments)])
+
+
+def submit(remote, *options):
+    result = remote(
+        *("train", "houses.csv", "--target", "price", "--name", "houses", "--detach"),
+        *options,
+    )
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip()
+
+
+def spec_of(queue, job_id):
+    from service.database.tables import Job
+
+    with queue.database.reading() as session:
+        return session.get_one(Job, job_id).spec
+
+
+def run_through(queue, end):
+    lease = leased(queue, registered(queue))
+    for epoch in (1, 2):
+        far = {"epoch": epoch, "epochs": 2, "step": epoch, "steps": 2}
+        queue.heartbeat(lease, far, [{**far, "nll": 0.5 / epoch}])
+    end(lease)
+
+
+def test_a_table_is_uploaded_once_whatever_it_is_called(remote):
+    first = remote("upload", "houses.csv")
+    assert first.exit_code == 0, first.output
+    assert "houses.csv: 30 rows, 3 columns" in first.stderr
+    again = remote("upload", "houses.csv")
+    assert again.stdout == first.stdout
+
+
+def test_a_job_is_submitted_with_what_the_options_say(remote, queue, tmp_path):
+    spec = {"model": {"hidden_units": [7]}, "training": {"epochs": 3}}
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    options = ("--ignore", "street", "--spec", "spec.json", "--task", "regression")
+    told = spec_of(queue, submit(remote, *options))
+    assert told["features"] == ["area"]
+    assert told["task"] == "regression"
+    assert told["model"]["hidden_units"] == [7]
+    assert told["training"]["epochs"] == 3
+
+
+def test_a_dataset_that_is_there_is_not_uploaded_again(remote, tmp_path):
+    dataset = remote("upload", "houses.csv").stdout.strip()
+    (tmp_path / "houses.csv").unlink()
+    options = ("--target", "price", "--name", "houses", "--detach")
+    assert remote("train", dataset, *options).exit_code == 0
+
+
+def test_a_failed_job_is_watched_to_its_end_and_says_why(remote, queue):
+    job = submit(remote)
+    trainer = threading.Thread(
+        target=run_through, args=(queue, lambda lease: queue.fail(lease, "Of no use"))
+    )
+    trainer.start()
+    result = remote("watch", job)
+    trainer.join()
+    assert result.exit_code == 1
+    for line in (f"job {job} trains houses", "queued", "running", "failed: Of no use"):
+        assert f"{line}\n" in result.stderr
+    assert "2/2" in result.stderr
+    assert "nll 0.25" in result.stderr
+    assert result.stderr.endswith(f"Error: Job {job} failed: Of no use\n")
+
+
+def test_jobs_are_listed_and_cancelled(remote):
+    first, second = submit(remote), submit(remote)
+    cancelled = remote("cancel", first)
+    assert cancelled.stdout == f"job {first} is cancelled\n"
+    lines = remote("jobs").stdout.splitlines()
+    assert [line.split()[:3] for line in lines[1:]] == [
+        [second, "houses", "queued"],
+        [first, "houses", "cancelled"],
+    ]
+    assert len(remote("jobs", "--state", "queued").stdout.splitlines()) == 2
+    watched = remote("watch", first)
+    assert watched.stderr.endswith(f"Error: Job {first} cancelled\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["upload", "no.csv"], "no.csv: No such file or directory."),
+        (["watch", UNKNOWN], "There is no job"),
+        (["watch"], "There is no job; `tfbbb remote train` makes one."),
+        (["cancel", UNKNOWN], "There is no job"),
+        (
+            ["train", "houses.csv", "--target", "x", "--name", "n"],
+            "no target column 'x'",
+        ),
+        (
+            ["train", "houses.csv", "--target=price", "--name=n", "--ignore=x"],
+            "There is no column 'x'; the table has area, street, price.",
+        ),
+        (
+            ["train", "houses.csv", "--target=price", "--name=n", "--spec=houses.csv"],
+            "houses.csv is not JSON",
+        ),
+        (["models", "--key", "a.b"], "key"),
+        (["models", "--url", "http://127.0.0.1:1"], "There is no service at"),
+    ],
+)
+def test_what_can_not_be_done_is_one_sentence(remote, arguments, sentence):
+    result = remote(*arguments)
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert sentence in last

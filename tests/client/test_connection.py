@@ -1,0 +1,129 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.client.answering import Answer, answering
+from tfbbb.client import Client, ClientError, ServiceError, UnreachableError
+
+LOST = Answer(status=None)
+JOB = {
+    "id": "1" * 24,
+    "name": "houses",
+    "state": "queued",
+    "progress": {},
+    "error": None,
+    "version": None,
+}
+
+
+def test_importing_the_client_imports_no_tensorflow() -> None:
+    program = """
+import sys
+import tfbbb.client
+print([n for n in ("tensorflow", "keras", "pandas", "fastapi") if n in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_address_and_key_are_those_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with answering(Answer(body={"models": []})) as service:
+        monkeypatch.setenv("TFBBB_URL", f"{service.url}/")
+        monkeypatch.setenv("TFBBB_KEY", "prefix.secret")
+        with Client() as client:
+            assert client.models() == []
+        with Client(service.url, "other.secret") as client:
+            client.models()
+    first, second = service.requests
+    assert first.path == "/v1/models"
+    assert first.headers["authorization"] == "Bearer prefix.secret"
+    assert second.headers["authorization"] == "Bearer other.secret"
+
+
+def test_a_refusal_says_why_in_the_service_s_words() -> None:
+    with answering(Answer(404, {"error": "There is no job 7."})) as service:
+        with Client(service.url) as client, pytest.raises(ServiceError) as refusal:
+            client.job("7")
+        assert len(service.requests) == 1
+    assert refusal.value.status == 404
+    assert str(refusal.value) == refusal.value.message == "There is no job 7."
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", '{"detail": 1}', ""])
+def test_a_refusal_of_something_in_between_says_its_status(body: str) -> None:
+    with (
+        answering(Answer(413, body)) as service,
+        Client(service.url) as client,
+        pytest.raises(ServiceError, match=r"^413 Request Entity Too Large$"),
+    ):
+        client.models()
+
+
+def test_no_service_is_one_sentence() -> None:
+    with answering(LOST) as service:
+        pass
+    with (
+        Client(service.url) as client,
+        pytest.raises(UnreachableError, match=r"^There is no service at http://127"),
+    ):
+        client.models()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x", "http://[::1", "http://"])
+def test_an_address_that_is_none_is_one_sentence(url: str) -> None:
+    with pytest.raises(ClientError, match="Received: "):
+        Client(url)
+
+
+def test_a_key_that_no_header_holds_is_one_sentence() -> None:
+    with pytest.raises(ClientError, match="must be ASCII"):
+        Client(key="prefix.secret\n")
+
+
+def test_what_changes_nothing_is_asked_again_when_the_answer_is_lost() -> None:
+    busy = Answer(503, {"error": "not ready"})
+    with answering(LOST, busy, LOST, Answer(body={"models": []})) as service:
+        with Client(service.url) as client:
+            assert client.models() == []
+        assert len(service.requests) == 4
+
+
+def test_a_service_that_stays_away_is_asked_six_times() -> None:
+    with answering(LOST) as service:
+        with Client(service.url) as client, pytest.raises(UnreachableError):
+            client.models()
+        assert len(service.requests) == 6
+
+
+def test_an_upload_is_sent_once(tmp_path) -> None:
+    path = tmp_path / "houses.csv"
+    path.write_text("area,price\n1,2\n")
+    with answering(LOST) as service:
+        with Client(service.url) as client, pytest.raises(UnreachableError):
+            client.upload(path)
+        assert len(service.requests) == 1
+
+
+def test_a_job_is_submitted_again_under_the_same_idempotency_key() -> None:
+    with (
+        answering(LOST, Answer(201, JOB)) as service,
+        Client(service.url) as client,
+    ):
+        job = client.train("0" * 24, "price", name="houses", priority=3)
+        assert job.state == "queued"
+        client.train("0" * 24, "price", name="houses", priority=3)
+    first, again, other = service.requests
+    assert json.loads(first.body) == {
+        "dataset_id": "0" * 24,
+        "target": "price",
+        "name": "houses",
+        "priority": 3,
+    }
+    keys = [r.headers["idempotency-key"] for r in (first, again, other)]
+    assert keys[0] == keys[1] != keys[2]

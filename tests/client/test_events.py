@@ -1,0 +1,120 @@
+import json
+from typing import Any
+
+import pytest
+
+from tests.client.answering import Answer, answering
+from tfbbb.client import Client, JobFailedError, UnreachableError
+from tfbbb.client.event_stream import events_in
+
+LOST = Answer(status=None)
+
+
+def job(state: str, **fields: Any) -> Answer:
+    known = {"name": "houses", "progress": {}, "error": None, "version": None}
+    return Answer(body={"id": "1" * 24, "state": state, **known, **fields})
+
+
+def stream(*events: tuple[int, str, dict[str, Any]], broken: bool = False) -> Answer:
+    text = "".join(
+        f"event: {type_}\ndata: {json.dumps(data)}\nid: {number}\n\n"
+        for number, type_, data in events
+    )
+    return Answer(body=f": ping\n\n{text}", broken=broken)
+
+
+QUEUED = (1, "state", {"state": "queued", "attempt": 0})
+EPOCH = (2, "epoch", {"epoch": 1, "epochs": 1, "nll": 0.5})
+DONE = (3, "state", {"state": "succeeded", "attempt": 1, "version": 4})
+
+
+def test_comments_and_lines_without_data_are_no_events() -> None:
+    text = ": ping\n\nid: 1\nevent: state\ndata: {}\n\nretry: 5\n\nid: 2\ndata:[]\n\n"
+    lines = text.split("\n")
+    assert [(e.id, e.type, e.data) for e in events_in(lines)] == [
+        (1, "state", {}),
+        (2, "message", []),
+    ]
+
+
+def test_a_stream_that_breaks_is_taken_up_where_it_broke() -> None:
+    with (
+        answering(
+            job("queued"),
+            stream(QUEUED, broken=True),
+            LOST,
+            stream(EPOCH),
+            job("running"),
+            LOST,
+            stream(DONE),
+            job("succeeded", version=4),
+        ) as service,
+        Client(service.url) as client,
+    ):
+        events = list(client.job("1" * 24).events())
+    assert [event.id for event in events] == [1, 2, 3]
+    asked = [r.headers.get("last-event-id") for r in service.requests]
+    assert [after for after in asked if after] == ["0", "1", "1", "2", "2"]
+
+
+def test_a_stream_that_ends_before_the_last_state_is_asked_for_it() -> None:
+    with (
+        answering(
+            job("queued"),
+            stream(QUEUED),
+            job("succeeded"),
+            stream(EPOCH, DONE),
+            job("succeeded"),
+        ) as service,
+        Client(service.url) as client,
+    ):
+        events = list(client.job("1" * 24).events())
+    assert [event.id for event in events] == [1, 2, 3]
+
+
+def test_of_a_job_that_has_ended_nothing_more_is_waited_for() -> None:
+    with (
+        answering(job("succeeded"), stream(), job("succeeded")) as service,
+        Client(service.url) as client,
+    ):
+        assert list(client.job("1" * 24).events(after=3)) == []
+
+
+def test_a_service_that_stays_away_ends_the_listening() -> None:
+    with (
+        answering(job("queued"), stream(QUEUED, broken=True), LOST) as service,
+        Client(service.url) as client,
+    ):
+        listening = client.job("1" * 24).events()
+        assert next(listening).id == 1
+        with pytest.raises(UnreachableError):
+            next(listening)
+
+
+def test_waiting_tells_of_every_event_and_returns_the_job() -> None:
+    told = []
+    with (
+        answering(
+            job("queued"),
+            stream(QUEUED, EPOCH, DONE),
+            job("succeeded", version=4),
+        ) as service,
+        Client(service.url) as client,
+    ):
+        ended = client.job("1" * 24).wait(progress=told.append)
+    assert [event.type for event in told] == ["state", "epoch", "state"]
+    assert (ended.state, ended.version, ended.model.name) == ("succeeded", 4, "houses")
+
+
+def test_waiting_for_a_job_that_fails_says_why() -> None:
+    failed = (2, "state", {"state": "failed", "attempt": 1})
+    with (
+        answering(
+            job("queued"),
+            stream(QUEUED, failed),
+            job("failed", error="The loss is not finite"),
+        ) as service,
+        Client(service.url) as client,
+        pytest.raises(JobFailedError, match=r"failed: The loss is not finite$"),
+    ):
+        client.job("1" * 24).wait()

@@ -1,0 +1,249 @@
+"""Uploads that nobody sends in good faith, and those that only look like it."""
+
+import gzip
+import io
+import re
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+BOUNDARY = "multipart/form-data; boundary=x"
+
+
+def form(*parts: str, end: str = "--x--\r\n") -> bytes:
+    return ("".join(f"--x\r\n{part}\r\n" for part in parts) + end).encode()
+
+
+FILE = 'Content-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\na,b\n1,2\n'
+
+
+def leftovers(data_dir: Path) -> list[Path]:
+    return [*(data_dir / "uploads").iterdir()]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(datasets: httpx.Client, data_dir: Path) -> Iterator[None]:
+    """Whatever comes, no temporary file stays, and the service lives on."""
+    stored = {*(data_dir / "datasets").glob("*")}
+    yield
+    deadline = time.monotonic() + 10
+    while leftovers(data_dir) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert leftovers(data_dir) == []
+    assert datasets.get("/health/live").status_code == 200
+    ids = [d["id"] for d in datasets.get("/v1/datasets").json()["datasets"]]
+    for id in ids:
+        datasets.delete(f"/v1/datasets/{id}")
+    assert {*(data_dir / "datasets").glob("*")} <= stored
+
+
+def parquet(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    pa.parquet.write_table(table, file, row_group_size=len(table))
+    return file.getvalue()
+
+
+def deflated(piece: bytes, times: int) -> bytes:
+    compressor = zlib.compressobj(9, wbits=31)
+    return b"".join([*(compressor.compress(piece) for _ in range(times))]) + (
+        compressor.flush()
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2 cells"),
+        (b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "line 101 has 3 cells"),
+        ("größe,b\n1,2\n".encode("latin-1"), "not UTF-8 text: line 1"),
+        ("a,b\n1,2\n".encode("utf-16"), "not UTF-8 text: line 1"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "NUL"),
+        (b"a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
+        (b"a,,c\n1,2,3\n", "column 2 of 3 has no name"),
+        (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
+        (b"a,b\n", "has a header but no rows"),
+        (b"a;b\n1;2\n", "separated by ';'"),
+        (b"a" * 300 + b",b\n1,2\n", "name of column 1 is too long"),
+        (",".join(map(str, range(100_000))).encode(), "at most 1000 columns"),
+        (b"a,b\n" + b"1,2\n" * 100_001, "at most 100000 rows"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-10], "can't be read as csv.gz"),
+        (deflated(b"1,2\n" * 2**18, 100), "at most 100000 rows"),
+        (deflated(b"0" * 2**20, 200), "longer than"),
+        (
+            gzip.compress(b"a\n", mtime=0) + deflated(b"x" * 2**20 + b"\n", 100),
+            "at most 50000000 decompressed bytes",
+        ),
+        (b"PAR1" + b"\0" * 100 + b"PAR1", "can't be read as parquet"),
+        (b"ARROW1\0\0" + b"\xff" * 100, "can't be read as arrow"),
+        (b"\xff\xff\xff\xff\xff\xff\xff\x7f" + b"\0" * 100, "needs more memory"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_with_the_reason(
+    datasets: httpx.Client, content: bytes, message: str
+) -> None:
+    response = datasets.post("/v1/datasets", content=content)
+    assert response.status_code == 422
+    assert message in response.json()["error"]
+    assert "/uploads/" not in response.json()["error"]
+
+
+def test_a_small_parquet_file_of_many_rows_is_refused(datasets: httpx.Client) -> None:
+    content = parquet(pa.table({"a": pa.nulls(10_000_000, pa.float64())}))
+    assert len(content) < 100_000
+    response = datasets.post("/v1/datasets", content=content)
+    assert response.status_code == 422
+    assert "at most 100000 rows" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbfa,b\r\n1,2\r\n",
+        b"a,b\r1,2\r3,4\r",
+        b'a,b\n1,"x\ny"\n2,"say ""no"""\n',
+    ],
+)
+def test_odd_tables_are_taken(datasets: httpx.Client, content: bytes) -> None:
+    response = datasets.post("/v1/datasets", content=content)
+    assert response.status_code == 201
+    assert [c["name"] for c in response.json()["columns"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "status", "message"),
+    [
+        (b"", "text/csv", 400, "empty"),
+        (b"{}", "application/json", 415, "Received: 'application/json'"),
+        (b"PK\x03\x04" + b"\0" * 100, "text/csv", 415, "spreadsheet"),
+        (b"a,b\n1,2\n", "application/vnd.apache.parquet", 415, "declared as"),
+        (b"a,b\n1,2\n", "application/gzip", 415, "declared as"),
+        (b"", "multipart/form-data", 400, "boundary"),
+        (b"", BOUNDARY, 400, "ends before"),
+        (b"a,b\n1,2\n", BOUNDARY, 400, "malformed"),
+        (form(), BOUNDARY, 400, "form"),
+        (form(FILE, end=""), BOUNDARY, 400, "ends before"),
+        (form(FILE.replace('"file"', '"table"')), BOUNDARY, 400, "no part named"),
+        (form(FILE.replace("Content", "X")), BOUNDARY, 400, "no part named"),
+        (form(FILE, FILE), BOUNDARY, 400, "one file"),
+        (form(*[FILE.replace('"file"', '"a"')] * 20), BOUNDARY, 400, "parts"),
+        (form("X: " + "y" * 100_000 + "\r\n" + FILE), BOUNDARY, 400, "form"),
+        (
+            form('Content-Disposition: form-data; name="file"\r\n\r\n'),
+            BOUNDARY,
+            400,
+            "",
+        ),
+    ],
+)
+def test_bodies_that_are_no_upload_are_refused(
+    datasets: httpx.Client, content: bytes, media_type: str, status: int, message: str
+) -> None:
+    headers = {"content-type": media_type}
+    response = datasets.post("/v1/datasets", content=content, headers=headers)
+    assert response.status_code == status
+    assert message in response.json()["error"]
+
+
+def connect(client: httpx.Client, headers: str) -> socket.socket:
+    """Sends the head of an upload."""
+    address = (client.base_url.host, client.base_url.port or 0)
+    connection = socket.create_connection(address, timeout=20)
+    head = (
+        "POST /v1/datasets HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+        f"Authorization: {client.headers['authorization']}\r\n{headers}\r\n\r\n"
+    )
+    connection.sendall(head.encode())
+    return connection
+
+
+def answer(connection: socket.socket) -> bytes:
+    """What comes until the service closes the connection."""
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_a_body_that_is_declared_too_large_is_refused_at_once(
+    datasets: httpx.Client,
+) -> None:
+    connection = connect(datasets, f"Content-Length: {2 * 2**30}")
+    connection.sendall(b"a")
+    assert answer(connection).startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_that_grows_too_large_is_refused(datasets: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(50):
+            yield b"1,2\n" * 25_000
+
+    response = datasets.post("/v1/datasets", content=endless())
+    assert response.status_code == 413
+    assert "at most 4000000 bytes" in response.json()["error"]
+
+
+@pytest.mark.parametrize("beginning", [b"", b"a,b\n1"])
+def test_a_client_that_stalls_is_sent_away(
+    datasets: httpx.Client, beginning: bytes
+) -> None:
+    connection = connect(datasets, "Content-Length: 1000000")
+    connection.sendall(beginning)
+    assert answer(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_client_that_sends_byte_after_byte_is_sent_away(
+    datasets: httpx.Client,
+) -> None:
+    connection = connect(datasets, "Content-Length: 1000000")
+    stop = threading.Event()
+
+    def trickle() -> None:
+        while not stop.wait(0.05):
+            try:
+                connection.sendall(b"1")
+            except OSError:
+                return
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    try:
+        assert b"HTTP/1.1 408 " in connection.recv(65536)
+    finally:
+        stop.set()
+        thread.join()
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "headers", ["Content-Length: 1000000", "Transfer-Encoding: chunked"]
+)
+def test_nothing_stays_of_a_client_that_hangs_up(
+    datasets: httpx.Client, data_dir: Path, headers: str
+) -> None:
+    connection = connect(datasets, headers)
+    connection.sendall(b"4\r\na,b\n\r\n")
+    while not leftovers(data_dir):
+        time.sleep(0.01)
+    connection.close()
+
+
+def test_a_chunk_that_is_none_is_refused(datasets: httpx.Client) -> None:
+    connection = connect(datasets, "Transfer-Encoding: chunked")
+    connection.sendall(b"zz\r\na,b\n\r\n")
+    assert answer(connection).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_length_shorter_than_the_body_ends_the_table_there(
+    datasets: httpx.Client,
+) -> None:
+    connection = connect(datasets, "Connection: close\r\nContent-Length: 8")
+    connection.sendall(b"a,b\n1,2\n3,4\n" * 10)
+    reply = answer(connection)
+    assert reply.startswith(b"HTTP/1.1 201 ")
+    assert re.search(rb'"num_rows":1\b', reply)

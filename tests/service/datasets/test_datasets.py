@@ -1,0 +1,197 @@
+import gzip
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pandas
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+PEOPLE = b"name,age,born\nAda,36,1815-12-10\nBob,,1900-01-01\nCyd,41.5,1900-01-01\n"
+
+
+def post(
+    client: httpx.Client, content: bytes, media_type: str = "text/csv", **options: str
+) -> httpx.Response:
+    headers = {"content-type": media_type}
+    return client.post("/v1/datasets", content=content, headers=headers, params=options)
+
+
+def test_a_table_that_is_uploaded_is_described_and_stored_under_its_hash(
+    datasets: httpx.Client, data_dir: Path
+) -> None:
+    response = post(datasets, PEOPLE, name="people.csv")
+    assert response.status_code == 201
+    made = response.json()
+    sha256 = hashlib.sha256(PEOPLE).hexdigest()
+    assert (data_dir / "datasets" / f"{sha256}.csv").read_bytes() == PEOPLE
+    assert made["sha256"] == sha256
+    assert made["name"] == "people.csv"
+    assert made["num_rows"] == 3
+    name, age, born = made["columns"]
+    assert [name["type"], age["type"], born["type"]] == ["text", "number", "date"]
+    assert name["distinct"] == 3
+    assert ["Ada", 1] in name["most_common"]
+    assert [age["missing"], age["min"], age["max"]] == [1, 36, 41.5]
+    assert age["mean"] == pytest.approx(38.75)
+    assert age["standard_deviation"] == pytest.approx(2.75)
+    assert [born["min"], born["max"]] == ["1815-12-10", "1900-01-01"]
+    assert datasets.get(f"/v1/datasets/{made['id']}").json() == made
+    schema = datasets.get(f"/v1/datasets/{made['id']}/schema").json()
+    assert schema == {"columns": made["columns"], "problems": made["problems"]}
+    preview = datasets.get(f"/v1/datasets/{made['id']}/preview?rows=2").json()
+    assert preview == {
+        "columns": ["name", "age", "born"],
+        "rows": [["Ada", 36, "1815-12-10"], ["Bob", None, "1900-01-01"]],
+    }
+
+
+def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
+    content = b"a,b\n1,2\n3,4\n"
+    first = post(datasets, content)
+    second = datasets.post("/v1/datasets", files={"file": ("again.csv", content)})
+    assert [first.status_code, second.status_code] == [201, 200]
+    assert second.json() == first.json()
+
+
+def test_a_form_and_a_raw_body_give_the_same_dataset(datasets: httpx.Client) -> None:
+    content = b"a,b\r\n--x,2\r\n--\r\n3,4\r\n".replace(b"--\r\n", b"--,1\r\n")
+    form = datasets.post(
+        "/v1/datasets", files={"file": ("form.csv", content)}, data={"other": "x"}
+    )
+    assert form.status_code == 201
+    assert form.json()["name"] == "form.csv"
+    assert form.json()["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow", "stream", "csv.gz"])
+def test_the_format_is_told_by_the_content(datasets: httpx.Client, format: str) -> None:
+    table = pa.table({"x": np.arange(30.0), "kind": ["a", "b", None] * 10})
+    file = io.BytesIO()
+    if format == "parquet":
+        pa.parquet.write_table(table, file)
+    elif format == "csv.gz":
+        file.write(gzip.compress(table.to_pandas().to_csv(index=False).encode()))
+    else:
+        new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
+        with new(file, table.schema) as writer:
+            writer.write(table)
+    content = file.getvalue()
+    response = post(datasets, content, "application/octet-stream", name=format)
+    assert response.status_code == 201
+    made = response.json()
+    assert made["format"] == {"stream": "arrow"}.get(format, format)
+    assert made["num_rows"] == 30
+    x, kind = made["columns"]
+    assert x["mean"] == 14.5
+    assert kind["missing"] == 10
+    assert kind["most_common"] == [["a", 10], ["b", 10]]
+
+
+def test_statistics_are_those_of_numpy_however_large_the_mean(
+    datasets: httpx.Client,
+) -> None:
+    values = 1e9 + np.random.default_rng(0).normal(size=90_000)
+    file = io.BytesIO()
+    pa.parquet.write_table(pa.table({"x": values}), file)
+    (column,) = post(datasets, file.getvalue(), "").json()["columns"]
+    assert column["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert column["standard_deviation"] == pytest.approx(values.std(), rel=1e-6)
+    assert column["distinct"] is None
+
+
+def test_problems_of_columns_are_found(datasets: httpx.Client) -> None:
+    n = 40
+    frame = pandas.DataFrame(
+        {
+            "fine": np.random.default_rng(0).normal(size=n),
+            "constant": 7,
+            "empty": pandas.Series([None] * n, dtype="float64"),
+            "rare": [1.0, 2.0] + [None] * (n - 2),
+            "id": range(100, 100 + n),
+            "code": [f"id-{i}" for i in range(n)],
+            "slip": [*map(str, range(n - 1)), "twelve"],
+            "huge": [1e300, *range(n - 1)],
+            "day": pandas.date_range("2020-01-01", periods=n),
+        }
+    )
+    made = post(datasets, frame.to_csv().encode()).json()
+    found = {p["column"]: p["message"] for p in made["problems"]}
+    assert "index that pandas wrote" in found.pop(None)
+    assert "fine" not in found
+    assert "same value in every row" in found["constant"]
+    assert "no values" in found["empty"]
+    assert "95%" in found["rare"]
+    assert "identifiers" in found["id"]
+    assert "identifiers" in found["code"]
+    assert "the text 'twelve'" in found["slip"]
+    assert "infinite in single precision" in found["huge"]
+    assert "dates" in found["day"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\tables\\my table.csv", "my table.csv"),
+        ("a\0b\n\x1b[31mc.csv", "ab[31mc.csv"),
+        ("größe 尺寸.csv", "größe 尺寸.csv"),
+        ("..", ".."),
+        ("x" * 20_000, "x" * 200),
+        ("\u202e\ud7ff", "table"),
+        ("/", "table"),
+    ],
+)
+def test_names_of_files_are_only_shown(
+    datasets: httpx.Client, data_dir: Path, name: str, shown: str
+) -> None:
+    content = f"a,b,c\n1,{len(name)},{ord(name[0])}\n".encode()
+    before = {*data_dir.rglob("*")}
+    made = post(datasets, content, name=name)
+    assert made.status_code == 201
+    assert made.json()["name"] == shown
+    sha256 = hashlib.sha256(content).hexdigest()
+    new = {*data_dir.rglob("*")} - before
+    assert data_dir / "datasets" / f"{sha256}.csv" in new
+    assert all(path.name.startswith((sha256, "tfbbb.sqlite3")) for path in new)
+
+
+@pytest.mark.parametrize("id", ["x", "%00", "..%2F..", "%2e%2e", "0" * 24, "a" * 50000])
+def test_what_is_no_id_is_not_found(datasets: httpx.Client, id: str) -> None:
+    for path in (id, f"{id}/schema", f"{id}/preview"):
+        assert datasets.get(f"/v1/datasets/{path}").status_code == 404
+    assert datasets.delete(f"/v1/datasets/{id}").status_code == 404
+
+
+def test_datasets_are_listed_by_pages_newest_first(datasets: httpx.Client) -> None:
+    names = [f"page-{i}" for i in range(5)]
+    for name in names:
+        post(datasets, f"{name},b\n1,2\n".encode(), name=name)
+    found, cursor = [], {}
+    while True:
+        query = {"name": "page-", "limit": "2", **cursor}
+        page = datasets.get("/v1/datasets", params=query).json()
+        found += [dataset["name"] for dataset in page["datasets"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert found == names[::-1]
+    for cursor_of_none in ("x", "\0", json.dumps([1, 2])):
+        response = datasets.get("/v1/datasets", params={"cursor": cursor_of_none})
+        assert response.status_code == 400
+
+
+def test_a_deleted_dataset_is_gone_with_its_file(
+    datasets: httpx.Client, data_dir: Path
+) -> None:
+    made = post(datasets, b"gone,b\n1,2\n").json()
+    path = data_dir / "datasets" / f"{made['sha256']}.csv"
+    assert path.exists()
+    assert datasets.delete(f"/v1/datasets/{made['id']}").status_code == 204
+    assert not path.exists()
+    assert datasets.get(f"/v1/datasets/{made['id']}").status_code == 404
+    assert post(datasets, b"gone,b\n1,2\n").status_code == 201

@@ -1,0 +1,60 @@
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.service.serving import ask, wait_until_ready
+
+
+def figures(client: httpx.Client) -> dict[tuple[str, frozenset[str]], float]:
+    response = client.get("/metrics")
+    assert response.status_code == 200
+    return {
+        (sample.name, frozenset(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def test_requests_are_counted_by_route_and_status(client: httpx.Client) -> None:
+    before = figures(client)
+    client.get("/v1/models/no%2Fsuch")
+    client.get("/v1/models/diabetes/versions/1")
+    client.get("/v1/models/diabetes/versions/999")
+    client.get("/no/such")
+    client.get("/v1/models", headers={"Authorization": "Bearer x"})
+    client.request("PROPFIND", "/no/such")
+    after = figures(client)
+
+    def counted(*labels: str) -> float:
+        key = "tfbbb_http_requests_total", frozenset(labels)
+        return after.get(key, 0) - before.get(key, 0)
+
+    version = "/v1/models/{name}/versions/{version}"
+    assert counted("GET", version, "200") == 1
+    assert counted("GET", version, "404") == 1
+    assert counted("GET", "none", "404") == 2
+    assert counted("GET", "none", "401") == 1
+    assert counted("other", "none", "404") == 1
+    seconds = after[
+        "tfbbb_http_request_duration_seconds_count", frozenset(("GET", version))
+    ]
+    assert seconds >= 2
+
+
+def test_models_say_how_sure_they_were(client: httpx.Client) -> None:
+    wait_until_ready(client)
+    key = "tfbbb_predictive_standard_deviation_count", frozenset(["diabetes"])
+    before = figures(client).get(key, 0)
+    rows = '{"instances": [[1, 2, 3], [4, 5, 6]]}'
+    assert ask(client, "diabetes", rows).status_code == 200
+    after = figures(client)
+    assert after[key] == before + 2
+    assert after["tfbbb_model_versions", frozenset(["diabetes", "AVAILABLE"])] >= 1
+
+
+def test_both_processes_say_what_they_take(client: httpx.Client) -> None:
+    wait_until_ready(client)
+    found = figures(client)
+    api = found["process_resident_memory_bytes", frozenset()]
+    models = found["tfbbb_models_process_resident_memory_bytes", frozenset()]
+    assert min(api, models) > 2**20
+    assert api != models

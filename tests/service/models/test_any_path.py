@@ -1,0 +1,93 @@
+"""Names, labels, versions and paths of any kind."""
+
+import json
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.service.serving import AS_ADMIN
+
+BODY = {"instances": [[1, 2, 3]]}
+
+hostile = st.sampled_from(
+    [
+        *("..", ".", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2F", "%5c..%5c", "%00"),
+        *("a%00", "safe%2f1", ".staging", "-", "~", "%c0%ae%c0%ae", "%ff", "CON"),
+        *("\N{RIGHT-TO-LEFT OVERRIDE}", "\N{FULLWIDTH FULL STOP}" * 2, "٣", "1e3"),
+        *("0", "-1", "1.0", str(2**63), str(2**64), "9" * 5000, "latest", "safe"),
+    ]
+)
+# What a client may send undecoded, and what stands for any text.
+segments = hostile | st.text(max_size=20).map(lambda text: quote(text, safe=""))
+paths = st.one_of(
+    st.builds("/v1/models/{}".format, segments),
+    st.builds("/v1/models/{}:predict".format, segments),
+    st.builds("/v1/models/{}/metadata".format, segments),
+    st.builds("/v1/models/{}/labels".format, segments),
+    st.builds("/v1/models/{}/versions/{}".format, segments, segments),
+    st.builds("/v1/models/safe/versions/{}".format, segments),
+    st.builds("/v1/models/safe/versions/{}:predict".format, segments),
+    st.builds("/v1/models/safe/versions/{}/metadata".format, segments),
+    st.builds("/v1/models/{}/labels/{}".format, segments, segments),
+    st.builds("/v1/models/safe/labels/{}".format, segments),
+    st.builds("/v1/models/safe/labels/{}:predict".format, segments),
+)
+
+
+@pytest.fixture
+def safe(publish: Callable[..., None], models: Path) -> None:
+    if not (models / "safe").exists():
+        publish("safe", 1)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+    path=paths,
+    body=st.sampled_from([BODY, {"version": 1}, {"version": 2**63 - 1}]),
+)
+def test_no_path_makes_the_service_fail_or_leave_its_directory(
+    client: httpx.Client,
+    models: Path,
+    safe: None,
+    method: str,
+    path: str,
+    body: dict[str, object],
+) -> None:
+    beside = sorted(models.parent.iterdir())
+    response = client.request(method, path, json=body)
+    assert response.status_code < 500, (method, path, response.text)
+    if response.status_code >= 400:
+        assert response.json().keys() == {"error"}
+    assert sorted(models.parent.iterdir()) == beside
+    # The newest version is in use, whatever was asked.
+    assert (models / "safe" / "1" / "saved_model.pb").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models/{}", "/v1/models/safe/labels/{}", "/v1/models/{}:predict"]
+)
+def test_name_of_a_million_characters_is_refused(
+    client: httpx.Client, path: str
+) -> None:
+    # httpx itself refuses such a URL.
+    connection = HTTPConnection(client.base_url.host, client.base_url.port or 80)
+    connection.request("GET", path.format("x" * 10**6), headers=AS_ADMIN)
+    response = connection.getresponse()
+    assert 400 <= response.status < 500
+    body = response.read()
+    assert len(body) < 1000
+    assert json.loads(body).keys() == {"error"}
+    connection.close()
+    assert client.get("/health/live").status_code == 200

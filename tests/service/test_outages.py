@@ -1,0 +1,107 @@
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from fastapi import FastAPI
+from sqlalchemy import Engine, event
+
+from service.app import create_app
+from service.settings import Settings
+from tests.service.postgresql import PostgreSQL
+from tests.service.serving import listening, settings_of_a_test
+
+BODY = {"name": "a robot", "scopes": ["predict"]}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_of_a_test(
+        Settings(models=tmp_path, start_models=False, start_dispatcher=False), tmp_path
+    )
+
+
+@pytest.fixture
+def app(settings: Settings) -> FastAPI:
+    return create_app(settings)
+
+
+def test_a_database_that_is_lost_costs_requests_but_not_the_service(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every request asks for its key anew.
+    monkeypatch.setattr("service.keys.keyring._KNOWN_SECONDS", 0.0)
+    with tempfile.TemporaryDirectory() as directory:
+        server = PostgreSQL(Path(directory))
+        server.start()
+        url = {"database_url": f"{server.url}/postgres"}
+        try:
+            with listening(create_app(settings.model_copy(update=url))) as client:
+                assert client.get("/health/ready").status_code == 200
+                assert client.post("/v1/keys", json=BODY).status_code == 201
+                server.stop()
+                for _ in range(3):
+                    response = client.post("/v1/keys", json=BODY)
+                    assert response.status_code == 503
+                    assert response.headers["Retry-After"]
+                    assert "database does not answer" in response.json()["error"]
+                ready = client.get("/health/ready")
+                assert ready.status_code == 503
+                assert (
+                    ready.json()["error"] == "database: The database does not answer."
+                )
+                assert client.get("/health/live").status_code == 200
+                server.start()
+                assert client.get("/health/ready").status_code == 200
+                assert client.post("/v1/keys", json=BODY).status_code == 201
+        finally:
+            server.stop()
+
+
+def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
+    app: FastAPI,
+) -> None:
+    most_pages = 1  # SQLite raises it to what there is.
+
+    def limit(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {most_pages}")
+
+    with listening(app) as client:
+        assert client.post("/v1/keys", json=BODY).status_code == 201
+        event.listen(Engine, "begin", limit)
+        long = BODY | {"name": "x" * 200}
+        try:
+            statuses = [
+                client.post("/v1/keys", json=long).status_code for _ in range(60)
+            ]
+            assert statuses[-1] == 507
+            assert set(statuses) == {201, 507}
+            most_pages = 10**6
+            assert client.post("/v1/keys", json=long).status_code == 201
+        finally:
+            event.remove(Engine, "begin", limit)
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (errno.ENOSPC, 507, "disk of the service is full"),
+        (errno.EDQUOT, 507, "disk of the service is full"),
+        (errno.EROFS, 503, "can't write its files: read-only file system"),
+        (errno.EACCES, 503, "can't write its files: permission denied"),
+        (errno.ENOENT, 500, "The service failed"),
+    ],
+)
+def test_a_disk_that_fails_is_told_from_a_fault_of_the_program(
+    app: FastAPI, number: int, status: int, message: str
+) -> None:
+    @app.get("/write")
+    def write() -> None:
+        raise OSError(number, os.strerror(number))
+
+    with listening(app, "critical") as client:
+        response = client.get("/write")
+        assert response.status_code == status
+        assert message in response.json()["error"]

@@ -1,0 +1,204 @@
+"""Predictions and labels through `tfbbb.client` and `tfbbb remote`."""
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from tests.service.serving import ADMIN_KEY
+from tfbbb.cli import app
+from tfbbb.client import Client, ServiceError
+
+ROWS = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
+NAMES = ["age", "bmi", "bp"]
+PATIENTS = {
+    "age": [40.0, 50.0],
+    "blood pressure": [90.0, None],
+    "sex": ["f", "m"],
+    "region": ["north", None],
+}
+
+
+@pytest.fixture
+def service(client: httpx.Client) -> Iterator[Client]:
+    with Client(str(client.base_url), ADMIN_KEY) as asking:
+        yield asking
+
+
+@pytest.fixture
+def remote(client: httpx.Client) -> Callable[..., Result]:
+    variables = {"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY}
+    runner = CliRunner(env=variables)
+    return lambda *arguments: runner.invoke(app, ["remote", *map(str, arguments)])
+
+
+def columns(rows: list[list[float]]) -> dict[str, list[float]]:
+    return dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ROWS,
+        np.array(ROWS),
+        columns(ROWS),
+        {name: np.array(values) for name, values in columns(ROWS).items()},
+        [dict(zip(NAMES, row, strict=True)) for row in ROWS],
+        pa.table(columns(ROWS)),
+        pd.DataFrame(columns(ROWS), index=[7, 8]),
+        pa.table(columns(ROWS)).append_column("price", [[1, 2]]),
+    ],
+    ids=["lists", "matrix", "columns", "arrays", "rows", "arrow", "pandas", "more"],
+)
+def test_rows_in_any_form_have_the_same_answer(service: Client, table: Any) -> None:
+    model = service.model("diabetes")
+    prediction = model.predict(table, num_samples=30, seed=5)
+    expected = model.predict(ROWS, num_samples=30, seed=5)
+    assert (len(prediction), prediction.version, prediction.num_samples) == (2, 2, 30)
+    for name in ("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"):
+        np.testing.assert_array_equal(
+            getattr(prediction, name), getattr(expected, name)
+        )
+    assert prediction.mean is not None
+    assert prediction.stddev is not None
+    np.testing.assert_allclose(prediction.mean[:, 0], [12.0, 0.0], atol=0.1)
+    np.testing.assert_allclose(
+        prediction.stddev**2, prediction.epistemic + prediction.aleatoric
+    )
+    assert prediction.probabilities is prediction.quantiles is prediction.samples
+    assert prediction.samples is None
+
+
+def test_text_and_missing_values_are_sent_as_they_are(service: Client) -> None:
+    prediction = service.model("patients").predict(pa.table(PATIENTS))
+    # A missing number counts 100, a text its length, a region's ten times.
+    truth = [2 * (40 + 90 + 1 + 50), 2 * (50 + 100 + 1)]
+    np.testing.assert_allclose(prediction.mean[:, 0], truth, atol=0.1)
+
+
+def test_quantiles_and_draws_are_answered_where_they_are_asked_for(
+    service: Client,
+) -> None:
+    prediction = service.model("diabetes").predict(
+        ROWS, quantiles=[0.05, 0.5, 0.95], num_samples=40, return_samples=True
+    )
+    lower, upper = prediction.interval(0.9)
+    assert (lower < prediction.quantile(0.5)).all()
+    assert (prediction.quantile(0.5) < upper).all()
+    assert prediction.samples.shape == (40, 2, 1)
+    with pytest.raises(ValueError, match=r"Received: level=0\.1"):
+        prediction.quantile(0.1)
+
+
+def test_classes_come_by_name(service: Client) -> None:
+    prediction = service.model("iris").predict([[9.0, 0.0, 0.0], [0.0, 0.0, 9.0]])
+    assert prediction.classes == ("setosa", "versicolor", "virginica")
+    assert list(prediction.labels) == ["setosa", "virginica"]
+    np.testing.assert_allclose(prediction.probabilities.sum(axis=1), 1, rtol=1e-6)
+    assert prediction.mean is None
+
+
+def test_many_rows_are_asked_for_in_pieces_by_one_version(service: Client) -> None:
+    rows = np.random.default_rng(0).normal(size=(2100, 3))
+    model = service.model("diabetes")
+    prediction = model.predict(rows, num_samples=10, return_samples=True)
+    assert prediction.samples.shape == (10, 2100, 1)
+    np.testing.assert_allclose(prediction.mean[:, 0], 2 * rows.sum(axis=1), atol=0.5)
+    last = model.predict(rows[-3:], num_samples=10)
+    np.testing.assert_array_equal(prediction.mean[-3:], last.mean)
+    bad = rows.tolist()
+    bad[2001] = [1.0]
+    with pytest.raises(ServiceError, match=r"Of the rows 2001 to 2100: Row 2 has 1"):
+        model.predict(bad, num_samples=10)
+
+
+def test_a_version_is_asked_by_its_number_or_its_label(service: Client) -> None:
+    model = service.model("diabetes")
+    assert model.predict(ROWS, version=1).version == 1
+    assert model.predict(ROWS, label="latest").version == 2
+    model.set_label("champion", 1)
+    try:
+        assert model.labels() == {"latest": 2, "champion": 1}
+        assert model.predict(ROWS, label="champion").version == 1
+    finally:
+        model.delete_label("champion")
+    with pytest.raises(ServiceError) as refusal:
+        model.predict(ROWS, version=9)
+    assert refusal.value.status == 404
+    with pytest.raises(ValueError, match="`version` or `label`"):
+        model.predict(ROWS, version=1, label="latest")
+    with pytest.raises(ValueError, match="no rows"):
+        model.predict([])
+
+
+def test_the_command_line_moves_a_label_through_its_gate_or_by_force(
+    service: Client, remote: Callable[..., Result]
+) -> None:
+    model = service.model("diabetes")
+    model.set_label("champion", 1)
+    gated = ("label", "diabetes", "champion", 2, "--max-coverage-drop", 0.05)
+    try:
+        refused = remote(*gated)
+        assert refused.exit_code == 1
+        assert "may not take the place of version 1" in refused.stderr
+        assert model.labels()["champion"] == 1
+        assert remote(*gated, "--force").exit_code == 0
+        assert model.labels()["champion"] == 2
+    finally:
+        model.delete_label("champion")
+
+
+def test_the_command_line_predicts_as_the_client_does(
+    service: Client, remote: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "patients.csv"
+    pyarrow.csv.write_csv(pa.table(PATIENTS), path)
+    options = ("--num-samples", 50, "--seed", 3, "--level", 0.8)
+    result = remote("predict", "patients", path, *options)
+    assert result.exit_code == 0, result.output
+    answers = pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes))
+    prediction = service.model("patients").predict(
+        PATIENTS, num_samples=50, seed=3, quantiles=[0.1, 0.9]
+    )
+    assert answers.column_names == [
+        *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
+        *("lower", "upper"),
+    ]
+    for name, expected in {
+        "mean": prediction.mean,
+        "standard_deviation": prediction.stddev,
+        "lower": prediction.quantile(0.1),
+        "upper": prediction.quantile(0.9),
+    }.items():
+        np.testing.assert_allclose(answers[name], expected[:, 0], rtol=1e-6)
+    output = tmp_path / "answers.parquet"
+    written = remote("predict", "patients", path, *options, "--output", output)
+    assert written.stderr == f"2 rows written to {output}\n"
+
+
+def test_the_command_line_predicts_classes(
+    remote: Callable[..., Result], tmp_path: Path
+) -> None:
+    path = tmp_path / "flowers.csv"
+    path.write_text(f"{','.join(NAMES)}\n9,0,0\n0,9,0\n")
+    result = remote("predict", "iris", path)
+    assert result.exit_code == 0, result.output
+    answers = pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes))
+    assert answers["class"].to_pylist() == ["setosa", "versicolor"]
+
+
+def test_the_command_line_lists_models(remote: Callable[..., Result]) -> None:
+    lines = remote("models").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        *("model", "diabetes", "iris", "patients")
+    ]
+    assert lines[1].rstrip().endswith("2, 1")

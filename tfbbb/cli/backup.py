@@ -1,0 +1,47 @@
+"""`tfbbb backup`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.service_options import (
+    DatabaseUrl,
+    DataDir,
+    Models,
+    service_database,
+    service_settings,
+)
+
+
+def backup(
+    destination: Annotated[Path, typer.Argument(help="A new directory.")],
+    models: Models = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Copy database, datasets, models and logs, also while the service runs.
+
+    To restore, stop the service and copy the parts back to where they were: the
+    database and the directories datasets and jobs into the data directory, models
+    to the directory of models.
+    """
+    with errors_in_one_sentence():
+        from service.backup import BackupError, back_up
+
+        settings = service_settings(
+            models=models, data_dir=data_dir, database_url=database_url
+        )
+        try:
+            with service_database(settings) as database:
+                parts = back_up(database, settings, destination)
+        except BackupError as error:
+            raise CommandError(str(error)) from None
+        typer.echo(f"{destination} holds {', '.join(parts) or 'nothing: all is empty'}")
+        if not database.is_sqlite:
+            typer.echo(
+                "PostgreSQL is not in it: dump that with pg_dump before the files are "
+                "copied, so that all that it names is there.",
+                err=True,
+            )

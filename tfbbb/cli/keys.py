@@ -1,0 +1,146 @@
+"""`tfbbb keys`: the keys of a service, directly in its database."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from service.keys.scope import Scope
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.service_options import (
+    DatabaseUrl,
+    DataDir,
+    service_database,
+    service_settings,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from service.database import Database
+
+keys = typer.Typer(
+    name="keys",
+    no_args_is_help=True,
+    help="Make, list and revoke the API keys of a service on this machine.",
+)
+
+
+def _some(days: float | None) -> float | None:
+    if days is not None and not days > 0:
+        raise typer.BadParameter(f"a key needs some time. Received: {days:g}")
+    return days
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    scope: Annotated[
+        list[Scope], typer.Option(help="What it allows; may be given repeatedly.")
+    ] = [Scope.ADMIN],  # noqa: B006 - typer copies it
+    days: Annotated[
+        float | None,
+        typer.Option(help="Days after which it expires.", callback=_some),
+    ] = None,
+    secret: Annotated[
+        str | None,
+        typer.Option(help="A key of your own, `prefix.secret`, of 128 random bits."),
+    ] = None,
+    max_datasets: Annotated[
+        int | None, typer.Option(min=0, help="Most datasets that it may own.")
+    ] = None,
+    max_dataset_bytes: Annotated[
+        int | None, typer.Option(min=0, help="Most bytes in them.")
+    ] = None,
+    max_queued_jobs: Annotated[
+        int | None, typer.Option(min=0, help="Most of its jobs that may wait.")
+    ] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a key and print it, this once: only a hash of it is kept."""
+    with _database(data_dir, database_url) as database:
+        from service.keys.credential import Credential
+        from service.keys.repository import add_key
+
+        credential = Credential.preset(secret) if secret else Credential.generate()
+        with database.writing() as session:
+            now = database.now(session)
+            add_key(
+                database,
+                session,
+                credential,
+                name,
+                scope,
+                expires_at=None if days is None else now + 86400 * days,
+                max_datasets=max_datasets,
+                max_dataset_bytes=max_dataset_bytes,
+                max_queued_jobs=max_queued_jobs,
+            )
+    typer.echo(credential.text)
+
+
+@keys.command("list")
+def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
+    """List the keys, without their secrets."""
+    with _database(data_dir, database_url) as database:
+        from rich.console import Console
+        from rich.table import Table
+
+        from service.keys.repository import list_keys
+
+        with database.reading() as session:
+            found, now = list_keys(session), database.now(session)
+        table = Table("id", "prefix", "name", "scopes", "last used", "state", box=None)
+        for key in found:
+            over = key.expires_at is not None and key.expires_at <= now
+            state = "revoked" if key.revoked_at else "expired" if over else "good"
+            scopes = ", ".join(key.scopes)
+            used = _date(key.last_used_at)
+            table.add_row(key.id, key.prefix, key.name, scopes, used, state)
+        Console().print(table)
+
+
+@keys.command()
+def revoke(
+    key: Annotated[str, typer.Argument(help="The id or the prefix of a key.")],
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Refuse a key from now on."""
+    with _database(data_dir, database_url) as database:
+        from service.errors import ServiceError
+        from service.keys.repository import list_keys, revoke_key
+
+        try:
+            with database.writing() as session:
+                by_prefix = {found.prefix: found.id for found in list_keys(session)}
+                revoked = revoke_key(database, session, by_prefix.get(key, key))
+        except ServiceError as error:
+            raise CommandError(str(error)) from None
+    typer.echo(f"revoked {revoked.prefix}")
+
+
+@contextmanager
+def _database(
+    data_dir: "Path | None", database_url: str | None
+) -> "Iterator[Database]":
+    """The database of the service; what is wrong is said in one sentence."""
+    with errors_in_one_sentence():
+        from service.keys.credential import CredentialError
+
+        settings = service_settings(data_dir=data_dir, database_url=database_url)
+        try:
+            with service_database(settings) as database:
+                yield database
+        except CredentialError as error:
+            raise CommandError(str(error)) from None
+
+
+def _date(seconds: float | None) -> str:
+    import datetime
+
+    if seconds is None:
+        return "never"
+    return f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

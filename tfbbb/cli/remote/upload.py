@@ -1,0 +1,50 @@
+"""`tfbbb remote upload`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbbb.cli.remote.service import Key, Url, service
+
+if TYPE_CHECKING:
+    from tfbbb.client import Client, Dataset
+
+
+def upload(
+    data: Annotated[
+        Path, typer.Argument(help="Table: CSV, gzipped CSV, Parquet or Arrow IPC.")
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the dataset; the file's by default.")
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Upload a table; print the id of its dataset."""
+    with service(url, key) as client:
+        typer.echo(upload_with_bar(client, data, name).id)
+
+
+def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
+    """Uploads a file, with a progress bar and what the service found in it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("upload", BarColumn(24), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+
+        def show(sent: int, total: int) -> None:
+            progress.update(task, completed=sent, total=total)
+
+        dataset = client.upload(data, name=name, progress=show)
+    typer.echo(
+        f"{dataset.name}: {dataset.num_rows} rows, {len(dataset.columns)} columns",
+        err=True,
+    )
+    for problem in dataset.problems:
+        where = f"column {problem['column']!r}: " if problem["column"] else ""
+        typer.echo(f"Warning: {where}{problem['message']}", err=True)
+    return dataset

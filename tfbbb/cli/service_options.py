@@ -1,0 +1,85 @@
+"""Options that say where a service keeps its files and its truth."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbbb.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from service.database import Database
+    from service.settings import Settings
+
+Models = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="TFBBB_MODELS",
+        help="Directory of models, NAME/VERSION.",
+        show_default="saved_models",
+    ),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="TFBBB_DATA_DIR",
+        help="Directory of datasets, jobs and the database.",
+        show_default=".tfbbb",
+    ),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        envvar="TFBBB_DATABASE_URL",
+        help="Database, postgresql://... or sqlite:///PATH.",
+        show_default="tfbbb.sqlite3 in the data directory",
+    ),
+]
+
+
+def service_settings(**options: object) -> "Settings":
+    """The settings of the environment, with the options that were given.
+
+    Raises:
+        CommandError: A setting has a wrong value.
+    """
+    from service.settings import Settings, SettingsError
+
+    given = {
+        f"TFBBB_{name.upper()}": str(value)
+        for name, value in options.items()
+        if value is not None
+    }
+    try:
+        return Settings.from_environment({**os.environ, **given})
+    except SettingsError as error:
+        raise CommandError(str(error)) from None
+
+
+@contextmanager
+def service_database(settings: "Settings") -> "Iterator[Database]":
+    """The database of a service, brought up to date.
+
+    Raises:
+        CommandError: It is none, or does not answer.
+    """
+    from sqlalchemy.exc import ArgumentError, DBAPIError
+
+    from service.database import Database, NewerDatabaseError, upgrade
+
+    try:
+        database = Database(settings.effective_database_url)
+    except (ArgumentError, ValueError) as error:
+        raise CommandError(str(error)) from None
+    try:
+        upgrade(database, settings.data_dir / "backups")
+        yield database
+    except DBAPIError as error:
+        raise CommandError(f"The database does not answer: {error.orig}") from None
+    except NewerDatabaseError as error:
+        raise CommandError(str(error)) from None
+    finally:
+        database.close()

@@ -25,6 +25,7 @@ import numpy as np
 import orjson
 from timing import interleaved, machine, print_table, write_json
 
+from service.keys.credential import Credential
 from service.predictions.query import parse_query
 from service.predictions.table import from_rows
 from tfbbb import BayesianModel
@@ -33,6 +34,7 @@ from tfbbb.layers import DenseVariational
 
 ROOT = Path(__file__).parent.parent
 PORT = 8391
+KEY = Credential.generate().text
 
 
 def main() -> None:
@@ -81,7 +83,12 @@ def service(models: Path) -> Iterator[http.client.HTTPConnection]:
             *("--port", str(PORT), "--log-level", "warning"),
         ],
         cwd=ROOT,
-        env=os.environ | {"TFBBB_MODELS": str(models)},
+        env=os.environ
+        | {
+            "TFBBB_MODELS": str(models),
+            "TFBBB_DATA_DIR": str(models / ".data"),
+            "TFBBB_ADMIN_KEY": KEY,
+        },
     )
     connection = http.client.HTTPConnection("127.0.0.1", PORT)
     try:
@@ -109,9 +116,10 @@ def request(
     connection: http.client.HTTPConnection, method: str, path: str, body: bytes = b""
 ) -> Callable[[], object]:
     """Returns a function that asks the service and reads its answer."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 
     def ask() -> None:
-        connection.request(method, path, body, {"Content-Type": "application/json"})
+        connection.request(method, path, body, headers)
         response = connection.getresponse()
         answer = response.read()
         assert response.status == 200, answer

@@ -7,6 +7,7 @@ from service.database import Database
 from service.database.tables import Job, ModelVersion
 from service.errors import Unavailable
 from service.jobs.state import UNFINISHED
+from service.labels.repository import labels
 from service.models.deletion import finish_deletions
 from service.models.publish import manifest_digest
 from tfbbb.export.manifest import Manifest
@@ -50,6 +51,17 @@ class Ledger:
                 f"{name!r}: {error.orig}"
             ) from None
         _check(version, digest)
+
+    def labelled(self) -> set[tuple[str, int]]:
+        """The versions that labels point at.
+
+        Raises:
+            Unavailable: If the database can't be asked.
+        """
+        try:
+            return {(row.name, row.number) for row in labels(self._database)}
+        except DBAPIError as error:
+            raise Unavailable(f"The database can't be asked: {error.orig}") from None
 
     def finish_deletions(self, models: Path) -> None:
         """Removes what a deletion left under a root of models, or puts it back.

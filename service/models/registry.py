@@ -22,7 +22,8 @@ class Registry:
 
     The newest version of a model that can be loaded answers for it. It stays in
     charge until a newer one is loaded, so that a new version, broken or not, never
-    interrupts the service. Older versions are loaded when they are asked for.
+    interrupts the service. Versions that labels point at are loaded, too; others are
+    when they are asked for.
 
     Args:
         root: The directory.
@@ -34,6 +35,7 @@ class Registry:
         self._ledger = ledger
         self._models: Mapping[str, Mapping[int, Version]] = {}
         self._in_charge: dict[str, Version] = {}
+        self._kept: set[Version] = set()
         self._scanning = threading.Lock()
         self._settled = False
         self._misplaced: set[Path] = set()
@@ -49,7 +51,7 @@ class Registry:
             stop.wait(poll_seconds)
 
     def refresh(self, stop: threading.Event | None = None) -> None:
-        """Scans, puts the newest version of every model in charge, adopts the rest."""
+        """Scans, loads what answers without a version's number, adopts the rest."""
         with contextlib.suppress(Unavailable):
             self._ledger.finish_deletions(self.root)
         self.scan()
@@ -60,6 +62,7 @@ class Registry:
                 self._put_newest_in_charge(name)
             except (Unavailable, UnknownModel):
                 continue  # The state of its versions says why.
+        self._keep_what_labels_need()
         self._settled = True
         for versions in self.catalog().values():
             for version in versions:
@@ -144,6 +147,22 @@ class Registry:
         """The version that answers when none is asked for, if one could be loaded."""
         return self._in_charge.get(name)
 
+    def _keep_what_labels_need(self) -> None:
+        """Loads the versions behind labels, frees those that lost charge and label."""
+        try:
+            labelled = self._ledger.labelled()
+        except Unavailable:
+            return  # What is loaded stays, until it can be said.
+        versions = (self._models.get(name, {}).get(n) for name, n in labelled)
+        needed = {version for version in versions if version is not None}
+        needed.update(self._in_charge.values())
+        for version in self._kept - needed:
+            version.unload()
+        self._kept = needed
+        for version in needed:
+            with contextlib.suppress(Unavailable):
+                version.load()  # Where it can't be, its state says why.
+
     def _warn_of_misplaced_models(self) -> None:
         for path in _misplaced_under(self.root):
             if path not in self._misplaced:
@@ -168,7 +187,7 @@ class Registry:
             previous = self._in_charge.get(name)
             self._in_charge[name] = version
             if previous is not None and previous is not version:
-                previous.unload()
+                self._kept.add(previous)  # Until it is known whether a label needs it.
             return version
         self._in_charge.pop(name, None)
         raise Unavailable(

@@ -7,6 +7,7 @@ import pytest
 
 from service.database import Database
 from service.errors import Unavailable, UnknownModel
+from service.labels.repository import move
 from service.models.adoption import Ledger
 from service.models.registry import Registry
 from service.models.version import State
@@ -49,6 +50,19 @@ def test_new_version_takes_charge_once_it_is_loaded(
     registry.refresh()
     assert registry.version("diabetes").number == 10
     assert states(registry, "diabetes")[2] is State.START
+
+
+def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
+    registry: Registry, registry_root: Path, database: Database
+) -> None:
+    move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
+    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
+    registry.refresh()
+    loaded, waiting = State.AVAILABLE, State.START
+    assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: waiting}
+    move(database, "diabetes", "champion", 1, seen_at=2, key_id=None)
+    registry.refresh()
+    assert states(registry, "diabetes") == {10: loaded, 2: waiting, 1: loaded}
 
 
 def test_new_model_is_found_without_waiting(

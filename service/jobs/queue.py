@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from sqlalchemy import func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from service.database import Database
 from service.database.tables import Dispatcher, Job, Key
@@ -64,7 +64,7 @@ class Queue:
         """Whether a job waits that may be leased; takes no lock."""
         with self.database.reading() as session:
             now = self.database.now(session)
-            return session.scalar(_waiting(now).limit(1)) is not None
+            return session.scalar(self._waiting(now).limit(1)) is not None
 
     def lease(self, dispatcher_id: str) -> Lease | None:
         """Gives the next job to a dispatcher: by priority, then age.
@@ -73,7 +73,9 @@ class Queue:
             None where none waits, or the machine or all keys run as many as they may.
         """
         with self.database.writing() as session:
-            dispatcher = session.get_one(Dispatcher, dispatcher_id)
+            dispatcher = session.get(Dispatcher, dispatcher_id)
+            if dispatcher is None:
+                return None  # Taken for dead: it may register anew.
             # Dispatchers on one machine count its jobs one after the other.
             of_machine = Dispatcher.machine == dispatcher.machine
             session.scalars(
@@ -238,9 +240,25 @@ class Queue:
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
         order = (Job.priority.desc(), Job.created_at, Job.id)
         few = 1 if self.settings.job_slots_per_key is None else _CANDIDATES
-        waiting = _waiting(now).order_by(*order).limit(few)
+        waiting = self._waiting(now).order_by(*order).limit(few)
         ids = waiting.with_for_update(skip_locked=True)
         return [session.get_one(Job, job_id) for job_id in session.scalars(ids)]
+
+    def _waiting(self, now: float) -> Any:
+        ready = or_(Job.not_before.is_(None), Job.not_before <= now)
+        waiting = select(Job.id).where(Job.state == State.QUEUED, ready)
+        most = self.settings.job_slots_per_key
+        if most is None:
+            return waiting
+        running = aliased(Job)
+        busy = (
+            select(running.key_id)
+            .where(running.state.in_(ACTIVE), running.key_id.is_not(None))
+            .group_by(running.key_id)
+            .having(func.count() >= most)
+        )
+        # However many jobs of theirs wait, they keep nobody else's from starting.
+        return waiting.where(or_(Job.key_id.is_(None), Job.key_id.not_in(busy)))
 
     def _key_may_run_another(self, session: Session, key_id: str | None) -> bool:
         most = self.settings.job_slots_per_key
@@ -311,11 +329,6 @@ class Queue:
 
 def _holds(job: Job | None, lease: Lease) -> TypeGuard[Job]:
     return job is not None and job.attempt == lease.attempt and job.state in ACTIVE
-
-
-def _waiting(now: float) -> Any:
-    ready = or_(Job.not_before.is_(None), Job.not_before <= now)
-    return select(Job.id).where(Job.state == State.QUEUED, ready)
 
 
 def _running(session: Session, condition: Any) -> int:

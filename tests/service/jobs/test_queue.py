@@ -34,7 +34,7 @@ def test_a_machine_runs_no_more_jobs_than_it_has_slots(queue: Queue) -> None:
     assert queue.lease(other) is not None
 
 
-def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
+def add_keys(queue: Queue) -> None:
     with queue.database.writing() as session:
         for name in ("busy", "other"):
             session.add(
@@ -47,7 +47,11 @@ def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
                     created_at=1.0,
                 )
             )
-    submitted(queue, 2, key_id="busy")
+
+
+def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
+    add_keys(queue)
+    submitted(queue, 60, key_id="busy", priority=1)
     (of_other,) = submitted(queue, key_id="other")
     limited = Queue(
         queue.database, queue.settings.model_copy(update={"job_slots_per_key": 1})
@@ -55,6 +59,7 @@ def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
     dispatcher = registered(queue, slots=3)
     first = leased(limited, dispatcher)
     assert leased(limited, dispatcher).job_id == of_other
+    assert not limited.has_work()
     assert limited.lease(dispatcher) is None
     queue.fail(first, "of no use")
     assert limited.lease(dispatcher) is not None

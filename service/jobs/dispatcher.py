@@ -26,6 +26,7 @@ from service.database.tables import Dispatcher as Registration
 from service.jobs.files import JobFiles, jobs_with_scratch
 from service.jobs.launcher import Launcher, LocalLauncher
 from service.jobs.queue import Lease, Queue, StaleAttemptError
+from service.jobs.run import reason_of
 from service.models.publish import STAGING
 from service.settings import Settings
 
@@ -36,6 +37,8 @@ _TIDY_SECONDS = 60.0
 # From the request to cancel: then SIGTERM, then SIGKILL.
 _SECONDS_TO_STOP, _SECONDS_TO_TERMINATE = 10.0, 20.0
 _SECONDS_TO_LEAVE = 25.0
+# After a process could not be started, as when the disk is full.
+_SECONDS_TO_RECOVER = 10.0
 
 
 class Dispatcher:
@@ -54,6 +57,8 @@ class Dispatcher:
         self._renewed_at = self._tidied_at = float("-inf")
         self._to_stop_since: dict[Lease, float] = {}
         self._killed: dict[Lease, str] = {}
+        self._dead: list[tuple[Lease, str]] = []
+        self._may_launch_at = float("-inf")
 
     def run(self, stop: threading.Event) -> None:
         """Runs jobs until `stop` is set, then has them saved and put back."""
@@ -85,7 +90,8 @@ class Dispatcher:
                 self._watch(lease, now)
         for lease in self._to_stop_since.keys() - set(running):
             del self._to_stop_since[lease]
-        self._launch()
+        if now >= self._may_launch_at:
+            self._launch()
 
     def _launch(self) -> None:
         while (
@@ -96,16 +102,27 @@ class Dispatcher:
             if lease is None:
                 return
             logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
-            self._launcher.start(lease)
+            try:
+                self._launcher.start(lease)
+            except OSError as error:
+                self._may_launch_at = time.monotonic() + _SECONDS_TO_RECOVER
+                reason = f"Its process can't be started: {reason_of(error)}"
+                self._queue.release(lease, reason)
+                raise
 
     def _bury(self) -> None:
-        for lease, how in self._launcher.ended():
-            reason = self._killed.pop(lease, how)
-            try:
-                self._queue.died(lease, reason)
-            except StaleAttemptError:
-                continue  # It had written what became of it.
-            logger.warning("attempt %d of job %s: %s", lease.attempt, lease.job_id, how)
+        # They are told of once only, and the database may not answer.
+        self._dead.extend(self._launcher.ended())
+        while self._dead:
+            lease, how = self._dead[0]
+            # A stale one had written what became of it.
+            with suppress(StaleAttemptError):
+                self._queue.died(lease, self._killed.get(lease, how))
+                logger.warning(
+                    "attempt %d of job %s: %s", lease.attempt, lease.job_id, how
+                )
+            self._dead.pop(0)
+            self._killed.pop(lease, None)
 
     def _watch(self, lease: Lease, now: float) -> None:
         settings = self._settings

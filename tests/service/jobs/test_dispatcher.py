@@ -1,19 +1,23 @@
 """What a dispatcher does about the attempts that it has started."""
 
+import errno
+import os
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from service.database.tables import Dispatcher as Registration
 from service.database.tables import Job
 from service.jobs import dispatcher as dispatcher_module
+from service.jobs import events
 from service.jobs.dispatcher import Dispatcher, tidy
 from service.jobs.files import JobFiles
 from service.jobs.queue import Lease, Queue
 from service.models.publish import staging_directory
-from tests.service.jobs.queued import job, leased, registered, submitted
+from tests.service.jobs.queued import job, leased, registered, states, submitted
 
 
 class Started:
@@ -25,8 +29,11 @@ class Started:
         self.asked: list[tuple[str, Lease]] = []
         self.bytes = 0
         self.age = 0.0
+        self.full = False
 
     def start(self, lease: Lease) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "log.txt")
         self.leases.append(lease)
 
     def running(self) -> list[Lease]:
@@ -90,6 +97,61 @@ def test_a_process_that_said_what_became_of_its_job_did_not_die(
     launcher.end(Lease(job_id, 1), "exit code 0")
     dispatcher.step()
     assert (job(queue, job_id).error, job(queue, job_id).deaths) == ("of no use", 0)
+
+
+def test_a_job_whose_process_can_not_be_started_waits_and_says_why(
+    queue: Queue,
+    dispatcher: Dispatcher,
+    launcher: Started,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (job_id,) = submitted(queue)
+    launcher.full = True
+    with pytest.raises(OSError, match="No space left"):
+        dispatcher.step()
+    dispatcher.step()
+    assert states(queue, job_id) == ["queued", "running", "queued"]
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)[-1].data
+    assert told["reason"] == (
+        "Its process can't be started: log.txt: No space left on device"
+    )
+    launcher.full, later = False, time.monotonic() + 11.0
+    monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: later)
+    dispatcher.step()
+    assert launcher.leases == [Lease(job_id, 2)]
+
+
+def test_a_death_is_told_of_when_the_database_is_back(
+    queue: Queue,
+    dispatcher: Dispatcher,
+    launcher: Started,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    launcher.end(Lease(job_id, 1), "signal SIGSEGV")
+
+    def fail(lease: Lease, reason: str) -> None:
+        raise OperationalError("select", {}, Exception("connection lost"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "died", fail)
+        with pytest.raises(OperationalError):
+            dispatcher.step()
+    dispatcher.step()
+    assert job(queue, job_id).deaths == 1
+
+
+def test_a_dispatcher_that_was_taken_for_dead_starts_nothing_until_it_is_back(
+    queue: Queue, dispatcher: Dispatcher, launcher: Started
+) -> None:
+    dispatcher.step()
+    with queue.database.writing() as session:
+        session.delete(session.get_one(Registration, dispatcher.id))
+    submitted(queue)
+    dispatcher.step()
+    assert launcher.leases == []
 
 
 def test_a_job_that_holds_too_much_memory_is_ended_and_says_so(

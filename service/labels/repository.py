@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.database import Database
@@ -50,18 +51,24 @@ def move(
     Raises:
         LabelRefused: If the label, or the version, is no longer where it was.
     """
+    moved = f"The label {label!r} was moved meanwhile; look again."
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)
         if version is None or version.deleted_at is not None:
             raise LabelRefused(f"Version {number} of the model {name!r} was deleted.")
         row = session.get(Label, (name, label), with_for_update=True)
         if (row and row.number) != seen_at:
-            raise LabelRefused(f"The label {label!r} was moved meanwhile; look again.")
+            raise LabelRefused(moved)
+        now = database.now(session)
         if row is None:
             row = Label(name=name, label=label)
             session.add(row)
-        row.number, row.key_id = number, key_id
-        row.moved_at = database.now(session)
+        row.number, row.key_id, row.moved_at = number, key_id, now
+        try:
+            session.flush()
+        except IntegrityError:
+            # There was none to lock, and another request has made it.
+            raise LabelRefused(moved) from None
         return row
 
 

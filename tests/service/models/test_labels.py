@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from service.database import Database
+from service.database.tables import ModelVersion
+from service.errors import LabelRefused
+from service.labels.repository import move, version_of
 from tests.service.models.conftest import wait_until_latest
 from tests.service.serving import ask
 
@@ -70,6 +75,36 @@ def test_label_moves_to_nothing_that_does_not_answer(
     assert "saved_model.pb" in response.json()["error"]
     assert put(client, "broken/labels/champion", 3).status_code == 404
     assert versions_of(client, "broken")["champion"] == 1
+
+
+def test_of_two_who_make_a_label_at_once_one_is_refused(database: Database) -> None:
+    with database.writing() as session:
+        for number in (1, 2):
+            session.add(
+                ModelVersion(
+                    name="wine",
+                    number=number,
+                    digest="0" * 64,
+                    lineage={},
+                    created_at=0.0,
+                )
+            )
+    together, refused = threading.Barrier(2), []
+
+    def make(number: int) -> None:
+        together.wait()
+        try:
+            move(database, "wine", "champion", number, seen_at=None, key_id=None)
+        except LabelRefused as error:
+            refused.append(str(error))
+
+    makers = [threading.Thread(target=make, args=(number,)) for number in (1, 2)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert refused == ["The label 'champion' was moved meanwhile; look again."]
+    assert version_of(database, "wine", "champion") in (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.orm import Session
 
 from service.database import Database
@@ -78,7 +78,7 @@ def _check_unused(session: Session, name: str, number: int) -> None:
         select(Job.id).where(
             Job.state.in_(UNFINISHED),
             start["model"].as_string() == name,
-            start["version"].as_integer() == number,
+            cast(start["version"].as_string(), BigInteger) == number,
         )
     ).all()
     if jobs:

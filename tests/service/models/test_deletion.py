@@ -79,24 +79,28 @@ def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> 
 def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
     database: Database, root: Path
 ) -> None:
-    start = {"model": "wine.red", "version": 1}
+    starts: dict[str, dict[str, object] | None] = {
+        "one": {"model": "wine.red", "version": 1},
+        "far": {"model": "wine.red", "version": 2**40},
+        "fresh": None,
+    }
     with database.writing() as session:
-        for state in ("queued", "succeeded"):
+        for name, start in starts.items():
             session.add(
                 Job(
-                    id=state,
+                    id=name,
                     name="other",
                     dataset_sha256="0" * 64,
                     dataset_format="csv",
-                    spec={"start_from": start if state == "queued" else None},
-                    state=state,
+                    spec={"start_from": start},
+                    state="queued",
                     created_at=0.0,
                 )
             )
-    with pytest.raises(VersionInUse, match="the jobs queued start from"):
+    with pytest.raises(VersionInUse, match="the jobs one start from"):
         delete_version(database, root, "wine.red", 1)
     with database.writing() as session:
-        session.get_one(Job, "queued").state = "succeeded"
+        session.get_one(Job, "one").state = "succeeded"
     delete_version(database, root, "wine.red", 1)
 
 

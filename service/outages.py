@@ -4,14 +4,14 @@ import errno
 import logging
 
 from fastapi import Request, Response
-from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from service.database import LOST
 from service.errors import error_response
 
 logger = logging.getLogger(__name__)
 
-DATABASE_OUTAGES = (OperationalError, InterfaceError, PoolTimeoutError)
+DATABASE_OUTAGES = (*LOST, PoolTimeoutError)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 _AGAIN = {"Retry-After": "5"}
@@ -25,7 +25,7 @@ def answer_database_outage(request: Request, error: Exception) -> Response:
     if "disk is full" in reason or "disk full" in reason.lower():
         return _full()
     if "readonly" in reason or "read-only" in reason:
-        return _refused("the database's file system is read-only")
+        return _refused("the database is read-only")
     return error_response(
         503, "The database does not answer; ask again in some seconds.", _AGAIN
     )
@@ -51,5 +51,5 @@ def _full() -> Response:
 
 def _refused(reason: str) -> Response:
     return error_response(
-        503, f"The service can't write its files: {reason}; whoever runs it must see."
+        503, f"The service can't write: {reason}; whoever runs it must see."
     )

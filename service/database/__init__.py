@@ -1,7 +1,7 @@
 """The truth of the service: SQLite or PostgreSQL, by the same queries."""
 
-from service.database.database import Database
+from service.database.database import LOST, Database
 from service.database.tables import Base, new_id
 from service.database.upgrade import NewerDatabaseError, upgrade
 
-__all__ = ["Base", "Database", "NewerDatabaseError", "new_id", "upgrade"]
+__all__ = ["LOST", "Base", "Database", "NewerDatabaseError", "new_id", "upgrade"]

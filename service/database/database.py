@@ -6,10 +6,23 @@ from typing import Any
 
 import sqlalchemy
 from sqlalchemy import Engine, event
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
 
+# What is raised while the database does not answer, or takes no writes, which
+# PostgreSQL calls an internal error.
+LOST = (OperationalError, InterfaceError, InternalError)
+
 _BUSY_SECONDS = 30
+_SILENT_SECONDS = 60
 _CONNECT_SECONDS = 10
+
+_LIMITS = sqlalchemy.select(
+    sqlalchemy.func.set_config("lock_timeout", f"{_BUSY_SECONDS}s", True),
+    sqlalchemy.func.set_config(
+        "idle_in_transaction_session_timeout", f"{_SILENT_SECONDS}s", True
+    ),
+)
 
 
 class Database:
@@ -18,7 +31,8 @@ class Database:
     SQLite runs in WAL mode, flushed to disk at every commit; a transaction that is to
     write takes the write lock at its start (`BEGIN IMMEDIATE`), so that what it has
     read stays true until it commits. PostgreSQL locks the rows that are selected
-    `FOR UPDATE`, which SQLite leaves out.
+    `FOR UPDATE`, which SQLite leaves out. Neither waits for a lock for ever, and on
+    PostgreSQL a process that falls silent, as its machine is lost, loses its locks.
 
     Args:
         url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
@@ -52,7 +66,12 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A transaction that writes nothing: it sees one state of the database."""
-        with Session(self.engine, expire_on_commit=False) as session, session.begin():
+        engine = self.engine
+        if not self.is_sqlite:
+            engine = engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+        with Session(engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     @contextmanager
@@ -60,6 +79,8 @@ class Database:
         """A transaction that is committed at its end, or undone if the body raises."""
         engine = self.engine.execution_options(immediate=True)
         with Session(engine, expire_on_commit=False) as session, session.begin():
+            if not self.is_sqlite:
+                session.execute(_LIMITS)
             yield session
 
     def now(self, session: Session) -> float:
@@ -99,5 +120,12 @@ def _sqlite(url: sqlalchemy.URL) -> Engine:
 def _postgresql(url: sqlalchemy.URL) -> Engine:
     # Asks a connection that was idle whether it still lives: a database that was
     # restarted costs no request.
-    options = {"connect_timeout": _CONNECT_SECONDS}
+    options = {
+        "connect_timeout": _CONNECT_SECONDS,
+        # A network that swallows everything is noticed within this time.
+        "tcp_user_timeout": 1000 * _BUSY_SECONDS,
+        "keepalives_idle": _BUSY_SECONDS,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
     return sqlalchemy.create_engine(url, connect_args=options, pool_pre_ping=True)

@@ -101,7 +101,7 @@ def _alone(database: Database) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
         return
-    with database.engine.connect() as connection:
-        connection.execute(sqlalchemy.select(sqlalchemy.func.pg_advisory_lock(_LOCK)))
+    with database.engine.begin() as connection:
+        lock = sqlalchemy.func.pg_advisory_xact_lock(_LOCK)
+        connection.execute(sqlalchemy.select(lock))
         yield
-        connection.execute(sqlalchemy.select(sqlalchemy.func.pg_advisory_unlock(_LOCK)))

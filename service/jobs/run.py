@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-
+from service.database import LOST
 from service.database.tables import Job
 from service.jobs.files import JobFiles
 from service.jobs.pulse import Pulse
@@ -134,7 +133,7 @@ class Attempt:
         while True:
             try:
                 return write()
-            except (OperationalError, InterfaceError) as error:
+            except LOST as error:
                 logger.warning("waiting %g s for the database: %s", pause, error.orig)
                 if self.leaving.wait(pause):
                     raise LeavingError from error

@@ -3,6 +3,7 @@ import os
 import tempfile
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy
 from fastapi import FastAPI
@@ -56,8 +57,22 @@ def test_a_database_that_is_lost_costs_requests_but_not_the_service(
                 server.start()
                 assert client.get("/health/ready").status_code == 200
                 assert client.post("/v1/keys", json=BODY).status_code == 201
+                take_no_writes(server.url)
+                response = client.post("/v1/keys", json=BODY)
+                assert response.status_code == 503
+                assert "the database is read-only" in response.json()["error"]
         finally:
             server.stop()
+
+
+def take_no_writes(url: str) -> None:
+    """Makes the server one of those that others are to take over from."""
+    with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+        connection.execute("alter role tfbbb set default_transaction_read_only = on")
+        others = "from pg_stat_activity where backend_type = 'client backend'"
+        connection.execute(
+            f"select pg_terminate_backend(pid) {others} and pid != pg_backend_pid()"
+        )
 
 
 def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
@@ -89,8 +104,8 @@ def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
     [
         (errno.ENOSPC, 507, "disk of the service is full"),
         (errno.EDQUOT, 507, "disk of the service is full"),
-        (errno.EROFS, 503, "can't write its files: read-only file system"),
-        (errno.EACCES, 503, "can't write its files: permission denied"),
+        (errno.EROFS, 503, "can't write: read-only file system"),
+        (errno.EACCES, 503, "can't write: permission denied"),
         (errno.ENOENT, 500, "The service failed"),
     ],
 )

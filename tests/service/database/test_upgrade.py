@@ -1,35 +1,28 @@
+import os
+import socket
 import sqlite3
 import threading
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 import service.database
 from service.database import Base, Database, upgrade
 from service.database.tables import Key
 from service.database.upgrade import (
     NewerDatabaseError,
+    _alone,
     copy_sqlite,
     revision,
     revisions,
 )
-from tests.service.postgresql import postgresql_server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/tfbbb.sqlite3"
-    else:
-        with postgresql_server() as server:
-            yield f"{server}/postgres"
 
 
 def a_key() -> Key:
@@ -40,9 +33,9 @@ def a_key() -> Key:
 
 
 def test_migrations_make_the_tables_that_the_code_declares(
-    url: str, tmp_path: Path
+    database_url: str, tmp_path: Path
 ) -> None:
-    database = Database(url)
+    database = Database(database_url)
     upgrade(database, tmp_path / "copies")
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection)
@@ -56,11 +49,13 @@ def test_files_of_migrations_are_named_by_their_revisions_in_order() -> None:
     assert revisions() == [script.revision for script in walked][::-1]
 
 
-def test_processes_that_start_at_once_upgrade_once(url: str, tmp_path: Path) -> None:
+def test_processes_that_start_at_once_upgrade_once(
+    database_url: str, tmp_path: Path
+) -> None:
     problems = []
 
     def start() -> None:
-        database = Database(url)
+        database = Database(database_url)
         try:
             upgrade(database, tmp_path / "copies")
         except Exception as error:
@@ -90,8 +85,10 @@ def test_a_database_is_copied_while_it_is_in_use(tmp_path: Path) -> None:
     copy.close()
 
 
-def test_an_older_program_refuses_a_newer_database(url: str, tmp_path: Path) -> None:
-    database = Database(url)
+def test_an_older_program_refuses_a_newer_database(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database(database_url)
     upgrade(database, tmp_path / "copies")
     with database.engine.begin() as connection:
         connection.execute(
@@ -100,7 +97,9 @@ def test_an_older_program_refuses_a_newer_database(url: str, tmp_path: Path) -> 
     with pytest.raises(NewerDatabaseError, match="Received: revision from later"):
         upgrade(database, tmp_path / "copies")
     assert revision(database) == "from later"
-    database.close()
+    # The next process does not wait for one that was refused.
+    with _alone(Database(database_url)):
+        database.close()
 
 
 def test_sqlite_flushes_and_writes_ahead(tmp_path: Path) -> None:
@@ -122,6 +121,35 @@ def test_what_a_writer_has_read_stays_true_until_it_commits(tmp_path: Path) -> N
             pytest.raises(sqlite3.OperationalError, match="locked"),
         ):
             other.execute("BEGIN IMMEDIATE")
+    database.close()
+
+
+def test_a_reader_sees_one_state_of_the_database(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database(database_url)
+    upgrade(database, tmp_path / "copies")
+    with database.reading() as reader:
+        assert reader.scalars(select(Key)).all() == []
+        with database.writing() as writer:
+            writer.add(a_key())
+        assert reader.scalars(select(Key)).all() == []
+    database.close()
+
+
+def test_a_writer_on_postgresql_waits_for_nobody_for_ever(postgresql: str) -> None:
+    database = Database(f"{postgresql}/postgres")
+    limits = ("lock_timeout", "idle_in_transaction_session_timeout")
+    with database.writing() as session:
+        shown = [session.scalar(text(f"show {limit}")) for limit in limits]
+        assert shown == ["30s", "1min"]
+        driver = session.connection().connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        with socket.socket(fileno=os.dup(driver.fileno())) as connected:
+            option = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert option == 30_000
+    with database.engine.connect() as connection:
+        assert connection.scalar(text(f"show {limits[0]}")) == "0"
     database.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InternalError, OperationalError
 
 from service.database.tables import Job
 from service.jobs import run
@@ -164,15 +164,14 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     assert not (queue.settings.models / "model").exists()
 
 
-def test_publishing_waits_for_a_database_that_is_away(
+def test_publishing_waits_for_a_database_that_is_away_or_takes_no_writes(
     queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish, failures = run.publish, [1, 2]
+    publish, failures = run.publish, [OperationalError, InternalError]
 
     def publish_later(*arguments: object) -> int:
         if failures:
-            failures.pop()
-            raise OperationalError("select", {}, Exception("connection lost"))
+            raise failures.pop()("update", {}, Exception("there is a standby"))
         return publish(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(run, "publish", publish_later)

@@ -140,15 +140,20 @@ class Checkpoints:
                 file.write(checkpoint.to_bytes())
                 file.flush()
                 os.fsync(file.fileno())
-            unfinished.replace(self._directory / f"{_PREFIX}{step:012d}")
+            written = self._directory / f"{_PREFIX}{step:012d}"
+            unfinished.replace(written)
         except OSError:
             # A full disk needs the space.
             with contextlib.suppress(OSError):
                 unfinished.unlink()
             raise
         flush(self._directory)
-        for old in self._newest_first()[_KEPT:]:
-            old.unlink()
+        found = self._newest_first()
+        # One of a later step is damaged: training would have gone on from it.
+        kept = found[found.index(written) :][:_KEPT]
+        for path in found:
+            if path not in kept:
+                path.unlink()
         self._written_at = time.monotonic()
 
     def read(self) -> Checkpoint | None:

@@ -124,7 +124,7 @@ def test_text_where_a_number_belongs_is_refused_with_its_row():
 
 
 def test_text_that_spells_numbers_is_read_as_numbers():
-    spelt = pa.table({"a": ["1", "-2.5e3", None]})
+    spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
     values = inferred([1.0, None]).values_of(spelt)
     np.testing.assert_array_equal(values, [1.0, -2500.0, np.nan])
 

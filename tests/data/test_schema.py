@@ -52,11 +52,16 @@ def test_the_task_follows_from_the_target(target, task, classes):
 
 @pytest.mark.parametrize("type_", [pa.int64(), pa.float64()])
 def test_whole_numbers_are_classes_in_the_order_of_their_values(type_):
-    table = table_of(y=pa.array([10, 2, -1] * 4, type_))
+    table = table_of(y=pa.array([10, 2, -1, 0] * 3, type_))
     schema = Schema.infer(table, "y", task="classification")
-    assert schema.classes == ("-1", "2", "10")
-    assert schema.targets_of(table)[:3].tolist() == [2, 1, 0]
+    assert schema.classes == ("-1", "0", "2", "10")
+    assert schema.targets_of(table)[:4].tolist() == [3, 2, 0, 1]
     assert schema.targets_of(table).dtype == np.int32
+
+
+def test_the_two_zeros_of_floating_point_numbers_are_one_class():
+    schema = Schema.infer(table_of(y=[0.0, -0.0, 1.0] * 4), "y", task="classification")
+    assert schema.classes == ("0", "1")
 
 
 def test_columns_come_in_a_dictionary_where_any_is_text_or_may_be_missing():

@@ -49,6 +49,25 @@ def test_the_column_of_held_out_rows_is_no_feature():
     assert prepared.rows.num_rows == 30
 
 
+def test_texts_that_are_views_are_split_as_others_are():
+    words = pa.array(["a", "b"] * 30).cast(pa.string_view())
+    prepared = prepare(table(word=words), JobSpec(target="y"))
+    assert prepared.schema.features[1].categories == ("a", "b")
+    assert set(prepared.held_out[0]["word"]) <= {"a", "b"}
+
+
+def test_a_table_without_rows_to_hold_out_is_refused():
+    of_one_row = pa.table({"x": [1.0], "y": [2.0]})
+    schema = Schema.infer(table(), "y", features=["x"])
+    for few, rows in ((of_one_row, "1 row"), (of_one_row.slice(0, 0), "0 rows")):
+        with pytest.raises(TableError, match=f"has {rows}; at least 2 are needed"):
+            split_rows(few, schema, JobSpec(target="y"))
+    different = table(name=[f"n{row}" for row in range(ROWS)])
+    schema = Schema.infer(different, "name")
+    with pytest.raises(TableError, match="'name' has 60 classes of one row each"):
+        split_rows(different, schema, JobSpec(target="name"))
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [

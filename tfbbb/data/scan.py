@@ -16,6 +16,7 @@ from tfbbb.data.format import Format
 from tfbbb.data.pandas_index import without_index
 from tfbbb.data.parquet_file import ParquetFile
 from tfbbb.data.table_error import TableError
+from tfbbb.data.text_views import without_views
 
 _FORMATS: tuple[Format, ...] = get_args(Format)
 
@@ -169,7 +170,7 @@ class TableScan:
                     names = batch.schema.names
                     check_column_names(names, where=f"{self.path}: ")
                     self._without_index = len(names) < len(stored.schema)
-                yield batch
+                yield without_views(batch)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -61,12 +61,14 @@ def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
     """
     column = table.column(name)
     if kind_of(table, name) == "categorical":
+        column = _trimmed(column)
         texts = ~number_texts(table, name)
         if texts.any():
             row = first_row(texts)
+            text = table.column(name)[row - 1].as_py()
             raise TableError(
-                f"Column {name!r} has the text {column[row - 1].as_py()!r} in row "
-                f"{row} where a number belongs."
+                f"Column {name!r} has the text {text!r} in row {row} where a number "
+                "belongs."
             )
     values = column.cast(pa.float64(), safe=False).to_numpy()
     with np.errstate(over="ignore"):
@@ -117,7 +119,8 @@ def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
                 "classes must be text, booleans or whole numbers."
             )
         missing = np.isnan(values)
-        codes, distinct = _codes(pa.chunked_array([pa.array(values)]))
+        # There is a -0.0 beside 0.0.
+        codes, distinct = _codes(pa.chunked_array([pa.array(values + 0.0)]))
         labels = pa.array([_digits(value) for value in distinct.to_pylist()])
     else:
         texts = table.column(name).cast(pa.string()).fill_null("")
@@ -143,9 +146,12 @@ def _digits(value: float) -> str:
 
 def number_texts(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which texts `[n]` of a text column are numbers, or missing."""
-    texts = pa.compute.utf8_trim_whitespace(table.column(name).cast(pa.string()))
-    matches = pa.compute.match_substring_regex(texts, _NUMBER)
+    matches = pa.compute.match_substring_regex(_trimmed(table.column(name)), _NUMBER)
     return matches.fill_null(True).to_numpy()
+
+
+def _trimmed(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.compute.utf8_trim_whitespace(texts.cast(pa.string()))
 
 
 def first_row(marked: np.ndarray) -> int:

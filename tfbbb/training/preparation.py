@@ -15,6 +15,7 @@ from tfbbb.data.row_layout import RowLayout
 from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
+from tfbbb.data.text_views import without_views
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -84,7 +85,7 @@ def _opened(
     source: pa.Table | TableScan, directory: Path | None
 ) -> pa.Table | StoredTable:
     if not isinstance(source, TableScan):
-        return source
+        return without_views(source)
     if directory is None:
         return pa.Table.from_batches(source.batches(), source.schema)
     return StoredTable.of(source, directory)

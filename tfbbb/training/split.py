@@ -38,7 +38,7 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
 
     Raises:
         TableError: The column is not there, or has other values than true and false,
-            or rows of one kind only.
+            or rows of one kind only; or there is no row to hold out.
     """
     validation = spec.training.validation
     if validation.column is not None:
@@ -47,6 +47,12 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
             np.flatnonzero(marked)
         )
         return Split(np.flatnonzero(~marked), np.sort(held_out[:_MOST_MEASURED]))
+    if table.num_rows < 2:
+        rows_there = "1 row" if table.num_rows else "0 rows"
+        raise TableError(
+            f"The table has {rows_there}; at least 2 are needed, one to train on and "
+            "one to hold out."
+        )
     fraction = validation.fraction
     if fraction is None:
         fraction = min(DEFAULT_FRACTION, MAX_HELD_OUT / table.num_rows)
@@ -54,6 +60,11 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
     training, held_out = split(
         table.num_rows, fraction, seed=spec.training.seed, stratify=classes
     )
+    if not len(held_out):
+        raise TableError(
+            f"The target {spec.target!r} has {len(training)} classes of one row each, "
+            "so that none can be held out; group its classes."
+        )
     return Split(training, held_out[:_MOST_MEASURED])
 
 

@@ -146,6 +146,7 @@ def test_the_same_seed_makes_the_same_network():
     [
         ("number", {"likelihood": "categorical"}, "is for a classification, but"),
         ("grade", {"likelihood": "bernoulli"}, "has two classes, but the target"),
+        ("side", {"likelihood": "ordered_logistic"}, "the target 'side' is text"),
         ("number", {"prior": "empirical_normal"}, "at least 10 of them"),
     ],
 )

@@ -178,6 +178,30 @@ def test_a_table_that_cannot_serve_is_refused_before_training(table):
         train_table(table.slice(0, 5), spec())
 
 
+@pytest.mark.parametrize(
+    ("likelihood", "values", "reason"),
+    [
+        ("gamma", {7: 0.0}, r"value 0 in row 8, but those of Gamma must be positive"),
+        ("poisson", {9: 2.5}, r"value 2.5 in row 10.*whole numbers from 0"),
+        ("normal", {7: 1e19}, r"value 1e\+19 in row 8.*take another likelihood or oth"),
+        ("normal", dict(zip(range(20), 1e9 + np.arange(20) % 3 * 64, strict=True)),
+         "'y' can't be learned: Target 0 is constant in single precision"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_targets_that_no_training_could_fit_are_refused_before_it(
+    likelihood, values, reason
+):
+    targets = [values.get(row, row % 3 + 1.0) for row in range(20)]
+    held_out = np.arange(20) < 8
+    table = pa.table({"x": np.arange(20.0), "y": targets, "held out": held_out})
+    asked = spec(
+        model={"likelihood": likelihood}, epochs=1, validation={"column": "held out"}
+    )
+    with pytest.raises(TableError, match=reason):
+        train_table(table, asked, report=pytest.fail)
+
+
 def test_exports_are_numbered_and_describe_the_table(trained, tmp_path):
     first, second = (
         trained.export(tmp_path / "line", lineage={"code": "here"}) for _ in range(2)

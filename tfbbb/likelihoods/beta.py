@@ -70,12 +70,12 @@ class Beta(MeanConcentration):
             )
         self.low = low
         self.high = high
-        self._support = f"strictly between {low} and {high}, in single precision too"
+        self.support = f"strictly between {low} and {high}, in single precision too"
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "low": self.low, "high": self.high}
 
-    def _supported(self, values: np.ndarray) -> np.ndarray:
+    def supports(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
             single = values.astype(np.float32)
         return (single > np.float32(self.low)) & (single < np.float32(self.high))

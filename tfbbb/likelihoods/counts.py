@@ -39,9 +39,9 @@ class Counts(Regression):
 
     discrete = True
     unbounded = False
-    _support = f"counts: whole numbers from 0 to {_LARGEST_COUNT:.0e}"
+    support = f"counts: whole numbers from 0 to {_LARGEST_COUNT:.0e}"
 
-    def _supported(self, values: np.ndarray) -> np.ndarray:
+    def supports(self, values: np.ndarray) -> np.ndarray:
         within = (values >= 0.0) & (values <= _LARGEST_COUNT)
         return within & (np.floor(values) == values)
 

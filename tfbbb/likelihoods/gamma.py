@@ -54,9 +54,9 @@ class Gamma(MeanConcentration):
             together with `heteroscedastic=True`.
     """
 
-    _support = POSITIVE
+    support = POSITIVE
 
-    def _supported(self, values: np.ndarray) -> np.ndarray:
+    def supports(self, values: np.ndarray) -> np.ndarray:
         return is_positive(values)
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -45,9 +45,9 @@ class LogNormal(NormalNoise):
     """
 
     unbounded = False
-    _support = POSITIVE
+    support = POSITIVE
 
-    def _supported(self, values: np.ndarray) -> np.ndarray:
+    def supports(self, values: np.ndarray) -> np.ndarray:
         return is_positive(values)
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,8 +32,8 @@ class StandardizedTargets(Likelihood):
     ordered = True
     unbounded = True
     num_targets: int
-    # What the targets may be, in an error.
-    _support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"
+    # What `supports` lets pass, in an error.
+    support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"
 
     def __init__(self, *, standardize: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
@@ -69,17 +69,18 @@ class StandardizedTargets(Likelihood):
                 f"The targets must have the shape [rows, {self.num_targets}]. "
                 f"Received: shape={np.shape(targets)}"
             )
-        usable = self._supported(values).reshape(len(values), -1).all(axis=1)
+        usable = self.supports(values).reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(
-                f"The targets of {type(self).__name__} must be {self._support}; drop "
+                f"The targets of {type(self).__name__} must be {self.support}; drop "
                 "or fill the rows where they are not. "
                 f"Received: {values[row].tolist()} in row {row}"
             )
         return values
 
-    def _supported(self, values: np.ndarray) -> np.ndarray:
+    def supports(self, values: np.ndarray) -> np.ndarray:
+        """Returns which numbers can be targets, in the shape of `values`."""
         return np.abs(values) <= LARGEST_TARGET
 
     @property
@@ -106,7 +107,8 @@ class StandardizedTargets(Likelihood):
             column = int(np.argmax(constant))
             raise ValueError(
                 f"Target {column} is constant in single precision, so there is nothing "
-                "to learn; where it is not, subtract a number close to its mean. "
+                "to learn; where it is not, subtract a number close to its mean, or "
+                "take smaller units. "
                 f"Received: {values[0, column]} with a standard deviation of "
                 f"{scale[column]:.2g} in {len(values)} rows"
             )

@@ -89,8 +89,24 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
             f"{schema.target.name!r} has {num_classes}; take 'categorical'."
         )
     if part.name == "ordered_logistic":
+        if not _is_ordered(schema.classes):
+            raise SpecError(
+                "The likelihood 'ordered_logistic' takes the order of whole numbers, "
+                f"but the target {schema.target.name!r} is text; number its classes."
+            )
         options["num_classes"] = num_classes
     return likelihoods.make(part.name, **options)
+
+
+def _is_ordered(classes: tuple[str, ...]) -> bool:
+    """Whether classes, which are in the order of their texts, are so by value."""
+    if classes == ("false", "true"):
+        return True
+    try:
+        numbers = [int(label) for label in classes]
+    except ValueError:
+        return False
+    return numbers == sorted(numbers)
 
 
 def _layer(

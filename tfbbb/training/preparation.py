@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfbbb.data import Schema
+from tfbbb.data import Schema, TableError
 from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.memory_rows import MemoryRows, Rows
 from tfbbb.data.row_layout import RowLayout
@@ -16,6 +16,9 @@ from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.text_views import without_views
+from tfbbb.data.values import first_row
+from tfbbb.likelihoods.standardized_targets import StandardizedTargets
+from tfbbb.training.network import make_likelihood
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -60,6 +63,7 @@ def prepare(
     if schema is not None:
         _check_columns(table, schema)
     whole = schema or _infer(table, spec)
+    _check_targets(table, whole, spec)
     rows = split_rows(table, whole, spec)
     schema = schema or _infer(table, spec, rows.training)
     held_out = table.take(rows.held_out)
@@ -79,6 +83,26 @@ def _check_columns(table: ColumnSource, schema: Schema) -> None:
     schema.targets_of(table)
     for column in schema.features:
         column.values_of(table)
+
+
+def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
+    """Raises `TableError` for a target that the likelihood gives no probability.
+
+    One that is held out would else be met after the training.
+    """
+    likelihood = make_likelihood(spec.model.likelihood, schema)
+    if not isinstance(likelihood, StandardizedTargets):
+        return
+    targets = schema.targets_of(table)[:, 0].astype(np.float64)
+    other = ~likelihood.supports(targets)
+    if other.any():
+        row = first_row(other)
+        raise TableError(
+            f"The target {schema.target.name!r} has the value {targets[row - 1]:g} in "
+            f"row {row}, but those of {type(likelihood).__name__} must be "
+            f"{likelihood.support}; take another likelihood or other units, or drop "
+            "such rows."
+        )
 
 
 def _opened(

@@ -7,15 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb import kl_schedules
+from tfbbb.data import TableError
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.likelihoods import Likelihood
 from tfbbb.optimizers import Adam
 from tfbbb.training.continuation import check_continuation, with_units
 from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.loop import fit
 from tfbbb.training.network import make_network
 from tfbbb.training.plan import Plan
-from tfbbb.training.preparation import prepare
+from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.trained_table import TrainedTable
@@ -80,11 +82,13 @@ def train_table(
     else:
         yesterday = Yesterday.read(start_from)
         check_continuation(spec, yesterday.record, table.schema.names)
+        network = yesterday.record.spec.model
+        spec = spec.model_copy(update={"model": network})
         prepared = prepare(table, spec, yesterday.record.schema, directory)
         plan = Plan.of(training, prepared.rows.num_rows)
-        network = yesterday.record.spec.model
         model = yesterday.network(training.seed)
     spec = spec.model_copy(update={"model": network})
+    _adapt(model.likelihood, prepared)
     schedule = training.kl_schedule
     model.compile(
         Adam(plan.learning_rate(training.learning_rate)),
@@ -115,3 +119,12 @@ def train_table(
         held_out_rows=prepared.held_out_rows,
         metrics=metrics,
     )
+
+
+def _adapt(likelihood: Likelihood, prepared: Prepared) -> None:
+    """Takes up the training targets, unless the likelihood has others already."""
+    try:
+        likelihood.adapt(prepared.rows.targets())
+    except ValueError as error:
+        name = prepared.schema.target.name
+        raise TableError(f"The target {name!r} can't be learned: {error}") from None

@@ -90,6 +90,14 @@ def test_target_is_the_temperature_that_an_epoch_has_on_average_in_the_end():
         np.testing.assert_allclose(schedule.target_temperature(N), mean, rtol=1e-14)
 
 
+def test_a_schedule_has_settled_once_its_epochs_have_the_target_on_average():
+    for schedule in ALL:
+        for epoch in range(12):
+            mean = epoch_of(schedule, 6, epoch=epoch).mean()
+            there = np.isclose(mean, schedule.target_temperature(N), rtol=1e-12)
+            assert schedule.has_settled(epoch) == there
+
+
 @pytest.mark.parametrize("schedule", ALL, ids=repr)
 def test_serialized_schedules_come_back_equal(schedule):
     config = kl_schedules.serialize(schedule)

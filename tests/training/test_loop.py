@@ -100,6 +100,16 @@ def test_early_stopping_ends_at_the_best_epoch_and_takes_its_weights():
         np.testing.assert_array_equal(value, expected)
 
 
+def test_early_stopping_looks_at_no_epoch_of_a_warmup():
+    outcome = trainings.train(
+        trainings.model(learning_rate=1e-9, kl_schedule=LinearWarmup(epochs=4)),
+        epochs=30,
+        held_out=trainings.held_out(),
+        early_stopping=EarlyStopping(patience=1, min_delta=1e6),
+    )
+    assert (outcome.best_epoch, outcome.epoch) == (5, 6)
+
+
 def test_early_stopping_without_held_out_rows_is_refused():
     with pytest.raises(ValueError, match="pass `held_out`"):
         trainings.train(trainings.model(), early_stopping=EarlyStopping())

@@ -1,7 +1,8 @@
 import pytest
+from pydantic import ValidationError
 
 from tfbbb.training.plan import Plan
-from tfbbb.training.spec import TrainingSpec
+from tfbbb.training.spec import SpecError, TrainingSpec
 
 
 def plan(num_rows, **fields):
@@ -16,6 +17,14 @@ def test_by_default_six_thousand_steps_are_planned():
 def test_many_rows_are_passed_over_ten_times_at_least():
     assert plan(10**7).epochs == 10
     assert plan(10**7, steps=100).epochs == 1
+
+
+def test_a_training_outlasts_its_warmup():
+    assert plan(10**7, kl_schedule="linear_warmup").epochs == 20
+    with pytest.raises(ValidationError, match="of 10 epochs leaves none of 10 at temp"):
+        plan(100, kl_schedule="linear_warmup", epochs=10)
+    with pytest.raises(SpecError, match="leaves none of 4 at temperature 1"):
+        plan(320, kl_schedule="linear_warmup", steps=40)
 
 
 @pytest.mark.parametrize(("num_rows", "units"), [(499, (20,)), (500, (50,))])

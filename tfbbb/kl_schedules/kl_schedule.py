@@ -44,6 +44,14 @@ class KLSchedule(Strategy):
         """
         return 1.0
 
+    def has_settled(self, epoch: int) -> bool:
+        """Whether an epoch and all after it have the target temperature, on average.
+
+        Args:
+            epoch: Index of the epoch, from 0.
+        """
+        return True
+
 
 def known(batch: int, num_batches: int | None) -> int:
     """Returns `num_batches`, if it is known and `batch` is one of them.

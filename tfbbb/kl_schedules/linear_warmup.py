@@ -54,3 +54,6 @@ class LinearWarmup(KLSchedule):
     ) -> float:
         share = batch / known(batch, num_batches) if self.each_batch else 0.0
         return min(1.0, (epoch + share) / self.epochs)
+
+    def has_settled(self, epoch: int) -> bool:
+        return epoch >= self.epochs

@@ -76,7 +76,8 @@ def fit(
         seed: Seed of the orders of the rows.
         held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times in
             the course of the training, 50 times with early stopping.
-        early_stopping: When to stop for want of a smaller `val_nll`.
+        early_stopping: When to stop for want of a smaller `val_nll`, looked for where
+            the `kl_schedule` has settled.
         checkpoint_directory: Directory to write checkpoints into, and to go on from
             where it has one; None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
@@ -240,7 +241,9 @@ class _Training:
         if self._validation is not None and self._timetable.validates(epoch):
             figures["val_nll"] = self._validation.nll()
             self._check(figures["val_nll"])
-            if self._best is not None:
+            # Before, the posterior is another one, and fits the better for it.
+            settled = self._model.kl_schedule.has_settled(epoch - 1)
+            if self._best is not None and settled:
                 self._best.see(self._model, epoch, figures["val_nll"])
                 self._stopped = self._best.is_long_ago(epoch)
         self._send(figures)

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb.training.spec import TrainingSpec
+from tfbbb.training.spec import SpecError, TrainingSpec
 from tfbbb.training.spec.training import LearningRate
 
 # A third of it costs held-out log-likelihood on every table tried (diabetes, Boston,
@@ -34,14 +34,23 @@ class Plan:
 
     @classmethod
     def of(cls, spec: TrainingSpec, num_rows: int) -> "Plan":
-        """Completes a spec for a number of training rows."""
+        """Completes a spec for a number of training rows.
+
+        Raises:
+            SpecError: It ends before its warm-up.
+        """
         batch_size = spec.batch_size or _batch_size(num_rows)
         steps_per_epoch = ceil(num_rows / batch_size)
+        fewest = max(_FEWEST_EPOCHS, ceil(2 * spec.warmup_epochs))
         epochs = spec.epochs or (
             ceil(spec.steps / steps_per_epoch)
             if spec.steps
-            else max(_FEWEST_EPOCHS, ceil(_STEPS / steps_per_epoch))
+            else max(fewest, ceil(_STEPS / steps_per_epoch))
         )
+        try:
+            spec.check_warmup(epochs)
+        except ValueError as error:
+            raise SpecError(f"Training would end too soon: {error}.") from None
         return cls(epochs, batch_size, steps_per_epoch, _hidden_units(num_rows))
 
     @property

@@ -4,7 +4,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tfbbb.training.spec.kl_schedules import ConstantSchedule, KLSchedule
+from tfbbb.training.spec.kl_schedules import (
+    ConstantSchedule,
+    KLSchedule,
+    LinearWarmupSchedule,
+)
 from tfbbb.training.spec.part import (
     ColumnName,
     Flag,
@@ -64,7 +68,11 @@ class EarlyStopping(SpecPart):
 
     patience: Annotated[
         Integer,
-        Field(ge=1, le=10**6, description="Epochs to wait for a better one."),
+        Field(
+            ge=1,
+            le=10**6,
+            description="Epochs to wait for a better one, once a warm-up is over.",
+        ),
     ] = 20
     min_delta: Annotated[
         Number,
@@ -132,3 +140,26 @@ class TrainingSpec(SpecPart):
         if self.epochs is not None and self.steps is not None:
             raise ValueError("give `epochs` or `steps`, not both")
         return self
+
+    @model_validator(mode="after")
+    def _outlasts_its_warmup(self) -> Self:
+        if self.epochs is not None:
+            self.check_warmup(self.epochs)
+        return self
+
+    @property
+    def warmup_epochs(self) -> float:
+        """Length of the time in which the divergence has not its full weight yet."""
+        schedule = self.kl_schedule
+        return schedule.epochs if isinstance(schedule, LinearWarmupSchedule) else 0.0
+
+    def check_warmup(self, epochs: int) -> None:
+        """Raises ValueError unless an epoch is left after the warm-up.
+
+        The posterior would be narrower than Bayes' rule has it.
+        """
+        if self.warmup_epochs > epochs - 1:
+            raise ValueError(
+                f"a warm-up of {self.warmup_epochs:g} epochs leaves none of {epochs} "
+                "at temperature 1: give `kl_schedule` fewer `epochs`, or train for more"
+            )

@@ -8,11 +8,21 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
+from service import documentation
+from service.body_limit import BodyLimit
 from service.database import Database, upgrade
 from service.datasets import endpoints as datasets
 from service.datasets.inspection import Inspector
 from service.datasets.store import DatasetStore
-from service.errors import answer_errors_in_one_shape
+from service.errors import (
+    Forbidden,
+    Unauthenticated,
+    Unavailable,
+    answer_errors_in_one_shape,
+    as_json,
+    responses,
+)
+from service.head import HeadAsGet
 from service.health import endpoints as health
 from service.jobs import endpoints as jobs
 from service.jobs.event_stream import NothingFollows, answer_that_nothing_follows
@@ -44,9 +54,14 @@ _DESCRIPTION = """
 Predictions of Bayesian neural networks, with their uncertainty split into what more
 data would remove (*epistemic*) and what it would not (*aleatoric*).
 
-The paths and bodies are those of TensorFlow Serving's REST API; a request may add
-`parameters`, and an answer says how many draws are behind it. The same request gets
+Predictions have the paths and bodies of TensorFlow Serving's REST API; a request may
+add `parameters`, and an answer says how many draws are behind it. The same request gets
 the same answer.
+
+Models are trained by jobs on uploaded datasets. All of these are shared: every key with
+the scope `train` sees them, and may cancel or delete those that another key made.
+
+Times are ISO 8601, in UTC.
 """
 
 
@@ -58,7 +73,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     Example:
 
-    `uvicorn --factory service.app:create_app`
+    `uvicorn --factory --http service.unreadable:OneShapeProtocol
+    service.app:create_app`
     """
     settings = settings or Settings.from_environment()
     metrics = CollectorRegistry()
@@ -100,19 +116,30 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=tfbbb.__version__,
         description=_DESCRIPTION,
         lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
+        # Behind a proxy that speaks TLS it would lead keys out into the open.
+        redirect_slashes=False,
     )
-    app.include_router(predictions.router)
-    app.include_router(models.router)
-    app.include_router(labels.router)
-    app.include_router(jobs.router)
-    app.include_router(keys.router)
-    app.include_router(datasets.router)
+    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
+    for closed in (
+        predictions,
+        models,
+        labels,
+        jobs,
+        keys,
+        datasets,
+        metrics_endpoints,
+    ):
+        app.include_router(closed.router, responses=refusals)
     app.include_router(health.router)
-    app.include_router(metrics_endpoints.router)
+    app.include_router(documentation.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(Authentication)
     app.add_middleware(RequestMetrics, registry=metrics)
+    app.add_middleware(HeadAsGet)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NothingFollows, answer_that_nothing_follows)
     for outage in DATABASE_OUTAGES:
@@ -124,6 +151,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def _prepare(database: Database, settings: Settings) -> None:
     """Brings the database up to date, and what dead processes left out of the way."""
     keep_keys_out_of_the_access_log()
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     upgrade(database, settings.data_dir / "backups")
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -186,6 +187,14 @@ def as_json(
     }
 
 
+def _methods(request: Request) -> list[str]:
+    """What a path can be asked; Starlette names the methods of one route only."""
+    path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
+    found = [route.methods for route in routes if route.path_regex.match(path)]
+    methods = {method for methods in found for method in methods or ()}
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
+
+
 def error_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> Response:
@@ -212,9 +221,17 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
-        reason = http.HTTPStatus(error.status_code).phrase
-        message = f"{reason}: {request.method} {request.url.path}; /docs lists the API."
-        return error_response(error.status_code, message, dict(error.headers or {}))
+        message = error.detail
+        # FastAPI says why it could not read a body; Starlette's word says too little.
+        if error.__cause__ is not None:
+            message = f"{message}: {error.__cause__}"
+        if message == http.HTTPStatus(error.status_code).phrase:
+            where = f"{request.method} {request.url.path}"
+            message = f"{message}: {where}; /docs lists the API."
+        headers = dict(error.headers or {})
+        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(_methods(request))
+        return error_response(error.status_code, message, headers)
 
     @app.exception_handler(ClientDisconnect)
     async def _disconnect(request: Request, error: ClientDisconnect) -> Response:

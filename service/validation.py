@@ -17,6 +17,14 @@ def what_is_wrong(error: Mapping[str, Any], within: Iterable[str] = ()) -> str:
     place = f"`{'.'.join(map(str, names))}`" if names else f"The {part}"
     received = error["input"]
     match error["type"]:
+        case "json_invalid":
+            wrong = f"{error['ctx']['error']}, at character {inner[0]}"
+            return f"The body is not JSON: {wrong}."
+        case "model_attributes_type" if isinstance(received, bytes):
+            return (
+                "The body must be JSON, sent with `Content-Type: application/json`. "
+                f"Received: {received!r:.100}"
+            )
         case "extra_forbidden":
             return f"{place} is unknown. Received: {received!r:.100}"
         case "union_tag_invalid":

@@ -12,6 +12,7 @@ from service.errors import (
     InvalidRequest,
     JobStateConflict,
     QueueFull,
+    RequestTooLarge,
     UnknownDataset,
     UnknownJob,
     as_json,
@@ -54,7 +55,13 @@ _LOG_BYTES = 16 * 2**10
     summary="Train a model",
     responses={
         200: {"model": JobStatus, "description": "The job that was made before."},
-        **responses(InvalidRequest, UnknownDataset, IdempotencyKeyReused, QueueFull),
+        **responses(
+            InvalidRequest,
+            UnknownDataset,
+            IdempotencyKeyReused,
+            RequestTooLarge,
+            QueueFull,
+        ),
     },
 )
 def submit_job(
@@ -96,14 +103,20 @@ def list_jobs(
     )
 
 
-@router.get("/{id}", summary="Look at a job", responses=responses(UnknownJob))
+@router.get(
+    "/{id}", summary="Look at a job", responses=responses(InvalidRequest, UnknownJob)
+)
 def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Says how far a job is, and what has become of it."""
     with state.database.reading() as session:
         return _status(state, _find(session, id))
 
 
-@router.post("/{id}:cancel", summary="Cancel a job", responses=responses(UnknownJob))
+@router.post(
+    "/{id}:cancel",
+    summary="Cancel a job",
+    responses=responses(InvalidRequest, UnknownJob),
+)
 def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Cancels a job: at once if it waits, else as soon as its step is done.
 
@@ -118,7 +131,7 @@ def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
 @router.post(
     "/{id}:retry",
     summary="Try a job again",
-    responses=responses(UnknownJob, JobStateConflict, QueueFull),
+    responses=responses(InvalidRequest, UnknownJob, JobStateConflict, QueueFull),
 )
 def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     """Queues a failed or cancelled job again, under the same id."""
@@ -143,7 +156,7 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     "/{id}",
     status_code=204,
     summary="Forget a job",
-    responses=responses(UnknownJob, JobStateConflict),
+    responses=responses(InvalidRequest, UnknownJob, JobStateConflict),
 )
 def delete_job(state: State, _: Training, id: JobId) -> None:
     """Removes a job that has ended, its events and its log. Its model stays."""

@@ -3,6 +3,7 @@ from fastapi import APIRouter, Depends, Response
 from service.errors import (
     InvalidRequest,
     LastAdminKey,
+    RequestTooLarge,
     UnknownKey,
     responses,
 )
@@ -21,7 +22,7 @@ router = APIRouter(
     "",
     status_code=201,
     summary="Make a key",
-    responses=responses(InvalidRequest),
+    responses=responses(InvalidRequest, RequestTooLarge),
 )
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
     """Answers the key; of its secret the service keeps only a hash."""

@@ -5,6 +5,7 @@ from fastapi import APIRouter, Depends, Response
 from service.errors import (
     InvalidRequest,
     LabelRefused,
+    RequestTooLarge,
     Unavailable,
     UnknownLabel,
     UnknownModel,
@@ -74,7 +75,9 @@ async def get_label_metadata(
 @router.put(
     "/{label}",
     summary="Point a label at a version",
-    responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
+    responses=responses(
+        InvalidRequest, UnknownModel, LabelRefused, RequestTooLarge, Unavailable
+    ),
 )
 async def put_label(
     state: State,

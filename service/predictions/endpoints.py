@@ -67,29 +67,15 @@ async def predict_label(
 async def _predict(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
-    body = await _read_body(request, state.settings.max_body_bytes)
-
-    content = await state.models.predict(name, version, body)
+    _check_media_type(request)
+    content = await state.models.predict(name, version, await request.body())
     return Response(content, media_type="application/json")
 
 
-async def _read_body(request: Request, most: int) -> bytearray:
+def _check_media_type(request: Request) -> None:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type.lower() not in _JSON_TYPES and not media_type.endswith("+json"):
         raise UnsupportedMediaType(
             "The body must be JSON, `Content-Type: application/json`. "
             f"Received: {media_type!r:.100}"
         )
-    too_large = RequestTooLarge(
-        f"The body may have at most {most} bytes (TFBBB_MAX_BODY_BYTES); send fewer "
-        "rows at once."
-    )
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > most:
-        raise too_large
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise too_large
-    return body

@@ -207,15 +207,37 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
 
 
 def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:
-    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message_of(
-        ask(client, "diabetes", b" " * 100_001), 413
-    )
+    for path in ("/v1/models/diabetes:predict", "/v1/jobs", "/v1/keys"):
+        response = client.post(path, content=b" " * 100_001)
+        message = message_of(response, 413)
+        assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message
 
 
-def test_body_without_length_over_the_limit_is_refused(client: httpx.Client) -> None:
-    response = client.post(
-        "/v1/models/diabetes:predict", content=(b" " * 10_000 for _ in range(11))
-    )
+@pytest.mark.parametrize(
+    ("content", "content_type", "message"),
+    [
+        (b"{", "application/json", "not JSON: Expecting property name .* character 1"),
+        (b"\xff", "application/json", "parsing the body: 'utf-8' codec can't decode"),
+        (b"{}", "text/plain", "sent with `Content-Type: application/json`. Rec.*'{}'"),
+    ],
+)
+def test_body_that_is_not_read_as_json_is_described(
+    client: httpx.Client, content: bytes, content_type: str, message: str
+) -> None:
+    headers = {"content-type": content_type}
+    response = client.post("/v1/keys", content=content, headers=headers)
+    assert re.search(message, message_of(response, 400))
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/models/diabetes:predict", "/v1/jobs", "/v1/keys"]
+)
+def test_body_without_length_over_the_limit_is_refused(
+    client: httpx.Client, path: str
+) -> None:
+    headers = {"content-type": "application/json"}
+    content = (b" " * 10_000 for _ in range(11))
+    response = client.post(path, content=content, headers=headers)
     assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message_of(response, 413)
 
 
@@ -257,3 +279,14 @@ def test_every_error_has_the_same_shape(
     response = client.request(method, path)
     assert message_of(response, status)
     assert ("allow" in response.headers) == (status == 405)
+
+
+def test_every_method_that_a_path_has_is_named(client: httpx.Client) -> None:
+    assert client.put("/v1/jobs").headers["allow"] == "GET, HEAD, POST"
+
+
+def test_head_is_answered_as_get(client: httpx.Client) -> None:
+    for path, status in (("/health/live", 200), ("/v1/models/no_such", 404)):
+        response = client.head(path)
+        assert (response.status_code, response.content) == (status, b"")
+        assert response.headers["content-length"] != "0"

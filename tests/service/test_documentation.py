@@ -1,3 +1,6 @@
+import base64
+import hashlib
+import re
 from typing import Any
 
 import httpx
@@ -58,3 +61,39 @@ def test_values_of_a_row_may_be_booleans() -> None:
     for values in (lists["items"], objects["additionalProperties"]):
         types = [option["type"] for option in values["anyOf"]]
         assert types == ["number", "boolean", "string", "null"]
+
+
+def test_the_page_of_the_documentation_needs_no_other_machine(
+    client: httpx.Client,
+) -> None:
+    page = client.get("/docs")
+    assert not re.search(r"(https?:)?//[a-z]", page.text)
+    named = re.findall(r'(?:src|href)="([^"]*)"', page.text)
+    for path in (*named, "openapi.json"):
+        assert client.get(f"/{path}").status_code == 200
+    assert len(named) == 3
+    bundle = client.get("/docs/swagger-ui-bundle.js")
+    assert bundle.headers["content-type"].startswith("text/javascript")
+    assert b"SwaggerUIBundle" in bundle.content
+    assert client.get("/docs/__init__.py").status_code == 400
+
+
+def test_the_page_of_the_documentation_runs_no_other_script(
+    client: httpx.Client,
+) -> None:
+    page = client.get("/docs")
+    (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.headers["content-security-policy"]
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_operations_that_need_a_key_say_what_happens_without_one(
+    document: dict[str, Any],
+) -> None:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            closed = not path.startswith("/health/")
+            assert ("security" in operation) == closed
+            assert ({"401", "403", "503"} <= operation["responses"].keys()) >= closed

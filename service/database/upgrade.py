@@ -37,7 +37,7 @@ def upgrade(database: Database, copies: Path) -> None:
         NewerDatabaseError: If the database is ahead of this program.
     """
     if database.path is not None:
-        database.path.parent.mkdir(parents=True, exist_ok=True)
+        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(database):
         known, current = revisions(), revision(database)
         if current == known[-1]:

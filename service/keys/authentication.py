@@ -9,6 +9,7 @@ from service.errors import Forbidden, ServiceError, Unauthenticated, error_respo
 from service.keys.browser import cookie_name
 from service.keys.caller import Caller
 from service.keys.credential import Credential, CredentialError
+from service.keys.first import is_loopback
 from service.outages import DATABASE_OUTAGES, answer_database_outage
 from service.state import ServiceState
 
@@ -51,6 +52,7 @@ class Authentication:
             # A browser sends cookies, and reaches this machine, on behalf of any page.
             _refuse_other_sites(connection)
             if state.settings.insecure:
+                _refuse_other_names(connection)
                 return Caller.anyone(state.settings)
             text = _browser_key(connection)
         try:
@@ -91,9 +93,22 @@ def _browser_key(connection: HTTPConnection) -> str:
         return connection.cookies[name]
     raise Unauthenticated(
         "A key is needed: send `Authorization: Bearer prefix.secret`; "
-        "`tfbbb keys create NAME` makes one. In a browser, open /?key=prefix.secret "
-        "once. Received: no key"
+        "`tfbbb keys create NAME --scope train` makes one. In a browser, open "
+        "/?key=prefix.secret once. Received: no key"
     )
+
+
+def _refuse_other_names(connection: HTTPConnection) -> None:
+    """Raises `Forbidden` if a name of anybody's has led to this machine alone.
+
+    A page can have its own name lead here, and is then of the same origin.
+    """
+    server, name = connection.scope["server"], connection.url.hostname
+    if server and is_loopback(server[0]) and not is_loopback(name or server[0]):
+        raise Forbidden(
+            "Without keys this machine is asked as localhost or 127.0.0.1. "
+            f"Received: the host {name!r:.100}"
+        )
 
 
 def _refuse_other_sites(connection: HTTPConnection) -> None:

@@ -50,7 +50,7 @@ def revoke_key(database: Database, session: Session, key_id: str) -> Key:
     if admins == [key_id]:
         raise LastAdminKey(
             "Nobody could make keys any more without this one: make another with the "
-            "scope admin first (`tfbbb keys create` does, too). "
+            "scope admin first (`tfbbb keys create` does so, too). "
             f"Received: {key_id}"
         )
     key = session.get(Key, key_id)
@@ -122,15 +122,20 @@ def preset_admin_key(database: Database, text: str) -> None:
         if key is None:
             add_key(database, session, credential, _PRESET, [Scope.ADMIN])
             return
+        is_same = hmac.compare_digest(key.secret_sha256, credential.sha256)
+        if not is_same and key.name != _PRESET:
+            raise CredentialError(
+                f"{_PRESET} has the prefix of another key; choose another. "
+                f"Received: {credential.prefix}"
+            )
+        if Scope.ADMIN not in key.scopes:
+            raise CredentialError(
+                f"{_PRESET} must be an admin key, or one that is not known yet. "
+                f"Received: the key {key.name!r:.100}, with {', '.join(key.scopes)}"
+            )
         if key.revoked_at is not None:
             logger.warning(
                 "the key of %s was revoked and is refused: preset another prefix",
                 _PRESET,
             )
-        if not hmac.compare_digest(key.secret_sha256, credential.sha256):
-            if key.name != _PRESET:
-                raise CredentialError(
-                    f"{_PRESET} has the prefix of another key; choose another. "
-                    f"Received: {credential.prefix}"
-                )
-            key.secret_sha256 = credential.sha256
+        key.secret_sha256 = credential.sha256

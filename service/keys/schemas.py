@@ -8,7 +8,7 @@ from service.database.tables import Key
 from service.keys.scope import Scope
 
 KeyId = Annotated[str, Path(description="The `id` of a key.", pattern="^[0-9a-f]{24}$")]
-Limit = Annotated[int | None, Field(ge=0, le=2**53)]
+Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 
 class KeyRequest(BaseModel):
@@ -17,7 +17,13 @@ class KeyRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Annotated[
-        str, Field(min_length=1, max_length=200, description="What the key is for.")
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            pattern=r"^[^\x00-\x1f\x7f]*$",
+            description="What the key is for, in one line.",
+        ),
     ]
     scopes: Annotated[
         list[Scope],
@@ -30,9 +36,9 @@ class KeyRequest(BaseModel):
     expires_in_seconds: Annotated[
         float | None, Field(gt=0, le=10**10, description="By default it does not.")
     ] = None
-    max_datasets: Limit = None
-    max_dataset_bytes: Limit = None
-    max_queued_jobs: Limit = None
+    max_datasets: Count = None
+    max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None
+    max_queued_jobs: Count = None
 
 
 class KeySummary(BaseModel):

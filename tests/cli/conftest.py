@@ -15,7 +15,9 @@ def tfbbb(tmp_path, monkeypatch):
     """Runs a command line in an empty directory."""
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
-    return lambda *arguments: runner.invoke(app, [str(a) for a in arguments])
+    return lambda *arguments, input=None: runner.invoke(
+        app, [str(a) for a in arguments], input=input
+    )
 
 
 def make_table():

@@ -1,6 +1,6 @@
 def test_a_backup_says_what_it_holds(tfbbb, tmp_path):
     (tmp_path / "saved_models" / "wine" / "1").mkdir(parents=True)
-    assert tfbbb("keys", "create", "me").exit_code == 0
+    assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     result = tfbbb("backup", "copy")
     assert result.exit_code == 0, result.output
     assert result.stdout == "copy holds models, tfbbb.sqlite3\n"

@@ -5,6 +5,12 @@ import pytest
 CHOSEN = "ci.0123456789abcdef0123456789abcdef"
 
 
+def create(tfbbb, key):
+    """Makes an admin key that was chosen, as `tfbbb keys create < FILE` does."""
+    options = ("--scope", "admin", "--key-stdin")
+    return tfbbb("keys", "create", "ci", *options, input=f"{key}\n")
+
+
 def test_a_key_is_printed_once_and_listed_without_its_secret(tfbbb):
     made = tfbbb("keys", "create", "a robot", "--scope", "predict", "--scope", "train")
     assert made.exit_code == 0, made.output
@@ -17,15 +23,15 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(tfbbb):
 
 
 def test_a_key_may_be_chosen_and_revoked_by_its_prefix(tfbbb):
-    assert tfbbb("keys", "create", "ci", "--secret", CHOSEN).stdout == f"{CHOSEN}\n"
-    assert tfbbb("keys", "create", "me").exit_code == 0
+    assert create(tfbbb, CHOSEN).stdout == "made ci\n"
+    assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     assert tfbbb("keys", "revoke", "ci").stdout == "revoked ci\n"
     assert "revoked" in tfbbb("keys", "list").stdout
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan"])
 def test_a_key_is_not_made_that_has_expired(tfbbb, days):
-    result = tfbbb("keys", "create", "x", "--days", days)
+    result = tfbbb("keys", "create", "x", "--scope", "predict", "--days", days)
     assert result.exit_code == 2
     assert "a key needs some time" in result.stderr
 
@@ -33,8 +39,6 @@ def test_a_key_is_not_made_that_has_expired(tfbbb, days):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("create", "x", "--secret", "ci.changeme"), "needs 128 random bits"),
-        (("create", "x", "--secret", CHOSEN), "a key with this prefix already"),
         (("revoke", "ci"), "Nobody could make keys any more without this one"),
         (("revoke", "nobody"), "There is no such key"),
         (("list", "--database-url", "postgresql://127.0.0.1:1/x"), "does not answer"),
@@ -42,8 +46,34 @@ def test_a_key_is_not_made_that_has_expired(tfbbb, days):
     ],
 )
 def test_what_can_not_be_done_is_said_in_a_sentence(tfbbb, arguments, message):
-    tfbbb("keys", "create", "ci", "--secret", CHOSEN)
+    create(tfbbb, CHOSEN)
     result = tfbbb("keys", *arguments)
     assert result.exit_code == 1
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("ci.changeme", "needs 128 random bits"),
+        ("", "A key must be `prefix.secret`"),
+        (CHOSEN, "a key with this prefix already"),
+    ],
+)
+def test_a_key_that_can_not_be_chosen_is_refused(tfbbb, key, message):
+    create(tfbbb, CHOSEN)
+    result = create(tfbbb, key)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_whoever_makes_a_key_says_what_it_allows(tfbbb):
+    result = tfbbb("keys", "create", "me")
+    assert result.exit_code == 2
+    assert "--scope" in result.stderr
+
+
+def test_a_name_of_a_key_is_shown_as_it_is(tfbbb):
+    tfbbb("keys", "create", "[bold]a[/x]", "--scope", "predict")
+    assert "[bold]a[/x]" in tfbbb("keys", "list").stdout

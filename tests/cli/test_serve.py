@@ -115,7 +115,10 @@ def test_the_first_start_on_this_machine_prints_a_key_which_is_not_kept(
     again = tfbbb("serve", "--port", 0)
     assert again.exit_code == 0
     assert "?key=" not in again.stdout
-    assert "asks for a key; `tfbbb keys create NAME` makes one" in again.stdout
+    assert (
+        "asks for a key; `tfbbb keys create NAME --scope train` makes one"
+        in again.stdout
+    )
 
 
 @pytest.mark.usefixtures("models", "served")
@@ -146,7 +149,7 @@ def test_other_machines_are_not_let_in_without_a_key(tfbbb, served, monkeypatch)
 
 @pytest.mark.usefixtures("models", "served")
 def test_a_key_that_was_made_lets_other_machines_in(tfbbb):
-    assert tfbbb("keys", "create", "me").exit_code == 0
+    assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 0
 
 

@@ -27,6 +27,10 @@ keys = typer.Typer(
 )
 
 
+# What a column of the database holds.
+_MOST = 2**31 - 1
+
+
 def _some(days: float | None) -> float | None:
     if days is not None and not days > 0:
         raise typer.BadParameter(f"a key needs some time. Received: {days:g}")
@@ -37,34 +41,44 @@ def _some(days: float | None) -> float | None:
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[
-        list[Scope], typer.Option(help="What it allows; may be given repeatedly.")
-    ] = [Scope.ADMIN],  # noqa: B006 - typer copies it
+        list[Scope],
+        typer.Option(help="What it allows: train includes predict, admin everything."),
+    ],
     days: Annotated[
         float | None,
         typer.Option(help="Days after which it expires.", callback=_some),
     ] = None,
-    secret: Annotated[
-        str | None,
-        typer.Option(help="A key of your own, `prefix.secret`, of 128 random bits."),
-    ] = None,
+    key_stdin: Annotated[
+        bool,
+        typer.Option(
+            "--key-stdin",
+            help="Take a key of your own, `prefix.secret` of 128 random bits, from "
+            "standard input.",
+        ),
+    ] = False,
     max_datasets: Annotated[
-        int | None, typer.Option(min=0, help="Most datasets that it may own.")
+        int | None,
+        typer.Option(min=0, max=_MOST, help="Most datasets that it may own."),
     ] = None,
     max_dataset_bytes: Annotated[
-        int | None, typer.Option(min=0, help="Most bytes in them.")
+        int | None, typer.Option(min=0, max=2**53, help="Most bytes in them.")
     ] = None,
     max_queued_jobs: Annotated[
-        int | None, typer.Option(min=0, help="Most of its jobs that may wait.")
+        int | None,
+        typer.Option(min=0, max=_MOST, help="Most of its jobs that may wait."),
     ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make a key and print it, this once: only a hash of it is kept."""
+    """Make a key and print it, this once: only a hash of it is kept.
+
+    Whoever makes it says what it allows; --scope may be given repeatedly.
+    """
     with _database(data_dir, database_url) as database:
         from service.keys.credential import Credential
         from service.keys.repository import add_key
 
-        credential = Credential.preset(secret) if secret else Credential.generate()
+        credential = Credential.preset(_given()) if key_stdin else Credential.generate()
         with database.writing() as session:
             now = database.now(session)
             add_key(
@@ -78,7 +92,7 @@ def create(
                 max_dataset_bytes=max_dataset_bytes,
                 max_queued_jobs=max_queued_jobs,
             )
-    typer.echo(credential.text)
+    typer.echo(f"made {credential.prefix}" if key_stdin else credential.text)
 
 
 @keys.command("list")
@@ -99,7 +113,7 @@ def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
             scopes = ", ".join(key.scopes)
             used = _date(key.last_used_at)
             table.add_row(key.id, key.prefix, key.name, scopes, used, state)
-        Console().print(table)
+        Console(markup=False).print(table)
 
 
 @keys.command()
@@ -136,6 +150,16 @@ def _database(
                 yield database
         except CredentialError as error:
             raise CommandError(str(error)) from None
+
+
+def _given() -> str:
+    """A key that no list of processes and no shell's history shows."""
+    import getpass
+    import sys
+
+    if sys.stdin.isatty():
+        return getpass.getpass("Key, `prefix.secret`: ").strip()
+    return sys.stdin.readline().strip()
 
 
 def _date(seconds: float | None) -> str:

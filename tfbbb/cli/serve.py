@@ -129,7 +129,9 @@ def _say_how_to_ask(
     if insecure:
         typer.echo(f"{url} asks for no key: whoever reaches it may do everything.")
     elif key is None:
-        typer.echo(f"{url} asks for a key; `tfbbb keys create NAME` makes one.")
+        typer.echo(
+            f"{url} asks for a key; `tfbbb keys create NAME --scope train` makes one."
+        )
     else:
         typer.echo(
             f"This URL holds an admin key, shown this once; open or keep it:\n\n"

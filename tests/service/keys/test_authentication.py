@@ -100,6 +100,10 @@ def test_without_keys_anyone_may_do_everything(settings: Settings) -> None:
             {"Origin": "http://evil.example"},
         ):
             assert client.post("/openapi.json", headers=headers).status_code == 403
+        # A page whose name leads here once it is loaded is of the same origin.
+        for host, status in (("evil.example", 403), ("localhost:8000", 200)):
+            headers = {"Host": host, "Sec-Fetch-Site": "same-origin"}
+            assert client.get("/openapi.json", headers=headers).status_code == status
 
 
 def test_a_browser_carries_the_key_in_a_cookie(client: httpx.Client) -> None:

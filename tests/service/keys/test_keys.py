@@ -52,10 +52,12 @@ def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
         {},
         {"name": "x"},
         {"name": "", "scopes": ["predict"]},
+        {"name": "x\0", "scopes": ["predict"]},
         {"name": "x", "scopes": []},
         {"name": "x", "scopes": ["root"]},
         {"name": "x", "scopes": ["predict"], "expires_in_seconds": -1},
         {"name": "x", "scopes": ["predict"], "max_datasets": -1},
+        {"name": "x", "scopes": ["predict"], "max_datasets": 2**31},
         {"name": "x", "scopes": ["predict"], "secret": ADMIN_KEY},
     ],
 )

@@ -50,3 +50,10 @@ def test_another_key_is_not_taken_over(database: Database) -> None:
         add_key(database, session, Credential.parse(FIRST), "mine", [Scope.PREDICT])
     with pytest.raises(CredentialError, match="the prefix of another key"):
         preset_admin_key(database, SECOND)
+
+
+def test_a_key_that_may_less_is_no_admin_key(database: Database) -> None:
+    with database.writing() as session:
+        add_key(database, session, Credential.parse(FIRST), "mine", [Scope.PREDICT])
+    with pytest.raises(CredentialError, match="Received: the key 'mine', with predict"):
+        preset_admin_key(database, FIRST)

@@ -11,6 +11,7 @@ from service.database import Database
 from service.database.tables import Event, Job
 from service.jobs import events
 from service.jobs.state import ENDED
+from service.timestamp import timestamp
 
 _AT_ONCE = 200
 # A new listener wants to see the job start; later a look per second is enough.
@@ -76,7 +77,7 @@ def _as_sent(event: Event) -> ServerSentEvent:
     return ServerSentEvent(
         id=str(event.sequence),
         event=event.type,
-        data={**event.data, "at": event.created_at},
+        data={**event.data, "at": timestamp(event.created_at)},
     )
 
 

@@ -11,6 +11,7 @@ from service.database.tables import Job
 from service.datasets.store import dataset_path
 from service.jobs.files import JobFiles
 from service.settings import Settings
+from service.timestamp import timestamp
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 
@@ -97,7 +98,7 @@ def _directory(settings: Settings, spec: JobSpec) -> Path | None:
 def _lineage(job: Job, spec: JobSpec, metrics: Mapping[str, float]) -> dict[str, Any]:
     return {
         "job_id": job.id,
-        "created_at": time.time(),
+        "created_at": timestamp(time.time()),
         "dataset_sha256": job.dataset_sha256,
         "spec": job.spec,
         "seed": spec.training.seed,

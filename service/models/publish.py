@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,8 @@ def published_version(session: Session, models: Path, job: Job) -> int | None:
         except (ManifestError, OSError):
             continue
         if lineage is not None and lineage.get("job_id") == job.id:
-            _add(session, models, job, number, float(lineage["created_at"]))
+            created = datetime.fromisoformat(lineage["created_at"]).timestamp()
+            _add(session, models, job, number, created)
             return number
     return None
 

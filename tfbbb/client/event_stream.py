@@ -15,7 +15,7 @@ class Event:
         type: `state`, or `epoch`.
         data: Of a state `state` and `attempt`, and if there is one the `reason` or
             the `version`; of an epoch `epoch`, `epochs`, `step`, `steps` and its
-            figures. `at` is the time, in seconds since 1970.
+            figures. `at` is the time, ISO 8601 in UTC.
     """
 
     id: int

@@ -12,6 +12,7 @@ from pathlib import Path
 from service.database.tables import Job
 from service.jobs.files import JobFiles
 from service.settings import Settings
+from service.timestamp import timestamp
 from service.trainer import main
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
@@ -73,7 +74,10 @@ class CountedModel:
             targets=Targets((1,), "real", ordered=True, discrete=False, noise_size=1),
             passes={},
             operations=(),
-            lineage={"job_id": self.job_id, "created_at": time.time()},
+            lineage={
+                "job_id": self.job_id,
+                "created_at": timestamp(time.time()),
+            },
         )
         (directory / MANIFEST_PATH).write_text(manifest.to_json())
 

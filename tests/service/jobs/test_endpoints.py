@@ -396,6 +396,10 @@ def test_events_come_as_they_happen_until_the_job_has_ended(
     of_epochs = [data["epoch"] for _, type_, data in told if type_ == "epoch"]
     assert of_epochs == [1, 2, 3, 4, 5]
     assert told[-1][2]["reason"] == "It was only a test"
+    # Times are told in one way everywhere.
+    job = client.get(f"/v1/jobs/{id}").json()
+    assert told[0][2]["at"] == job["created_at"]
+    assert told[-1][2]["at"] == job["finished_at"]
 
 
 def test_a_stream_that_broke_off_goes_on_without_a_gap(

@@ -16,7 +16,10 @@ def clean_name(name: str) -> str:
 
 
 def name_of_disposition(header: bytes) -> str | None:
-    """The file name of a `Content-Disposition` header."""
+    """The file name of a `Content-Disposition` header, if it holds a readable one."""
     message = Message()
     message["content-disposition"] = header[:_LONGEST_HEADER].decode(errors="replace")
-    return message.get_filename()
+    try:
+        return message.get_filename()
+    except ValueError:
+        return None  # `filename*=undefined''x`: a codec of Python, but not of any text.

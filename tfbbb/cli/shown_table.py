@@ -35,7 +35,7 @@ def _show(table: "pa.Table") -> None:
     for row, values in enumerate(table.slice(0, _MOST_ROWS_SHOWN).to_pylist(), 1):
         cells = (v if isinstance(v, str) else f"{v:.5g}" for v in values.values())
         shown.add_row(str(row), *cells)
-    Console().print(shown)
+    Console(markup=False).print(shown)
     if table.num_rows > _MOST_ROWS_SHOWN:
         more = table.num_rows - _MOST_ROWS_SHOWN
         typer.echo(f"and {_rows(more)} more; --output writes all")

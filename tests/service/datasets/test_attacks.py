@@ -152,6 +152,23 @@ def test_bodies_that_are_no_upload_are_refused(
     assert message in response.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [
+        ("undefined", "table"),
+        ("idna", "table"),
+        ("utf-8", "a\N{REPLACEMENT CHARACTER}.csv"),
+    ],
+)
+def test_a_name_in_no_encoding_of_texts_is_left_out(
+    datasets: httpx.Client, encoding: str, name: str
+) -> None:
+    headers = {"content-disposition": f"attachment; filename*={encoding}''a%ff.csv"}
+    response = datasets.post("/v1/datasets", content=b"a,b\n1,2\n", headers=headers)
+    assert response.status_code == 201
+    assert response.json()["name"] == name
+
+
 def connect(client: httpx.Client, headers: str) -> socket.socket:
     """Sends the head of an upload."""
     address = (client.base_url.host, client.base_url.port or 0)

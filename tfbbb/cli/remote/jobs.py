@@ -35,7 +35,7 @@ def jobs(
                 "" if job.version is None else str(job.version),
                 job.error or "",
             )
-        Console().print(table)
+        Console(markup=False).print(table)
 
 
 def cancel(

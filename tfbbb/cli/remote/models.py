@@ -23,7 +23,7 @@ def models(url: Url = None, key: Key = None) -> None:
             table.add_row(
                 model["name"], model["task"] or "", model["target"] or "", versions
             )
-        Console().print(table)
+        Console(markup=False).print(table)
 
 
 def _version(status: dict[str, Any]) -> str:

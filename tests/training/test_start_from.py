@@ -4,9 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import TableError
+from tfbbb.data import Schema, TableError, TableScan
+from tfbbb.data.writing import write_table
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
+from tfbbb.training.preparation import prepare
 from tfbbb.training.record import TrainingRecord
 from tfbbb.training.yesterday import Yesterday, learned_variables
 
@@ -117,6 +119,15 @@ def test_scaling_is_that_of_the_version(after_monday, after_tuesday):
     assert after_tuesday.schema == after_monday.schema
     assert after_tuesday.spec.model == after_monday.spec.model
     assert after_tuesday.model.num_rows == ROWS - 10
+
+
+def test_what_was_text_is_read_as_text_from_a_file_of_numbers_alone(tmp_path):
+    codes = pa.table({"code": ["007", "a8"] * 10, "y": np.arange(20.0)})
+    schema = Schema.infer(codes, "y")
+    write_table(codes.take(list(range(0, 20, 2))), tmp_path / "codes.csv")
+    scan = TableScan(tmp_path / "codes.csv")
+    (held_out, _) = prepare(scan, JobSpec(target="y"), schema).held_out
+    assert held_out["code"].tolist() == ["007"]
 
 
 def test_a_version_that_went_on_can_be_gone_on_from(tuesday, after_tuesday, tmp_path):

@@ -59,6 +59,8 @@ def prepare(
     Raises:
         TableError: The table can't serve for this.
     """
+    if schema is not None and isinstance(source, TableScan):
+        source = _with_texts_of(source, schema)
     table = _opened(source, directory)
     if schema is not None:
         _check_columns(table, schema)
@@ -103,6 +105,14 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
             f"{likelihood.support}; take another likelihood or other units, or drop "
             "such rows."
         )
+
+
+def _with_texts_of(scan: TableScan, schema: Schema) -> TableScan:
+    """A file, with the columns as texts that the schema knows so, like 007."""
+    known = [column.name for column in schema.features if column.kind == "categorical"]
+    return TableScan(
+        scan.path, format=scan.format, text_columns=(*scan.text_columns, *known)
+    )
 
 
 def _opened(

@@ -55,6 +55,16 @@ def test_a_refusal_says_why_in_the_service_s_words() -> None:
     assert str(refusal.value) == refusal.value.message == "There is no job 7."
 
 
+def test_who_gives_no_key_is_told_where_to() -> None:
+    with (
+        answering(Answer(401, {"error": "send `Authorization: Bearer`"})) as service,
+        pytest.raises(ServiceError) as refusal,
+    ):
+        Client(service.url).models()
+    assert refusal.value.status == 401
+    assert "TFBBB_KEY" in refusal.value.message
+
+
 @pytest.mark.parametrize("body", ["<html>", "[]", '{"detail": 1}', ""])
 def test_a_refusal_of_something_in_between_says_its_status(body: str) -> None:
     with (

@@ -102,8 +102,12 @@ def test_waiting_tells_of_every_event_and_returns_the_job() -> None:
         Client(service.url) as client,
     ):
         ended = client.job("1" * 24).wait(progress=told.append)
+        # Another version may answer for the model still, or again.
+        ended.model.describe_version()
     assert [event.type for event in told] == ["state", "epoch", "state"]
+    assert service.requests[-1].path == "/v1/models/houses/versions/4"
     assert (ended.state, ended.version, ended.model.name) == ("succeeded", 4, "houses")
+    assert list(map(str, told)) == ["queued", "epoch 1 of 1, nll 0.5", "succeeded"]
 
 
 def test_waiting_for_a_job_that_fails_says_why() -> None:

@@ -144,6 +144,12 @@ def _checked(url: str) -> str:
 
 
 def _refusal(response: httpx.Response) -> ServiceError:
+    if response.status_code == 401 and "Authorization" not in response.request.headers:
+        return ServiceError(
+            401,
+            "The service asks for an API key: give one as `key`, or in TFBBB_KEY; "
+            "`tfbbb keys create NAME`, on its machine, makes one.",
+        )
     try:
         message = response.json()["error"]
     except (ValueError, KeyError, TypeError):

@@ -22,6 +22,18 @@ class Event:
     type: str
     data: dict[str, Any]
 
+    def __str__(self) -> str:
+        """What a person wants to see of it."""
+        if self.type != "epoch":
+            reason = f": {self.data['reason']}" if "reason" in self.data else ""
+            return f"{self.data.get('state', self.type)}{reason}"
+        figures = "".join(
+            f", {name} {self.data[name]:.4g}"
+            for name in ("nll", "val_nll")
+            if self.data.get(name) is not None
+        )
+        return f"epoch {self.data['epoch']} of {self.data['epochs']}{figures}"
+
 
 def events_in(lines: Iterable[str]) -> Iterator[Event]:
     """Reads a stream of events; the comments in between keep it open only."""

@@ -28,6 +28,7 @@ class Job(Resource):
         eta_seconds: Seconds until training is through, if that is known.
         error: Why it failed.
         version: The version that it published.
+        log: The end of what its trainer wrote.
         created_at: When it was submitted.
         details: The service's whole answer.
     """
@@ -54,6 +55,12 @@ class Job(Resource):
     def version(self) -> int | None:
         number: int | None = self.details["version"]
         return number
+
+    @property
+    def log(self) -> str:
+        if "log" not in self.details:  # It comes from a list.
+            self.refresh()
+        return str(self.details["log"])
 
     @property
     def created_at(self) -> datetime:
@@ -136,10 +143,10 @@ class Job(Resource):
 
     @property
     def model(self) -> "Model":
-        """The model that the job makes a version of."""
+        """The model that the job makes a version of: once published, that version."""
         from tfbbb.client.model import Model
 
-        return Model(self._connection, self.name)
+        return Model(self._connection, self.name, self.version)
 
     @property
     def _path(self) -> str:

@@ -25,11 +25,16 @@ class Model:
 
     Attributes:
         name: Its name.
+        version: The version that answers where none is named; the service's `latest`
+            if None.
     """
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(
+        self, connection: Connection, name: str, version: int | None = None
+    ) -> None:
         self._connection = connection
         self.name = name
+        self.version = version
 
     def describe(self) -> dict[str, Any]:
         """What the service tells of the model: versions, features, held-out figures."""
@@ -39,7 +44,7 @@ class Model:
     def describe_version(
         self, version: int | None = None, label: str | None = None
     ) -> dict[str, Any]:
-        """What the service tells of one version; that which answers, by default.
+        """What the service tells of one version; `self.version` by default.
 
         Args:
             version: The version.
@@ -114,7 +119,7 @@ class Model:
             num_samples: Draws of the weights; the model's own number by default.
             seed: Seed of the draws; the model's own by default.
             return_samples: Whether draws of the targets are wanted too.
-            version: The version to ask; the newest by default.
+            version: The version to ask; `self.version` by default.
             label: In the place of `version` the label of one.
 
         Raises:
@@ -171,7 +176,9 @@ class Model:
             )
         if label is not None:
             return f"{self._path}/labels/{quote(label, safe='')}"
+        if version is None:
+            version = self.version
         return self._path if version is None else f"{self._path}/versions/{version}"
 
     def __repr__(self) -> str:
-        return f"Model(name={self.name!r})"
+        return f"Model(name={self.name!r}, version={self.version})"

@@ -144,7 +144,7 @@ def test_jobs_are_listed_and_cancelled(remote):
         ),
         (
             ["train", "houses.csv", "--target=price", "--name=n", "--ignore=x"],
-            "There is no column 'x'; the table has area, street, price.",
+            "no ignored column 'x'; its columns are 'area', 'street', 'price'.",
         ),
         (
             ["train", "houses.csv", "--target=price", "--name=n", "--spec=houses.csv"],

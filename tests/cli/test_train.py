@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -6,14 +7,22 @@ import pytest
 
 from tfbbb.data.writing import write_table
 from tfbbb.export.manifest import Manifest
+from tfbbb.training.record import TrainingRecord
 
 FIT = ("--ignore", "day", "--text", "code", "--epochs", "2")
 
 
-def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
-    for version in ("1", "2"):
+def test_each_training_writes_the_next_version_and_may_go_on_from_one(
+    tfbbb, data, tmp_path
+):
+    more = {"model": {"prior": "laplace"}, "training": {"epochs": 9, "steps": None}}
+    (tmp_path / "more.json").write_text(json.dumps(more))
+    texts = ("--text", "code", "--spec", "more.json")
+    # The second knows from the first which column of codes is text.
+    for version, options in {"1": texts, "2": ("--start-from", "1")}.items():
         result = tfbbb(
-            *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
+            *("train", data, "--target", "effect", "--ignore", "cured"),
+            *("--ignore", "day", "--epochs", "2", *options),
             *("--output", "models/effect"),
         )
         assert result.exit_code == 0, result.output
@@ -27,6 +36,10 @@ def test_each_training_writes_the_next_version_and_says_where(tfbbb, data):
         ("ward", "categorical"),
         ("code", "categorical"),
     ]
+    spec = TrainingRecord.read(tmp_path / "models/effect/2").spec
+    assert spec.start_from is not None
+    assert (spec.start_from.model, spec.start_from.version) == ("effect", 1)
+    assert (spec.model.prior.name, spec.training.epochs) == ("laplace", 2)
     assert f"{manifest.metrics['rmse']:.4g}\n" in result.stdout
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
 
@@ -97,6 +110,10 @@ def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
         (["gap.csv", "--target", "y"], "'y' has no value in row 3; drop the rows"),
         (["infinite.csv", "--target", "y"], "'y' has the value inf in row 2"),
         (["texts.csv", "--target", "y"], "'x' has 1001 distinct texts"),
+        (["few.csv", "--target", "y", "--ignore", "x"], "No column is left to predict"),
+        (["DATA", "--target", "effect", "--start-from", "3"], "/models/name/3."),
+        (["DATA", "--target", "effect", "--spec", "typo.json"], "`trainin` is unknown"),
+        (["DATA", "--target", "effect", "--spec", "list.json"], "hold a JSON object"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_leaves_nothing(
@@ -113,6 +130,8 @@ def test_bad_input_gets_one_sentence_and_leaves_nothing(
         "texts": {"x": [f"t{i}" for i in range(1001)], "y": range(1001)},
     }.items():
         write_table(pa.table(columns), tmp_path / f"{name}.csv")
+    (tmp_path / "typo.json").write_text('{"trainin": {"epochs": 3}}')
+    (tmp_path / "list.json").write_text("[]")
     arguments = [data if argument == "DATA" else argument for argument in arguments]
     result = tfbbb("train", *arguments, "--output", "models/name")
     assert result.exit_code == 1

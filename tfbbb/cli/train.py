@@ -2,22 +2,40 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.training_options import (
+    BatchSize,
+    Epochs,
+    Hidden,
+    Ignore,
+    LearningRate,
+    Seed,
+    Spec,
+    StartFrom,
+    Target,
+    Task,
+    Text,
+    ValidationFraction,
+)
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tfbbb.data import Schema
     from tfbbb.data.table_error import ColumnError
     from tfbbb.training import JobSpec
+    from tfbbb.training.record import TrainingRecord
 
 
 def train(
     data: Annotated[
         Path, typer.Argument(help="Table: .csv, .csv.gz, .parquet or .arrow.")
     ],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
+    target: Target,
     output: Annotated[
         Path,
         typer.Option(
@@ -25,100 +43,56 @@ def train(
             "written under it."
         ),
     ],
-    task: Annotated[
-        Literal["regression", "classification"] | None,
-        typer.Option(help="By default classification of text and booleans."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out; may be given again.", metavar="COLUMN"),
-    ] = None,
-    text: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of codes that are categories although they look like numbers; "
-            "may be given again.",
-            metavar="COLUMN",
-        ),
-    ] = None,
-    hidden: Annotated[
-        str | None,
-        typer.Option(
-            metavar="UNITS,...",
-            help="Units of the hidden layers, e.g. 50,50; empty for a linear model; "
-            "one layer, chosen by the number of rows, by default.",
-        ),
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Passes over the rows; chosen by default."),
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Rows per step; chosen by default.")
-    ] = None,
-    learning_rate: Annotated[
-        float, typer.Option(help="Learning rate at the start; it falls to 0.")
-    ] = 0.01,
-    validation_fraction: Annotated[
-        float | None,
-        typer.Option(
-            help="Fraction of the rows to hold out; by default 0.1, and 10000 rows at "
-            "most."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**20, help="Seed.")] = 0,
+    task: Task = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    hidden: Hidden = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
+    validation_fraction: ValidationFraction = None,
+    seed: Seed = None,
+    start_from: StartFrom = None,
+    spec: Spec = None,
 ) -> None:
     """Train a Bayesian network on a table and export it."""
-    units = None if hidden is None else _positive_integers(hidden)
-    if validation_fraction is not None and not 0 < validation_fraction < 1:
-        raise typer.BadParameter(
-            f"{validation_fraction} is not between 0 and 1.",
-            param_hint="--validation-fraction",
-        )
-    if not 0 < learning_rate < float("inf"):
-        raise typer.BadParameter(
-            f"{learning_rate} is not a positive number.", param_hint="--learning-rate"
-        )
     with errors_in_one_sentence():
-        _check_output(output)
-        from tfbbb.data import Schema, read_table
+        from tfbbb.cli.job_fields import checked, features_of, job_fields
+        from tfbbb.data import read_table
         from tfbbb.data.column_names import check_column_exists
-        from tfbbb.data.table_error import ColumnError
+        from tfbbb.training.record import TrainingRecord
 
-        table = read_table(data, text_columns=text or (), notify=typer.echo)
-        for name in ignore or ():
-            check_column_exists(table, name, role="ignored")
-        for name in text or ():
+        _check_output(output)
+        fields = job_fields(
+            target,
+            spec,
+            name=output.resolve().name,
+            start_from=start_from,
+            task=task,
+            text=text,
+            hidden=hidden,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            validation_fraction=validation_fraction,
+            seed=seed,
+        )
+        job = checked(fields)
+        yesterday = _version_of(job, output)
+        record = TrainingRecord.read(yesterday) if yesterday else None
+        texts = (*job.text_columns, *_texts_of(record))
+        table = read_table(data, text_columns=texts, notify=typer.echo)
+        features = features_of(table.column_names, job, ignore or ())
+        for name in job.text_columns:
             check_column_exists(table, name, role="text")
-        features = [n for n in table.column_names if n not in (target, *(ignore or ()))]
-        try:
-            schema = Schema.infer(
-                table, target, task=task, features=features, text_columns=text or ()
-            )
-        except ColumnError as error:
-            if error.column == target:
-                raise
-            raise CommandError(f"{error} {_options_for(error)}") from None
+        job = checked({**fields, "features": features})
+        schema = _schema(table, job, record)
 
         from tfbbb.cli.imports import import_tensorflow
         from tfbbb.cli.report import echo_figures, echo_identifiers, echo_schema
 
         echo_schema(schema)
         echo_identifiers(schema, table.num_rows)
-        spec = _spec(
-            target=target,
-            task=schema.task,
-            features=features,
-            text_columns=text or (),
-            model={"hidden_units": units},
-            training={
-                "epochs": epochs,
-                "batch_size": batch_size,
-                "learning_rate": learning_rate,
-                "validation": {"fraction": validation_fraction},
-                "seed": seed,
-            },
-        )
         import_tensorflow()
         from rich.console import Console
 
@@ -130,33 +104,62 @@ def train(
             with EpochBar(Console(stderr=True)) as bar:
                 trained = train_table(
                     table,
-                    spec,
+                    job,
+                    start_from=yesterday,
                     report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
                 )
         except TrainingDivergedError:
+            rate = job.training.learning_rate.initial
             raise CommandError(
                 "Training diverged: its loss or held-out figures are not finite; lower "
-                f"--learning-rate. Received: --learning-rate {learning_rate:g}"
+                f"--learning-rate. Received: --learning-rate {rate:g}"
             ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
 
 
-def _spec(**fields: Any) -> "JobSpec":
-    """Returns the spec of a job, or says which part of it is wrong."""
-    from pydantic import ValidationError
+def _version_of(job: "JobSpec", output: Path) -> Path | None:
+    """The directory of the version to go on from; its model is beside the output."""
+    if job.start_from is None:
+        return None
+    model = output.resolve().parent / job.start_from.model
+    version = model / str(job.start_from.version)
+    if not (version / "saved_model.pb").is_file():
+        raise CommandError(f"There is no version to go on from at {version}.")
+    return version
 
-    from tfbbb.training.spec import JobSpec
 
+def _texts_of(record: "TrainingRecord | None") -> list[str]:
+    """The columns that a version takes for text, whatever they look like."""
+    features = record.schema.features if record else ()
+    return [column.name for column in features if column.kind == "categorical"]
+
+
+def _schema(
+    table: "pa.Table", job: "JobSpec", record: "TrainingRecord | None"
+) -> "Schema":
+    """What is known of the table: that of the version to go on from, else inferred."""
+    if record is not None:
+        from tfbbb.training.continuation import check_continuation
+
+        check_continuation(job, record, table.column_names)
+        return record.schema
+    from tfbbb.data import Schema
+    from tfbbb.data.table_error import ColumnError
+
+    likelihood = job.model.likelihood
     try:
-        return JobSpec.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = " ".join(map(str, first["loc"]))
-        raise CommandError(
-            f"This can't be trained: {place}: {first['msg']}. "
-            f"Received: {first['input']!r:.80}"
-        ) from None
+        return Schema.infer(
+            table,
+            job.target,
+            task=job.task or (likelihood.task if likelihood else None),
+            features=job.features,
+            text_columns=job.text_columns,
+        )
+    except ColumnError as error:
+        if error.column == job.target:
+            raise
+        raise CommandError(f"{error} {_options_for(error)}") from None
 
 
 def _options_for(error: "ColumnError") -> str:
@@ -180,13 +183,3 @@ def _check_output(output: Path) -> None:
             f"{output} names a version, but versions are numbered by themselves; name "
             "the directory of the model, e.g. saved_models/NAME."
         )
-
-
-def _positive_integers(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise typer.BadParameter(
-            f"{text!r} is not a list of positive whole numbers such as 50,50.",
-            param_hint="--hidden",
-        )
-    return tuple(map(int, parts))

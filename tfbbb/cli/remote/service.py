@@ -1,5 +1,6 @@
-"""Which service a command asks."""
+"""Which service a command asks, and of what."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,8 @@ from tfbbb.cli.errors import errors_in_one_sentence
 
 if TYPE_CHECKING:
     from tfbbb.client import Client
+
+ID = "[0-9a-f]{24}"
 
 Url = Annotated[
     str | None,
@@ -22,6 +25,33 @@ Url = Annotated[
 Key = Annotated[
     str | None, typer.Option(envvar="TFBBB_KEY", help="API key, prefix.secret.")
 ]
+
+
+def _job_id(text: str | None) -> str | None:
+    if text is not None and not re.fullmatch(ID, text):
+        raise typer.BadParameter(
+            f"{text!r} is no id of a job; `tfbbb remote jobs` lists them."
+        )
+    return text
+
+
+def _dataset_id(text: str) -> str:
+    if not re.fullmatch(ID, text):
+        raise typer.BadParameter(
+            f"{text!r} is no id of a dataset; `tfbbb remote datasets` lists them."
+        )
+    return text
+
+
+JobId = Annotated[str, typer.Argument(callback=_job_id, help="Id of the job.")]
+JobIdOrNone = Annotated[
+    str | None,
+    typer.Argument(callback=_job_id, help="Id of a job; the newest one by default."),
+]
+DatasetId = Annotated[
+    str, typer.Argument(callback=_dataset_id, help="Id of the dataset.")
+]
+ModelName = Annotated[str, typer.Argument(help="Name of the model.")]
 
 
 @contextmanager

@@ -1,57 +1,67 @@
 """`tfbbb remote train`."""
 
-import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import ID, Key, Url, service
 from tfbbb.cli.remote.upload import upload_with_bar
 from tfbbb.cli.remote.watch import follow
+from tfbbb.cli.training_options import (
+    BatchSize,
+    Epochs,
+    Hidden,
+    Ignore,
+    LearningRate,
+    Seed,
+    Spec,
+    StartFrom,
+    Target,
+    Task,
+    Text,
+    ValidationFraction,
+)
 
 if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
+
+
+def _model_name(text: str) -> str:
+    from service.models.name import is_model_name
+
+    if not is_model_name(text):
+        raise typer.BadParameter(
+            f"{text!r} has other characters than letters, digits, _, - and ., does not "
+            "begin with a letter or digit, or has more than 128."
+        )
+    return text
 
 
 def train(
     data: Annotated[
         str, typer.Argument(help="Table to upload, or the id of a dataset.")
     ],
-    target: Annotated[str, typer.Option(help="Column to predict.")],
-    name: Annotated[str, typer.Option(help="Model, of which a version is made.")],
-    task: Annotated[
-        Literal["regression", "classification"] | None,
-        typer.Option(help="By default classification of text and booleans."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out; may be given again.", metavar="COLUMN"),
-    ] = None,
-    text: Annotated[
-        list[str] | None,
+    target: Target,
+    name: Annotated[
+        str,
         typer.Option(
-            help="Column of codes that are categories although they look like numbers; "
-            "may be given again.",
-            metavar="COLUMN",
+            callback=_model_name, help="Model, of which the next version is made."
         ),
-    ] = None,
-    start_from: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="VERSION",
-            help="Version of the model whose posterior is the prior of this one.",
-        ),
-    ] = None,
-    spec: Annotated[
-        Path | None,
-        typer.Option(
-            help="JSON file with what else is to be other than by default: the fields "
-            "`model` and `training` of POST /v1/jobs."
-        ),
-    ] = None,
+    ],
+    task: Task = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    hidden: Hidden = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
+    validation_fraction: ValidationFraction = None,
+    seed: Seed = None,
+    start_from: StartFrom = None,
+    spec: Spec = None,
     detach: Annotated[
         bool, typer.Option("--detach", help="Print the job's id and don't wait.")
     ] = False,
@@ -60,17 +70,27 @@ def train(
 ) -> None:
     """Train a model by the service, and show how far it is."""
     with service(url, key) as client:
-        fields = _read_spec(spec)
-        if task is not None:
-            fields["task"] = task
-        if text:
-            fields["text_columns"] = text
-        if start_from is not None:
-            fields["start_from"] = {"model": name, "version": start_from}
+        from tfbbb.cli.job_fields import checked, features_of, job_fields
+
+        fields = job_fields(
+            target,
+            spec,
+            name=name,
+            start_from=start_from,
+            task=task,
+            text=text,
+            hidden=hidden,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            validation_fraction=validation_fraction,
+            seed=seed,
+        )
         dataset = _dataset(client, data)
         if ignore:
-            fields["features"] = _features(dataset, {target, *ignore})
-        job = client.train(dataset, target, name=name, **fields)
+            names = [column["name"] for column in dataset.columns]
+            fields["features"] = features_of(names, checked(fields), ignore)
+        job = client.train(dataset, name=name, **fields)
         if detach:
             typer.echo(job.id)
         else:
@@ -78,27 +98,11 @@ def train(
 
 
 def _dataset(client: "Client", data: str) -> "Dataset":
-    if Path(data).exists() or not data.isalnum():
+    if Path(data).exists():
         return upload_with_bar(client, Path(data), None)
-    return client.dataset(data)
-
-
-def _features(dataset: "Dataset", left_out: set[str]) -> list[str]:
-    names = [column["name"] for column in dataset.columns]
-    for name in sorted(left_out - set(names)):
-        raise CommandError(
-            f"There is no column {name!r}; the table has {', '.join(names)}."
-        )
-    return [name for name in names if name not in left_out]
-
-
-def _read_spec(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        fields = json.loads(path.read_text())
-    except ValueError as error:
-        raise CommandError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(fields, dict):
-        raise CommandError(f"{path} must hold a JSON object.")
-    return fields
+    if re.fullmatch(ID, data):
+        return client.dataset(data)
+    raise CommandError(
+        f"{data} is neither a file nor the id of a dataset; `tfbbb remote datasets` "
+        "lists those."
+    )

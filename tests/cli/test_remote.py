@@ -15,6 +15,7 @@ TABLE = "area,street,price\n" + "".join(
     f"{row},{'ab'[row % 2]},{row * 1.5}\n" for row in range(30)
 )
 UNKNOWN = "0" * 24
+REASON = "Of no [red]use[/red], as " + "the rows say no more than this; " * 9 + "stop."
 
 
 @pytest.fixture
@@ -87,11 +88,14 @@ def test_a_job_is_submitted_with_what_the_options_say(remote, queue, tmp_path):
     spec = {"model": {"hidden_units": [7]}, "training": {"epochs": 3}}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     options = ("--ignore", "street", "--spec", "spec.json", "--task", "regression")
+    options += ("--epochs", "4", "--seed", "5", "--learning-rate", "0.02")
     told = spec_of(queue, submit(remote, *options))
     assert told["features"] == ["area"]
     assert told["task"] == "regression"
     assert told["model"]["hidden_units"] == [7]
-    assert told["training"]["epochs"] == 3
+    training = told["training"]
+    assert (training["epochs"], training["seed"]) == (4, 5)
+    assert training["learning_rate"]["initial"] == 0.02
 
 
 def test_a_dataset_that_is_there_is_not_uploaded_again(remote, tmp_path):
@@ -104,17 +108,20 @@ def test_a_dataset_that_is_there_is_not_uploaded_again(remote, tmp_path):
 def test_a_failed_job_is_watched_to_its_end_and_says_why(remote, queue):
     job = submit(remote)
     trainer = threading.Thread(
-        target=run_through, args=(queue, lambda lease: queue.fail(lease, "Of no use"))
+        target=run_through, args=(queue, lambda lease: queue.fail(lease, REASON))
     )
     trainer.start()
     result = remote("watch", job)
     trainer.join()
     assert result.exit_code == 1
-    for line in (f"job {job} trains houses", "queued", "running", "failed: Of no use"):
+    for line in (f"job {job} trains houses", "queued", "running", "failed"):
         assert f"{line}\n" in result.stderr
     assert "2/2" in result.stderr
     assert "nll 0.25" in result.stderr
-    assert result.stderr.endswith(f"Error: Job {job} failed: Of no use\n")
+    assert result.stderr.endswith(f"Error: Job {job} failed: {REASON}\n")
+    # It is told once, and a pipe gets it unbroken.
+    assert result.stderr.count(REASON) == 1
+    assert remote("jobs").stdout.splitlines()[1].endswith(f"  {REASON}")
 
 
 def test_jobs_are_listed_and_cancelled(remote):
@@ -129,6 +136,42 @@ def test_jobs_are_listed_and_cancelled(remote):
     assert len(remote("jobs", "--state", "queued").stdout.splitlines()) == 2
     watched = remote("watch", first)
     assert watched.stderr.endswith(f"Error: Job {first} cancelled\n")
+    listed = json.loads(remote("jobs", "--json", "--limit", "1").stdout)
+    assert [(job["id"], job["progress"]) for job in listed] == [(second, {})]
+    assert remote("retry", first).stdout == f"job {first} is queued\n"
+
+
+def test_what_is_needed_no_longer_is_deleted(remote, settings):
+    job = submit(remote)
+    (listed,) = json.loads(remote("datasets", "--json").stdout)
+    assert remote("datasets").stdout.splitlines()[1].split()[:3] == [
+        *(listed["id"], "houses.csv", "30")
+    ]
+    needed = remote("delete", "dataset", listed["id"])
+    assert needed.exit_code == 1
+    assert job in needed.stderr
+    remote("cancel", job)
+    log = settings.data_dir / "jobs" / job / "log.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("what the trainer wrote\n")
+    assert remote("log", job).stdout == "what the trainer wrote\n"
+    for what, id in (("job", job), ("dataset", listed["id"])):
+        done = remote("delete", what, id)
+        assert done.stdout == f"deleted {what} {id}\n", done.output
+    for what in ("jobs", "datasets"):
+        assert remote(what, "--json").stdout == "[]\n"
+        assert remote(what).stderr.startswith("There is no ")
+
+
+def test_who_stops_watching_is_told_that_the_job_goes_on(remote, monkeypatch):
+    def interrupted(job, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfbbb.client.Job.wait", interrupted)
+    job = submit(remote)
+    result = remote("watch", job)
+    assert result.exit_code == 130
+    assert f"`tfbbb remote cancel {job}` ends it" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -150,6 +193,7 @@ def test_jobs_are_listed_and_cancelled(remote):
             ["train", "houses.csv", "--target=price", "--name=n", "--spec=houses.csv"],
             "houses.csv is not JSON",
         ),
+        (["train", "no.csv", "--target=y", "--name=n"], "neither a file nor the id"),
         (["models", "--key", "a.b"], "key"),
         (["models", "--url", "http://127.0.0.1:1"], "There is no service at"),
     ],
@@ -160,3 +204,20 @@ def test_what_can_not_be_done_is_one_sentence(remote, arguments, sentence):
     last = result.stderr.splitlines()[-1]
     assert last.startswith("Error: ")
     assert sentence in last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["watch", "xyz"], "'xyz' is no id of a job; `tfbbb remote jobs` lists them"),
+        (["delete", "dataset", "x"], "'x' is no id of a dataset"),
+        (["jobs", "--state", "done"], "'done' is not one of 'queued', 'running'"),
+        (["train", "houses.csv", "--target=y", "--name=a b"], "'a b' has other"),
+    ],
+)
+def test_arguments_that_can_not_be_are_refused_before_anything_is_sent(
+    remote, arguments, sentence
+):
+    result = remote(*arguments)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.replace("│", " ").split())

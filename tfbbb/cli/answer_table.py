@@ -25,7 +25,7 @@ def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.T
     """
     answers = {
         "mean": moments["mean"],
-        "standard_deviation": np.sqrt(moments["variance"]),
+        "standard_deviation": np.sqrt(moments["variance"], dtype=np.float32),
         "epistemic_variance": moments["epistemic"],
         "aleatoric_variance": moments["aleatoric"],
         "lower": bounds[:, 0],

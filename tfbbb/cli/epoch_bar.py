@@ -55,7 +55,9 @@ class EpochBar:
 
     def say(self, text: str) -> None:
         """Writes a line above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False)
+        self._progress.console.print(
+            text, markup=False, highlight=False, soft_wrap=True
+        )
 
     def __enter__(self) -> Self:
         self._progress.start()

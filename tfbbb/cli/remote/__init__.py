@@ -2,7 +2,17 @@
 
 import typer
 
-from tfbbb.cli.remote import jobs, label, models, predict, train, upload, watch
+from tfbbb.cli.remote import (
+    datasets,
+    jobs,
+    label,
+    models,
+    predict,
+    train,
+    upload,
+    watch,
+)
+from tfbbb.cli.remote.delete import delete
 
 __all__ = ["remote"]
 
@@ -11,11 +21,15 @@ remote = typer.Typer(
     no_args_is_help=True,
     help="Train and predict by a running service; --url and --key say which.",
 )
-remote.command("upload")(upload.upload)
 remote.command("train")(train.train)
 remote.command("watch")(watch.watch)
 remote.command("predict")(predict.predict)
+remote.command("upload")(upload.upload)
+remote.command("datasets")(datasets.datasets)
+remote.command("jobs")(jobs.jobs)
+remote.command("log")(jobs.log)
+remote.command("cancel")(jobs.cancel)
+remote.command("retry")(jobs.retry)
 remote.command("models")(models.models)
 remote.command("label")(label.label)
-remote.command("jobs")(jobs.jobs)
-remote.command("cancel")(jobs.cancel)
+remote.add_typer(delete)

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 
 def label(
-    model: Annotated[str, typer.Argument(help="Name of the model.")],
+    model: ModelName,
     label: Annotated[str, typer.Argument(help="The label, e.g. champion.")],
     version: Annotated[int, typer.Argument(min=1, help="The version to put it on.")],
     max_nll_increase: Annotated[
@@ -33,8 +33,7 @@ def label(
 ) -> None:
     """Put a label on a version of a model."""
     with service(url, key) as client:
-        asked = client.model(model)
-        asked.set_label(
+        client.model(model).set_label(
             label,
             version,
             max_nll_increase=max_nll_increase,

@@ -2,28 +2,27 @@
 
 from typing import Any
 
-import typer
-
+from tfbbb.cli.listing import AsJson, put_list
 from tfbbb.cli.remote.service import Key, Url, service
 
 
-def models(url: Url = None, key: Key = None) -> None:
-    """List the models of the service."""
+def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
+    """List the models with their versions and labels."""
     with service(url, key) as client:
-        from rich.console import Console
-        from rich.table import Table
-
-        listed = client.models()
-        if not listed:
-            typer.echo("There is no model yet; `tfbbb remote train` makes one.")
-            return
-        table = Table("model", "task", "target", "versions", box=None)
-        for model in listed:
-            versions = ", ".join(map(_version, model["versions"]))
-            table.add_row(
-                model["name"], model["task"] or "", model["target"] or "", versions
-            )
-        Console(markup=False).print(table)
+        put_list(
+            client.models(),
+            {
+                "model": lambda model: model["name"],
+                "task": lambda model: model["task"],
+                "target": lambda model: model["target"],
+                "versions": lambda model: ", ".join(map(_version, model["versions"])),
+                "labels": lambda model: ", ".join(
+                    f"{label} {version}" for label, version in model["labels"].items()
+                ),
+            },
+            as_json=as_json,
+            if_none="There is no model yet; `tfbbb remote train` makes one.",
+        )
 
 
 def _version(status: dict[str, Any]) -> str:

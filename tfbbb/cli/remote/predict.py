@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.prediction_options import Level, NumSamples, Output, Seed, Table
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: Annotated[str, typer.Argument(help="Name of the model.")],
+    model: ModelName,
     data: Table,
     output: Output = None,
     version: Annotated[
@@ -53,6 +53,7 @@ def predict(
             label=label,
         )
         put_out(_table(prediction), output)
+        typer.echo(f"by version {prediction.version} of {model}", err=True)
 
 
 def _table(prediction: "Prediction") -> "pa.Table":

@@ -33,7 +33,9 @@ def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset"
 
     console = Console(stderr=True)
     columns = ("upload", BarColumn(24), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
         task = progress.add_task("", total=None)
 
         def show(sent: int, total: int) -> None:

@@ -1,20 +1,18 @@
 """`tfbbb remote watch`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from tfbbb.cli.errors import CommandError
-from tfbbb.cli.remote.service import Key, Url, service
+from tfbbb.cli.remote.service import JobIdOrNone, Key, Url, service
 
 if TYPE_CHECKING:
     from tfbbb.client import Event, Job
 
 
 def watch(
-    job: Annotated[
-        str | None, typer.Argument(help="Id of a job; the newest one by default.")
-    ] = None,
+    job: JobIdOrNone = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -53,10 +51,18 @@ def follow(job: "Job") -> None:
             if event.type == "epoch" and data["epoch"] >= already_done:
                 bar.show(data["epoch"], data["epochs"], data)
             elif event.type == "state":
-                reason = f": {data['reason']}" if "reason" in data else ""
-                bar.say(f"{data['state']}{reason}")
+                # Of a job that has failed, the error says it.
+                queued = data["state"] == "queued" and "reason" in data
+                bar.say(data["state"] + (f": {data['reason']}" if queued else ""))
 
-        job.wait(show)
+        try:
+            job.wait(show)
+        except KeyboardInterrupt:
+            bar.say(
+                f"job {job.id} goes on; `tfbbb remote watch` shows it again, `tfbbb "
+                f"remote cancel {job.id}` ends it"
+            )
+            raise
     described = job.model.describe_version(job.version)["description"]
     typer.echo(f"published {job.name}, version {job.version}; of rows held out:")
     echo_metrics(described["metrics"])

@@ -1,0 +1,58 @@
+"""Lists of what there is: for people, and with `--json` for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print all there is as JSON.")]
+Limit = Annotated[int, typer.Option(min=1, help="How many.")]
+
+# A pipe has no edge at which lines would have to be broken.
+_WIDE = 10_000
+
+
+def put_list(
+    entries: Sequence[dict[str, Any]],
+    columns: dict[str, Callable[[dict[str, Any]], object]],
+    *,
+    as_json: bool,
+    if_none: str,
+) -> None:
+    """Prints a list: as a table, cut where a terminal is too narrow for it, or as JSON.
+
+    Args:
+        entries: What the service tells of each.
+        columns: Headings, and what is shown of an entry under them.
+        as_json: Whether to print the entries as they are.
+        if_none: What is told on stderr of an empty list.
+    """
+    if as_json:
+        typer.echo(json.dumps(entries, indent=2))
+        return
+    if not entries:
+        typer.echo(if_none, err=True)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in columns:
+        table.add_column(heading, no_wrap=True)
+    for entry in entries:
+        shown = (show(entry) for show in columns.values())
+        table.add_row(*("" if value is None else str(value) for value in shown))
+    width = None if sys.stdout.isatty() else _WIDE
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
+
+
+def time_of(text: str) -> str:
+    """A time of the service as that of the clock here."""
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"

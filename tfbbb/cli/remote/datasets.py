@@ -1,0 +1,25 @@
+"""`tfbbb remote datasets`."""
+
+from itertools import islice
+
+from tfbbb.cli.listing import AsJson, Limit, put_list, time_of
+from tfbbb.cli.remote.service import Key, Url, service
+
+
+def datasets(
+    limit: Limit = 20, as_json: AsJson = False, url: Url = None, key: Key = None
+) -> None:
+    """List the datasets, newest first."""
+    with service(url, key) as client:
+        put_list(
+            [dataset.details for dataset in islice(client.datasets(), limit)],
+            {
+                "dataset": lambda dataset: dataset["id"],
+                "name": lambda dataset: dataset["name"],
+                "rows": lambda dataset: dataset["num_rows"],
+                "bytes": lambda dataset: dataset["num_bytes"],
+                "uploaded": lambda dataset: time_of(dataset["created_at"]),
+            },
+            as_json=as_json,
+            if_none="There is no dataset; `tfbbb remote upload` makes one.",
+        )

@@ -1,0 +1,55 @@
+"""`tfbbb remote delete`."""
+
+from typing import Annotated
+
+import typer
+
+from tfbbb.cli.remote.service import DatasetId, JobId, Key, ModelName, Url, service
+
+delete = typer.Typer(
+    name="delete",
+    no_args_is_help=True,
+    help="Delete a dataset, a job, a version or a label.",
+)
+
+
+@delete.command()
+def dataset(dataset: DatasetId, url: Url = None, key: Key = None) -> None:
+    """Delete a dataset that no unfinished job needs; models trained on it stay."""
+    with service(url, key) as client:
+        client.dataset(dataset).delete()
+    typer.echo(f"deleted dataset {dataset}")
+
+
+@delete.command()
+def job(job: JobId, url: Url = None, key: Key = None) -> None:
+    """Delete a job that has ended, with its log; its model stays."""
+    with service(url, key) as client:
+        client.job(job).delete()
+    typer.echo(f"deleted job {job}")
+
+
+@delete.command()
+def version(
+    model: ModelName,
+    version: Annotated[int, typer.Argument(min=1, help="The version.")],
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Delete a version that no label, job or `latest` needs."""
+    with service(url, key) as client:
+        client.model(model).delete_version(version)
+    typer.echo(f"deleted version {version} of {model}")
+
+
+@delete.command()
+def label(
+    model: ModelName,
+    label: Annotated[str, typer.Argument(help="The label.")],
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Delete a label; its version stays."""
+    with service(url, key) as client:
+        client.model(model).delete_label(label)
+    typer.echo(f"deleted label {label} of {model}")

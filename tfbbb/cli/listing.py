@@ -4,9 +4,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print all there is as JSON.")]
 Limit = Annotated[int, typer.Option(min=1, help="How many.")]
@@ -40,17 +43,26 @@ def put_list(
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
+    *_, last = columns
     for heading in columns:
-        table.add_column(heading, no_wrap=True)
+        # Where it is narrow, the others stay whole.
+        table.add_column(heading, no_wrap=heading != last)
     for entry in entries:
         shown = (show(entry) for show in columns.values())
-        table.add_row(*("" if value is None else str(value) for value in shown))
+        table.add_row(*map(_cell, shown))
     width = None if sys.stdout.isatty() else _WIDE
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    console = Console(width=width)
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
         typer.echo(line.rstrip())
+
+
+def _cell(value: object) -> "Text":
+    from rich.text import Text
+
+    text = "" if value is None else str(value)
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def time_of(text: str) -> str:

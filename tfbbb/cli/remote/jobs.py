@@ -12,7 +12,12 @@ from tfbbb.cli.remote.service import JobId, Key, Url, service
 
 def jobs(
     state: Annotated[
-        State | None, typer.Option(help="Only those in this state.")
+        State | None,
+        typer.Option(
+            metavar="STATE",
+            help="Only those that are queued, running, exporting, succeeded, failed or "
+            "cancelled.",
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Only those that train this model.")
@@ -48,7 +53,10 @@ def log(job: JobId, url: Url = None, key: Key = None) -> None:
 
 
 def cancel(job: JobId, url: Url = None, key: Key = None) -> None:
-    """Cancel a job: at once if it waits, else as soon as its step is done."""
+    """Cancel a job.
+
+    One that waits is cancelled at once, one that runs as soon as its step is done.
+    """
     with service(url, key) as client:
         cancelled = client.job(job).cancel()
         stops = "" if cancelled.has_ended else " and will stop"

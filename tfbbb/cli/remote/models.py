@@ -26,6 +26,5 @@ def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
 
 
 def _version(status: dict[str, Any]) -> str:
-    state = status["state"]
-    shown = "" if state == "AVAILABLE" else f" ({state.lower()})"
-    return f"{status['version']}{shown}"
+    broken = " (broken)" if status["state"] == "END" else ""
+    return f"{status['version']}{broken}"

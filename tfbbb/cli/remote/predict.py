@@ -29,7 +29,10 @@ def predict(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Predict the rows of a table by the service; the columns are `tfbbb predict`'s."""
+    """Predict the rows of a table by the service.
+
+    The columns are those of `tfbbb predict`.
+    """
     if version is not None and label is not None:
         raise typer.BadParameter("it goes without --version.", param_hint="--label")
     with service(url, key) as client:

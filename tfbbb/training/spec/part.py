@@ -2,12 +2,25 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+def _with_a_square(number: float) -> float:
+    """Returns a number whose square neither overflows nor vanishes in a network."""
+    if number and not 1e-18 <= abs(number) <= 1e18:
+        raise ValueError(
+            "networks compute in single precision: give a number between 1e-18 and "
+            f"1e+18 in size; received {number:g}"
+        )
+    return number
+
 
 # Strict: JSON's `true` is no number, and "50" no number either.
 Flag = Annotated[bool, Field(strict=True)]
-Number = Annotated[float, Field(strict=True)]
-PositiveNumber = Annotated[float, Field(strict=True, gt=0)]
+Number = Annotated[float, Field(strict=True), AfterValidator(_with_a_square)]
+PositiveNumber = Annotated[
+    float, Field(strict=True, gt=0), AfterValidator(_with_a_square)
+]
 Integer = Annotated[int, Field(strict=True)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 

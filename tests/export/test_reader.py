@@ -196,6 +196,7 @@ def test_matrix_model_names_what_does_not_fit(
         ({"blood pressure": [np.inf]}, r"Row 1, column 'blood pressure' .* finite"),
         ({"sex": [""]}, r"Row 1, column 'sex' has no value"),
         ({"sex": [3]}, r"Row 1, column 'sex' needs text\. Received: 3"),
+        ({"sex": ["\ud800"]}, r"Row 1, column 'sex' needs text that UTF-8 can hold"),
         ({"sex": "male"}, r"'sex' needs a list of values"),
     ],
 )

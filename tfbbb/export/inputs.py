@@ -141,6 +141,13 @@ def text(value: Any, row: int, feature: Feature) -> str:
         raise InputError(
             f"Row {row}, column {feature.name!r} needs text. Received: {value!r:.100}"
         )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"Row {row}, column {feature.name!r} needs text that UTF-8 can hold. "
+            f"Received: {value!r:.100}"
+        ) from None
     return value
 
 

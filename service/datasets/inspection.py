@@ -26,14 +26,15 @@ ENVIRONMENT = {
 
 
 class Inspector:
-    """Has tables read, a few at a time.
+    """Has tables read, a few at a time; who wants but their first rows waits for none.
 
     Args:
-        processes: How many at a time.
+        processes: How many at a time, of each kind.
     """
 
     def __init__(self, processes: int = 2) -> None:
-        self._free = asyncio.Semaphore(processes)
+        self._inspections = asyncio.Semaphore(processes)
+        self._previews = asyncio.Semaphore(processes)
 
     async def inspect(self, path: Path, format: Format, limits: Limits) -> Inspection:
         """Looks at all rows of a table.
@@ -42,7 +43,8 @@ class Inspector:
             InvalidTable: If it is none, or takes more than the limits.
         """
         task = Task(path=path, format=format, limits=limits)
-        found = (await self._outcome(task)).inspection
+        async with self._inspections:
+            found = (await _outcome(task)).inspection
         assert found is not None
         return found
 
@@ -52,16 +54,17 @@ class Inspector:
         Raises:
             InvalidTable: If the file is damaged.
         """
-        shown = (await self._outcome(task)).preview
+        async with self._previews:
+            shown = (await _outcome(task)).preview
         assert shown is not None
         return shown
 
-    async def _outcome(self, task: Task) -> Outcome:
-        async with self._free:
-            outcome = await _run(task)
-        if outcome.error is not None:
-            raise InvalidTable(outcome.error)
-        return outcome
+
+async def _outcome(task: Task) -> Outcome:
+    outcome = await _run(task)
+    if outcome.error is not None:
+        raise InvalidTable(outcome.error)
+    return outcome
 
 
 async def _run(task: Task) -> Outcome:

@@ -1,5 +1,6 @@
 """What keys may have, what the disk can take, and what outlives whom."""
 
+import asyncio
 import errno
 import os
 import subprocess
@@ -15,9 +16,9 @@ import pytest
 
 from service.database import Database, new_id
 from service.database.tables import Job
-from service.datasets import upload_file
-from service.datasets.inspection import ENVIRONMENT
-from service.datasets.inspection_task import Task
+from service.datasets import inspection, upload_file
+from service.datasets.inspection import ENVIRONMENT, Inspector
+from service.datasets.inspection_task import Outcome, Preview, Task
 from service.datasets.limits import Limits
 from service.jobs.state import UNFINISHED, State
 from service.settings import Settings
@@ -254,3 +255,26 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         assert response.status_code == 422
         assert "longer to read than 1 s" in response.json()["error"]
         assert post(client, TABLE).status_code == 201
+
+
+def test_first_rows_do_not_wait_for_tables_that_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits.of(settings_of(tmp_path))
+    task = Task(path=tmp_path, format="csv", limits=limits, preview_rows=1)
+
+    async def run(task: Task) -> Outcome:
+        if task.preview_rows is None:
+            await asyncio.Event().wait()
+        return Outcome(preview=Preview(columns=["a"], rows=[[1]]))
+
+    async def ask() -> None:
+        inspector = Inspector(processes=1)
+        whole = asyncio.create_task(inspector.inspect(tmp_path, "csv", limits))
+        await asyncio.sleep(0)
+        assert (await asyncio.wait_for(inspector.preview(task), 5)).rows == [[1]]
+        assert not whole.done()
+        whole.cancel()
+
+    monkeypatch.setattr(inspection, "_run", run)
+    asyncio.run(ask())

@@ -58,6 +58,11 @@ async def _check_database(state: ServiceState) -> None:
 
 
 async def _check_disk(state: ServiceState) -> None:
+    # A disk of another machine may not answer, for which nobody else is to wait.
+    await asyncio.to_thread(_look_for_room, state)
+
+
+def _look_for_room(state: ServiceState) -> None:
     least = state.settings.min_free_bytes
     # Anybody may ask: paths stay out of the answer.
     for what, directory in (

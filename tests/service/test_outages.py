@@ -1,6 +1,9 @@
 import errno
 import os
+import shutil
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -120,3 +123,25 @@ def test_a_disk_that_fails_is_told_from_a_fault_of_the_program(
         response = client.get("/write")
         assert response.status_code == status
         assert message in response.json()["error"]
+
+
+def test_a_disk_that_does_not_answer_holds_up_nothing_else(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def disk_usage(path: Path) -> None:
+        asked.set()
+        answer.wait(20)
+        raise TimeoutError
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    monkeypatch.setattr("service.health.readiness._SECONDS_TO_ANSWER", 0.5)
+    with listening(app) as client, ThreadPoolExecutor() as others:
+        try:
+            ready = others.submit(client.get, "/health/ready")
+            assert asked.wait(10)
+            assert client.get("/health/live", timeout=5).status_code == 200
+            assert "disk: There was no answer" in ready.result(10).json()["error"]
+        finally:
+            answer.set()

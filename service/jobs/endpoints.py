@@ -200,7 +200,10 @@ def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> s
     },
 )
 async def follow_job(
-    state: State, id: Annotated[str, Depends(job_to_follow)], sequence: LastSeen
+    state: State,
+    caller: Training,
+    id: Annotated[str, Depends(job_to_follow)],
+    sequence: LastSeen,
 ) -> AsyncIterator[ServerSentEvent]:
     """Sends the events of a job as they happen, until it has ended.
 
@@ -209,7 +212,7 @@ async def follow_job(
     `Last-Event-ID`, as browsers do by themselves, or as `after`, misses none.
     """
     async for event in event_stream.follow(
-        state.database, id, sequence, state.stopping
+        state.database, caller, id, sequence, state.stopping
     ):
         yield event
 

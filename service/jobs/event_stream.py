@@ -11,6 +11,8 @@ from service.database import Database
 from service.database.tables import Event, Job
 from service.jobs import events
 from service.jobs.state import ENDED
+from service.keys.caller import Caller
+from service.keys.repository import is_good
 from service.timestamp import timestamp
 
 _AT_ONCE = 200
@@ -35,7 +37,11 @@ def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
 
 
 async def follow(
-    database: Database, job_id: str, sequence: int, stopping: asyncio.Event
+    database: Database,
+    caller: Caller,
+    job_id: str,
+    sequence: int,
+    stopping: asyncio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
     """Gives the events after one, and those to come until the job has ended.
 
@@ -43,6 +49,7 @@ async def follow(
 
     Args:
         database: Where events are.
+        caller: Who listens, for as long as its key is good.
         job_id: The job.
         sequence: The number of the last event that the listener knows.
         stopping: Set when the service stops, which ends the stream: the listener
@@ -50,7 +57,9 @@ async def follow(
     """
     pause = _FIRST_PAUSE
     while not stopping.is_set():
-        found, ended = await asyncio.to_thread(_look, database, job_id, sequence)
+        found, ended = await asyncio.to_thread(
+            _look, database, caller, job_id, sequence
+        )
         for event in found:
             sequence = event.sequence
             yield _as_sent(event)
@@ -62,10 +71,12 @@ async def follow(
 
 
 def _look(
-    database: Database, job_id: str, sequence: int
+    database: Database, caller: Caller, job_id: str, sequence: int
 ) -> tuple[Sequence[Event], bool]:
     """The next events, and whether there will be none after the last of all."""
     with database.reading() as session:
+        if not is_good(database, session, caller.key_id):
+            return (), True
         # First: what is written between the two looks is an event the more, not one
         # that is missed.
         job = session.get(Job, job_id)

@@ -106,8 +106,8 @@ def _refuse_other_names(connection: HTTPConnection) -> None:
     server, name = connection.scope["server"], connection.url.hostname
     if server and is_loopback(server[0]) and not is_loopback(name or server[0]):
         raise Forbidden(
-            "Without keys this machine is asked as localhost or 127.0.0.1. "
-            f"Received: the host {name!r:.100}"
+            "Without keys this machine is asked as localhost or 127.0.0.1, also by a "
+            f"proxy before it. Received: the host {name!r:.100}"
         )
 
 

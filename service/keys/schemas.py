@@ -7,7 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.database.tables import Key
 from service.keys.scope import Scope
 
-KeyId = Annotated[str, Path(description="The `id` of a key.", pattern="^[0-9a-f]{24}$")]
+KeyId = Annotated[
+    str,
+    Path(
+        description="The `id` of a key.",
+        pattern="^[0-9a-f]{24}$",
+        examples=["5f1d7e2a9c3b4d6e8f012345"],
+    ),
+]
 Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 
@@ -23,6 +30,7 @@ class KeyRequest(BaseModel):
             max_length=200,
             pattern=r"^[^\x00-\x1f\x7f]*$",
             description="What the key is for, in one line.",
+            examples=["nightly predictions"],
         ),
     ]
     scopes: Annotated[
@@ -31,10 +39,17 @@ class KeyRequest(BaseModel):
             min_length=1,
             max_length=len(Scope),
             description="`train` includes `predict`, and `admin` everything.",
+            examples=[["predict"]],
         ),
     ]
     expires_in_seconds: Annotated[
-        float | None, Field(gt=0, le=10**10, description="By default it does not.")
+        float | None,
+        Field(
+            gt=0,
+            le=10**10,
+            description="By default it does not.",
+            examples=[90 * 86400],
+        ),
     ] = None
     max_datasets: Count = None
     max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None

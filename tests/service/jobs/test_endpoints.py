@@ -14,6 +14,7 @@ from service.database.tables import Dataset, Event, Job, Key, ModelVersion
 from service.jobs import event_stream
 from service.jobs.files import JobFiles
 from service.jobs.queue import Queue
+from service.keys.caller import Caller
 from service.settings import Settings
 from tests.service.jobs.queued import leased, registered, states, submitted
 from tests.service.serving import serving
@@ -402,6 +403,20 @@ def test_events_come_as_they_happen_until_the_job_has_ended(
     assert told[-1][2]["at"] == job["finished_at"]
 
 
+def test_a_key_that_is_revoked_hears_no_more(
+    client: httpx.Client, body: dict[str, Any]
+) -> None:
+    id = post(client, body).json()["id"]
+    key = client.post("/v1/keys", json={"name": "x", "scopes": ["train"]}).json()
+    own = {"Authorization": f"Bearer {key['key']}"}
+    with client.stream("GET", f"/v1/jobs/{id}/events", headers=own) as stream:
+        lines = stream.iter_lines()
+        assert "" in lines  # The end of the first event.
+        assert client.delete(f"/v1/keys/{key['id']}").status_code == 200
+        assert client.post(f"/v1/jobs/{id}:cancel").status_code == 200
+        assert "event: state" not in lines
+
+
 def test_a_stream_that_broke_off_goes_on_without_a_gap(
     client: httpx.Client, body: dict[str, Any], queue: Queue, monkeypatch: Any
 ) -> None:
@@ -432,7 +447,8 @@ def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:
     async def listen() -> list[str | None]:
         stopping = asyncio.Event()
         told = []
-        async for event in event_stream.follow(queue.database, id, 0, stopping):
+        anyone = Caller.anyone(queue.settings)
+        async for event in event_stream.follow(queue.database, anyone, id, 0, stopping):
             told.append(event.event)
             asyncio.get_running_loop().call_later(0.05, stopping.set)
         return told

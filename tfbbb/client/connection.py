@@ -148,7 +148,7 @@ def _refusal(response: httpx.Response) -> ServiceError:
         return ServiceError(
             401,
             "The service asks for an API key: give one as `key`, or in TFBBB_KEY; "
-            "`tfbbb keys create NAME`, on its machine, makes one.",
+            "`tfbbb keys create NAME --scope train`, on its machine, makes one.",
         )
     try:
         message = response.json()["error"]

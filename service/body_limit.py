@@ -33,15 +33,22 @@ class BodyLimit:
             response = error_response(RequestTooLarge.status, self._message)
             await response(scope, receive, send)
             return
-        left = self._max_bytes
+        left, answering = self._max_bytes, False
 
         async def counted() -> Message:
             nonlocal left
             message = await receive()
             left -= len(message.get("body", b""))
+            if left < 0 and answering:
+                return {"type": "http.disconnect"}
             if left < 0:
                 # FastAPI lets no other exception through where it reads a body.
                 raise HTTPException(RequestTooLarge.status, self._message)
             return message
 
-        await self._app(scope, counted, send)
+        async def watched(message: Message) -> None:
+            nonlocal answering
+            answering = True
+            await send(message)
+
+        await self._app(scope, counted, watched)

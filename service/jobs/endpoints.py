@@ -137,16 +137,13 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     """Queues a failed or cancelled job again, under the same id."""
     with state.database.writing() as session:
         submission.check_quota(state.queue, session, caller)
+        # Before the job itself: so does who deletes a dataset.
+        submission.hold_needs(session, _find(session, id))
         job = _find(session, id, to_change=True)
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobStateConflict(
                 "Only a failed or cancelled job can be tried again. "
                 f"Received: job {id}, which is {job.state}"
-            )
-        if job.dataset_id is None:
-            raise JobStateConflict(
-                f"The dataset of job {id} was deleted: upload it again and make a new "
-                "job."
             )
         state.queue.retry(session, job)
     return _status(state, job)
@@ -218,7 +215,9 @@ async def follow_job(
 
 
 def _find(session: Session, id: str, *, to_change: bool = False) -> Job:
-    job = session.get(Job, id, with_for_update=to_change or None)
+    job = session.get(
+        Job, id, with_for_update=to_change or None, populate_existing=to_change
+    )
     if job is None:
         raise UnknownJob(f"There is no job {id}; `GET /v1/jobs` lists them.")
     return job

@@ -1,6 +1,7 @@
 """The events of a job as they happen, as server-sent events."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 
 from fastapi import Request, Response
@@ -9,11 +10,15 @@ from sqlalchemy.orm import Session
 
 from service.database import Database
 from service.database.tables import Event, Job
+from service.errors import InvalidRequest
 from service.jobs import events
 from service.jobs.state import ENDED
 from service.keys.caller import Caller
 from service.keys.repository import is_good
+from service.outages import DATABASE_OUTAGES
 from service.timestamp import timestamp
+
+logger = logging.getLogger(__name__)
 
 _AT_ONCE = 200
 # A new listener wants to see the job start; later a look per second is enough.
@@ -31,8 +36,19 @@ async def answer_that_nothing_follows(request: Request, error: Exception) -> Res
 
 
 def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
-    """Raises `NothingFollows` if no event will come after the one of this number."""
-    if job.state in ENDED and not events.after(session, job.id, sequence, 1):
+    """Makes sure that events will come after the one of this number.
+
+    Raises:
+        NothingFollows: If the job has ended, and it was the last.
+        InvalidRequest: If there is no such event: those to come have lower numbers.
+    """
+    last = events.last(session, job.id)
+    if sequence > last:
+        raise InvalidRequest(
+            f"The latest event of the job {job.id} is {last}; send the id of one of "
+            f"its events, or none to get all. Received: {sequence}"
+        )
+    if job.state in ENDED and sequence == last:
         raise NothingFollows
 
 
@@ -45,7 +61,8 @@ async def follow(
 ) -> AsyncIterator[ServerSentEvent]:
     """Gives the events after one, and those to come until the job has ended.
 
-    Each listener looks for itself: whichever process wrote an event, all see it.
+    Each listener looks for itself: whichever process wrote an event, all see it. While
+    the database does not answer they wait: the answer has begun, and can't say so.
 
     Args:
         database: Where events are.
@@ -55,11 +72,19 @@ async def follow(
         stopping: Set when the service stops, which ends the stream: the listener
             goes on with another process, or with this one when it is back.
     """
-    pause = _FIRST_PAUSE
+    pause, lost = _FIRST_PAUSE, False
     while not stopping.is_set():
-        found, ended = await asyncio.to_thread(
-            _look, database, caller, job_id, sequence
-        )
+        try:
+            found, ended = await asyncio.to_thread(
+                _look, database, caller, job_id, sequence
+            )
+        except DATABASE_OUTAGES as error:
+            if not lost:
+                logger.warning("can't look for events of job %s: %s", job_id, error)
+            found, ended = [], False
+            lost = True
+        else:
+            lost = False
         for event in found:
             sequence = event.sequence
             yield _as_sent(event)
@@ -77,8 +102,6 @@ def _look(
     with database.reading() as session:
         if not is_good(database, session, caller.key_id):
             return (), True
-        # First: what is written between the two looks is an event the more, not one
-        # that is missed.
         job = session.get(Job, job_id)
         ended = job is None or job.state in ENDED
         return events.after(session, job_id, sequence, _AT_ONCE), ended

@@ -21,13 +21,18 @@ def append(
         data: What happened, as JSON.
         now: The time.
     """
-    of_job = select(func.max(Event.sequence)).where(Event.job_id == job.id)
-    last = session.scalar(of_job) or 0
+    next_ = last(session, job.id) + 1
     session.add(
-        Event(job_id=job.id, sequence=last + 1, type=type_, data=data, created_at=now)
+        Event(job_id=job.id, sequence=next_, type=type_, data=data, created_at=now)
     )
     # The next one asks for the highest sequence.
     session.flush()
+
+
+def last(session: Session, job_id: str) -> int:
+    """The number of the latest event of a job; 0 if there is none."""
+    of_job = select(func.max(Event.sequence)).where(Event.job_id == job_id)
+    return session.scalar(of_job) or 0
 
 
 def after(

@@ -13,6 +13,7 @@ from service.database.tables import Dataset, Job, ModelVersion
 from service.errors import (
     IdempotencyKeyReused,
     InvalidRequest,
+    JobStateConflict,
     QueueFull,
     UnknownDataset,
     UnknownModel,
@@ -81,6 +82,38 @@ def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
     _check_quota(session, caller)
 
 
+def hold_needs(session: Session, job: Job) -> None:
+    """Makes sure that what a job needs is there, and stays until the commit.
+
+    Raises:
+        JobStateConflict: If its dataset, or the version it starts from, was deleted.
+    """
+    if job.dataset_id is None or _hold_dataset(session, job.dataset_id) is None:
+        raise JobStateConflict(
+            f"The dataset of job {job.id} was deleted: upload it again and make a new "
+            "job."
+        )
+    start = job.spec.get("start_from")
+    if start and _hold_version(session, start["model"], start["version"]) is None:
+        raise JobStateConflict(
+            f"Job {job.id} starts from version {start['version']} of the model "
+            f"{start['model']!r}, which was deleted: make a new job that starts from "
+            "another."
+        )
+
+
+def _hold_dataset(session: Session, dataset_id: str) -> Dataset | None:
+    """The dataset, locked until the commit: others may submit too, but none delete."""
+    shared = {"read": True, "key_share": True}
+    return session.get(Dataset, dataset_id, with_for_update=shared)
+
+
+def _hold_version(session: Session, name: str, number: int) -> ModelVersion | None:
+    """The version, locked until the commit; None if it was deleted."""
+    version = session.get(ModelVersion, (name, number), with_for_update={"read": True})
+    return None if version is None or version.deleted_at is not None else version
+
+
 def _sha256(request: JobRequest) -> str:
     document = request.model_dump(mode="json")
     body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
@@ -118,10 +151,7 @@ def _check_quota(session: Session, caller: Caller) -> None:
 
 def _checked_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
     """The dataset of a request that can be trained on it, locked until the commit."""
-    # A lock that lets others submit too, but none delete it.
-    dataset = session.get(
-        Dataset, request.dataset_id, with_for_update={"read": True, "key_share": True}
-    )
+    dataset = _hold_dataset(session, request.dataset_id)
     if dataset is None:
         raise UnknownDataset(
             f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists them."
@@ -144,10 +174,7 @@ def _check_start(
     """
     start = request.start_from
     assert start is not None
-    version = session.get(
-        ModelVersion, (start.model, start.version), with_for_update={"read": True}
-    )
-    if version is None or version.deleted_at is not None:
+    if _hold_version(session, start.model, start.version) is None:
         raise UnknownModel(
             f"start_from: there is no version {start.version} of the model "
             f"{start.model!r}; `GET /v1/models` lists what there is."

@@ -9,6 +9,7 @@ import httpx
 import pyarrow as pa
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
 
 from service.database.tables import Dataset, Event, Job, Key, ModelVersion
 from service.jobs import event_stream
@@ -138,13 +139,19 @@ def test_a_job_may_start_from_a_version_that_is_there(
     schema = Schema.infer(table, "price")
     record.write_bytes(TrainingRecord(spec, schema).to_json())
     body["start_from"] = {"model": "houses", "version": 3}
-    assert post(client, body).status_code == 201
+    response = post(client, body)
+    assert response.status_code == 201
     other = post(client, body | {"features": ["area"]})
     assert other.status_code == 400
     assert "also from 'street'" in other.json()["error"]
     with queue.database.writing() as session:
         session.get_one(ModelVersion, ("houses", 3)).deleted_at = 2.0
     assert post(client, body).status_code == 404
+    path = f"/v1/jobs/{response.json()['id']}"
+    client.post(f"{path}:cancel")
+    refused = client.post(f"{path}:retry")
+    assert refused.status_code == 409
+    assert "version 3 of the model 'houses'" in refused.json()["error"]
 
 
 def test_the_same_request_sent_again_makes_no_second_job(
@@ -436,9 +443,31 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
         nothing = client.get(url, **known)
         assert (nothing.status_code, nothing.content) == (204, b"")
     assert client.get(url, params={"after": 32}).text.count("\nid: ") == 1
-    for wrong in ("-1", "one", str(2**31)):
+    for wrong in ("-1", "one", "34", str(2**31)):
         refused = client.get(url, headers={"Last-Event-ID": wrong})
         assert refused.status_code == 400
+
+
+def test_a_listener_waits_while_the_database_is_away(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (id,) = submitted(queue)
+    queue.fail(leased(queue, registered(queue)), "of no use")
+    look, looks = event_stream._look, [1, 2, 3]
+
+    def look_later(*arguments: Any) -> Any:
+        if looks.pop() > 1:
+            raise OperationalError("select", {}, Exception("connection lost"))
+        looks.append(1)
+        return look(*arguments)
+
+    async def listen() -> list[int | None]:
+        anyone, never = Caller.anyone(queue.settings), asyncio.Event()
+        stream = event_stream.follow(queue.database, anyone, id, 0, never)
+        return [int(event.id or 0) async for event in stream]
+
+    monkeypatch.setattr(event_stream, "_look", look_later)
+    assert asyncio.run(listen()) == [1, 2, 3]
 
 
 def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:

@@ -23,10 +23,11 @@ from sqlalchemy.exc import DBAPIError
 
 from service.database import Database, new_id
 from service.database.tables import Dispatcher as Registration
-from service.jobs.files import JobFiles, jobs_with_scratch
+from service.jobs.files import jobs_with_scratch
 from service.jobs.launcher import Launcher, LocalLauncher
 from service.jobs.queue import Lease, Queue, StaleAttemptError
 from service.jobs.run import reason_of
+from service.jobs.scratch import remove_scratch
 from service.models.publish import STAGING
 from service.settings import Settings
 
@@ -80,8 +81,9 @@ class Dispatcher:
             self._queue.expire()
             self._renewed_at = now
         if now - self._tidied_at > _TIDY_SECONDS:
-            tidy(self._queue)
+            # First: a file that can't be removed costs one look, not all.
             self._tidied_at = now
+            tidy(self._queue)
         self._bury()
         running = self._launcher.running()
         for lease in running:
@@ -185,8 +187,7 @@ def tidy(queue: Queue) -> None:
     """
     settings = queue.settings
     for job_id in jobs_with_scratch(settings):
-        if not queue.is_unfinished(job_id):
-            JobFiles(settings, job_id).remove_scratch()
+        remove_scratch(queue, job_id)
     for staged in (settings.models / STAGING).glob("*.*"):
         job_id, _, attempt = staged.name.partition(".")
         if attempt.isdecimal() and not queue.is_active(Lease(job_id, int(attempt))):

@@ -164,8 +164,9 @@ def delete_job(state: State, _: Training, id: JobId) -> None:
                 "Only a job that has ended can be deleted; cancel it first. "
                 f"Received: job {id}, which is {job.state}"
             )
+        # First: a process that stops in between leaves a job that can be deleted anew.
+        JobFiles(state.settings, id).remove()
         session.delete(job)
-    JobFiles(state.settings, id).remove()
 
 
 def last_seen(

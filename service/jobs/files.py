@@ -1,10 +1,13 @@
 """The files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
 
 import shutil
-from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
+from service.database import new_id
 from service.settings import Settings
+
+_DISCARDED = "discarded-"
 
 
 class JobFiles:
@@ -34,18 +37,33 @@ class JobFiles:
             text = text.partition(b"\n")[2]
         return text.decode(errors="replace")
 
-    def remove_scratch(self) -> None:
-        """Removes what an ended job needs no more."""
+    def discard_scratch(self) -> None:
+        """Moves what an ended job needs no more out of its place, in no time."""
         with suppress(FileNotFoundError):
-            shutil.rmtree(self.scratch)
+            self.scratch.rename(self.directory / f"{_DISCARDED}{new_id()}")
+
+    def remove_discarded(self) -> None:
+        """Removes what was discarded."""
+        for discarded in self.directory.glob(f"{_DISCARDED}*"):
+            _remove(discarded)
 
     def remove(self) -> None:
         """Removes everything, with the job."""
+        _remove(self.directory)
+
+
+def jobs_with_scratch(settings: Settings) -> set[str]:
+    """The ids of jobs that have a scratch, or a discarded one."""
+    jobs = settings.data_dir / "jobs"
+    return {
+        path.parent.name
+        for pattern in ("scratch", f"{_DISCARDED}*")
+        for path in jobs.glob(f"*/{pattern}")
+    }
+
+
+def _remove(directory: Path) -> None:
+    # Another process may be removing it, too: one file after the other is gone.
+    while directory.exists():
         with suppress(FileNotFoundError):
-            shutil.rmtree(self.directory)
-
-
-def jobs_with_scratch(settings: Settings) -> Iterator[str]:
-    """The ids of jobs that have a scratch directory."""
-    for scratch in (settings.data_dir / "jobs").glob("*/scratch"):
-        yield scratch.parent.name
+            shutil.rmtree(directory)

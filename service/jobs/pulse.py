@@ -63,8 +63,14 @@ class Pulse:
             self.tell()
 
     def should_stop(self) -> bool:
-        """Whether training should stop, its state saved."""
-        return self.stale or self.cancelled or self._leaving.is_set()
+        """Whether training should stop, its state saved.
+
+        Raises:
+            StaleAttemptError: If the lease has ended: the state is another's to save.
+        """
+        if self.stale:
+            raise StaleAttemptError(f"{self._lease} has ended")
+        return self.cancelled or self._leaving.is_set()
 
     def report(self, progress: "Progress") -> None:
         """Takes up how far training is, to be told with the next beat."""

@@ -158,12 +158,6 @@ class Queue:
         with self.database.reading() as session:
             return _holds(session.get(Job, lease.job_id), lease)
 
-    def is_unfinished(self, job_id: str) -> bool:
-        """Whether the job is there and has not ended."""
-        with self.database.reading() as session:
-            job = session.get(Job, job_id)
-            return job is not None and job.state not in ENDED
-
     def begin_export(self, lease: Lease) -> None:
         """Training is done: `running → exporting`."""
         with self.database.writing() as session:

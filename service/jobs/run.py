@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from service.database import LOST
 from service.database.tables import Job
-from service.jobs.files import JobFiles
 from service.jobs.pulse import Pulse
 from service.jobs.queue import Lease, Queue, StaleAttemptError
+from service.jobs.scratch import remove_scratch
 from service.models.publish import CancelledError, publish, staging_directory
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Workshop(Protocol):
 
         Raises:
             Interrupted: Once `should_stop()` and the state is saved.
+            StaleAttemptError: If `should_stop` does.
             Exception: If the job can't be done.
         """
 
@@ -98,8 +99,6 @@ class Attempt:
             with pulse:
                 self._train_and_publish(pulse)
         except (Interrupted, CancelledError):
-            if pulse.stale:
-                raise StaleAttemptError from None
             reason = "The service stopped"
             self._patiently(lambda: self.queue.release(self.lease, reason))
         except (StaleAttemptError, LeavingError):
@@ -140,11 +139,9 @@ class Attempt:
                 pause = min(2 * pause, 30.0)
 
     def _tidy(self) -> None:
-        files = JobFiles(self.queue.settings, self.lease.job_id)
         staged = staging_directory(self.queue.settings.models, self.lease)
         shutil.rmtree(staged, ignore_errors=True)
-        if not self._patiently(lambda: self.queue.is_unfinished(self.lease.job_id)):
-            files.remove_scratch()
+        self._patiently(lambda: remove_scratch(self.queue, self.lease.job_id))
 
 
 def reason_of(error: Exception) -> str:

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -157,8 +158,17 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     def lose_the_lease() -> None:
         let_expire(queue, lease)
         leased(queue, registered(queue))
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            told.append(workshop.should_stop())
+            time.sleep(0.01)
+        pytest.fail("it was not told within 10 s")
 
-    assert not attempt(queue, lease, Workshop(lose_the_lease)).run()
+    told: list[bool] = []
+    workshop = Workshop(lose_the_lease)
+    assert not attempt(queue, lease, workshop).run()
+    # To stop in peace would be to save its state over that of the next attempt.
+    assert not any(told)
     assert job(queue, lease.job_id).attempt == 2
     assert job(queue, lease.job_id).state == "running"
     assert not (queue.settings.models / "model").exists()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -120,6 +121,23 @@ def test_a_job_whose_process_can_not_be_started_waits_and_says_why(
     monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: later)
     dispatcher.step()
     assert launcher.leases == [Lease(job_id, 2)]
+
+
+def test_a_file_that_can_not_be_removed_keeps_no_job_from_starting(
+    queue: Queue,
+    dispatcher: Dispatcher,
+    launcher: Started,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(queue: Queue) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "scratch")
+
+    monkeypatch.setattr(dispatcher_module, "tidy", fail)
+    submitted(queue)
+    with pytest.raises(PermissionError):
+        dispatcher.step()
+    dispatcher.step()
+    assert len(launcher.leases) == 1
 
 
 def test_a_death_is_told_of_when_the_database_is_back(
@@ -283,6 +301,40 @@ def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
     tidy(queue)
     assert [path for path in (*kept, *gone) if path.exists()] == kept
     assert log.exists()
+
+
+def test_a_job_that_is_tried_again_keeps_its_new_scratch_though_the_old_one_goes(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job_id,) = submitted(queue)
+    queue.fail(leased(queue, registered(queue)), "of no use")
+    files, remove = JobFiles(queue.settings, job_id), shutil.rmtree
+    files.scratch.mkdir(parents=True)
+
+    def remove_late(directory: Path) -> None:
+        with queue.database.writing() as session:
+            queue.retry(session, session.get_one(Job, job_id))
+        files.scratch.mkdir(exist_ok=True)
+        remove(directory)
+
+    monkeypatch.setattr(shutil, "rmtree", remove_late)
+    tidy(queue)
+    assert list(files.directory.iterdir()) == [files.scratch]
+
+
+def test_what_two_remove_at_once_is_gone(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, remove = JobFiles(queue.settings, "f" * 24), shutil.rmtree
+    files.scratch.mkdir(parents=True)
+
+    def meet_another(directory: Path) -> None:
+        monkeypatch.setattr(shutil, "rmtree", remove)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(shutil, "rmtree", meet_another)
+    files.remove()
+    assert not files.directory.exists()
 
 
 def test_the_tail_of_a_log_starts_with_a_line(queue: Queue, tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def _prepare(database: Database, settings: Settings) -> None:
     """Brings the database up to date, and what dead processes left out of the way."""
     keep_keys_out_of_the_access_log()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database.wait()
     upgrade(database, settings.data_dir / "backups")
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())

@@ -1,3 +1,4 @@
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ import sqlalchemy
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
+
+logger = logging.getLogger(__name__)
 
 # What is raised while the database does not answer, or takes no writes, which
 # PostgreSQL calls an internal error.
@@ -62,6 +65,25 @@ class Database:
     def path(self) -> Path | None:
         """The file of SQLite."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Waits for a PostgreSQL that does not answer yet, as when both are started.
+
+        Raises:
+            OperationalError: If it does not answer in this time.
+        """
+        give_up_at, pause = time.monotonic() + seconds, 0.5
+        while not self.is_sqlite:
+            try:
+                with self.engine.connect():
+                    return
+            except OperationalError as error:
+                left = give_up_at - time.monotonic()
+                if left <= 0:
+                    raise
+                logger.warning("waiting for the database: %s", error.orig)
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, 10.0)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

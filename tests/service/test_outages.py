@@ -11,8 +11,10 @@ import pytest
 import sqlalchemy
 from fastapi import FastAPI
 from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
 
 from service.app import create_app
+from service.database import Database
 from service.settings import Settings
 from tests.service.postgresql import PostgreSQL
 from tests.service.serving import listening, settings_of_a_test
@@ -39,8 +41,12 @@ def test_a_database_that_is_lost_costs_requests_but_not_the_service(
     monkeypatch.setattr("service.keys.keyring._KNOWN_SECONDS", 0.0)
     with tempfile.TemporaryDirectory() as directory:
         server = PostgreSQL(Path(directory))
-        server.start()
         url = {"database_url": f"{server.url}/postgres"}
+        with pytest.raises(OperationalError, match="refused"):
+            Database(url["database_url"]).wait(0.1)
+        # Both may be started at once.
+        starting = threading.Timer(1.0, server.start)
+        starting.start()
         try:
             with listening(create_app(settings.model_copy(update=url))) as client:
                 assert client.get("/health/ready").status_code == 200
@@ -65,6 +71,7 @@ def test_a_database_that_is_lost_costs_requests_but_not_the_service(
                 assert response.status_code == 503
                 assert "the database is read-only" in response.json()["error"]
         finally:
+            starting.join()
             server.stop()
 
 

@@ -39,6 +39,7 @@ def serve(
     """Serve predictions and train models over HTTP; /docs describes the API.
 
     At the first start on this machine alone, prints a URL with an admin key.
+    Waits a minute for a PostgreSQL that does not answer yet.
     Settings are environment variables, too:
 
     \b
@@ -116,7 +117,7 @@ def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.keys.first import NoKeyError, first_key
 
     try:
-        with service_database(settings) as database:
+        with service_database(settings, patiently=True) as database:
             return first_key(database, settings, host)
     except (NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None

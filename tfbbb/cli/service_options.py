@@ -60,8 +60,14 @@ def service_settings(**options: object) -> "Settings":
 
 
 @contextmanager
-def service_database(settings: "Settings") -> "Iterator[Database]":
+def service_database(
+    settings: "Settings", *, patiently: bool = False
+) -> "Iterator[Database]":
     """The database of a service, brought up to date.
+
+    Args:
+        settings: Say where it is.
+        patiently: Whether to wait for one that does not answer yet.
 
     Raises:
         CommandError: It is none, or does not answer.
@@ -75,6 +81,8 @@ def service_database(settings: "Settings") -> "Iterator[Database]":
     except (ArgumentError, ValueError) as error:
         raise CommandError(str(error)) from None
     try:
+        if patiently:
+            database.wait()
         upgrade(database, settings.data_dir / "backups")
         yield database
     except DBAPIError as error:

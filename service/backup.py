@@ -8,6 +8,7 @@ from pathlib import Path
 from service.database import Database
 from service.database.upgrade import copy_sqlite
 from service.settings import Settings
+from tfbbb.flushing import flush
 
 _DATABASE = "tfbbb.sqlite3"
 
@@ -47,7 +48,10 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
         if database.path is not None:
             copy_sqlite(database.path, staging / _DATABASE)
             _copy_files(settings, staging)
+        # The disk holds all of it before anybody can take it for whole.
+        os.sync()
         staging.rename(destination)
+        flush(destination.parent)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise

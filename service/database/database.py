@@ -81,7 +81,8 @@ class Database:
                 left = give_up_at - time.monotonic()
                 if left <= 0:
                     raise
-                logger.warning("waiting for the database: %s", error.orig)
+                why = " ".join(str(error.orig).split())
+                logger.warning("waiting %.0f s more for the database: %s", left, why)
                 time.sleep(min(pause, left))
                 pause = min(2 * pause, 10.0)
 

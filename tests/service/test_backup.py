@@ -129,6 +129,22 @@ def test_a_backup_is_not_written_over_another(
         back_up(database, settings, tmp_path)
 
 
+def test_the_disk_holds_a_backup_before_it_has_its_name(
+    settings: Settings,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flushed = []
+
+    def sync() -> None:
+        (staging,) = tmp_path.glob(".backup.*")
+        flushed.extend(sorted(path.name for path in staging.iterdir()))
+
+    monkeypatch.setattr("service.backup.os.sync", sync)
+    assert back_up(database, settings, tmp_path / "backup") == flushed
+
+
 def test_a_backup_that_fails_leaves_nothing(
     settings: Settings,
     database: Database,

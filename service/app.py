@@ -38,6 +38,7 @@ from service.metrics import endpoints as metrics_endpoints
 from service.metrics.jobs import JobMetrics
 from service.metrics.requests import RequestMetrics
 from service.models import endpoints as models
+from service.models.charge import Charge
 from service.models.client import ModelsClient
 from service.outages import (
     DATABASE_OUTAGES,
@@ -100,6 +101,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     database=database,
                     keyring=keyring,
                     models=client,
+                    charge=Charge(client),
                     queue=queue,
                     stopping=stopping,
                     datasets=DatasetStore(settings, database),

@@ -10,6 +10,7 @@ from service.datasets.inspection import Inspector
 from service.datasets.store import DatasetStore
 from service.jobs.queue import Queue
 from service.keys.keyring import Keyring
+from service.models.charge import Charge
 from service.models.client import ModelsClient
 from service.settings import Settings
 from service.supervision import SupervisedProcess
@@ -24,6 +25,7 @@ class ServiceState:
         database: The truth about keys, datasets, jobs and versions.
         keyring: Tells callers by their keys.
         models: The models, in their process.
+        charge: Has them answer by a version before it is told of.
         queue: The training jobs.
         dispatcher: The process that runs jobs, if the settings ask for one.
         metrics: The figures of this process.
@@ -36,6 +38,7 @@ class ServiceState:
     database: Database
     keyring: Keyring
     models: ModelsClient
+    charge: Charge
     queue: Queue
     dispatcher: SupervisedProcess
     metrics: CollectorRegistry

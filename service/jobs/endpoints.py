@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -106,10 +107,12 @@ def list_jobs(
 @router.get(
     "/{id}", summary="Look at a job", responses=responses(InvalidRequest, UnknownJob)
 )
-def get_job(state: State, _: Training, id: JobId) -> JobStatus:
+async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Says how far a job is, and what has become of it."""
-    with state.database.reading() as session:
-        return _status(state, _find(session, id))
+    status = await asyncio.to_thread(_look, state, id)
+    if status.version is not None:
+        await state.charge.taken(status.name, status.version)
+    return status
 
 
 @router.post(
@@ -212,7 +215,14 @@ async def follow_job(
     async for event in event_stream.follow(
         state.database, caller, id, sequence, state.stopping
     ):
+        if "version" in event.data:
+            await state.charge.taken(event.data["name"], event.data["version"])
         yield event
+
+
+def _look(state: ServiceState, id: str) -> JobStatus:
+    with state.database.reading() as session:
+        return _status(state, _find(session, id))
 
 
 def _find(session: Session, id: str, *, to_change: bool = False) -> Job:

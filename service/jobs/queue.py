@@ -315,7 +315,7 @@ class Queue:
         if reason is not None:
             data["reason"] = reason
         if state == State.SUCCEEDED:
-            data["version"] = job.version
+            data |= {"name": job.name, "version": job.version}
         events.append(session, job, "state", data, now)
         if state in ENDED:
             logger.info("job %s %s: %s", job.id, state, reason or "as it should")

@@ -84,6 +84,15 @@ class ModelsClient:
         ).header["problem"]
         return problem
 
+    async def take_newest(self, name: str) -> None:
+        """Has the newest version there is answer for its model.
+
+        Raises:
+            Unavailable: If the process still loads what it found at its start, or no
+                version can be loaded.
+        """
+        await self._ask("take_newest", name=name)
+
     async def rescan(self) -> None:
         """Has the directory looked through, so that what is gone is not asked."""
         await self._ask("rescan")

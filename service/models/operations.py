@@ -48,6 +48,7 @@ class Operations:
             "version": self._version,
             "metadata": self._metadata,
             "load": self._load,
+            "take_newest": self._take_newest,
             "rescan": self._rescan,
             "check_ready": self._check_ready,
             "metrics": self._metrics,
@@ -120,6 +121,11 @@ class Operations:
                 raise
             return Frame({"problem": str(chosen.problem)})
         return Frame({"problem": None})
+
+    def _take_newest(self, body: bytes | bytearray, name: str) -> Frame:
+        self._registry.check_ready()
+        self._registry.take_newest(name)
+        return Frame({})
 
     def _rescan(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

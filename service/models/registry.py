@@ -37,6 +37,7 @@ class Registry:
         self._in_charge: dict[str, Version] = {}
         self._kept: set[Version] = set()
         self._scanning = threading.Lock()
+        self._charging = threading.Lock()
         self._settled = False
         self._misplaced: set[Path] = set()
 
@@ -143,6 +144,16 @@ class Registry:
             )
         return versions[number]
 
+    def take_newest(self, name: str) -> None:
+        """Looks for versions of a model at once, and has the newest answer for it.
+
+        Raises:
+            UnknownModel: If there is no such model.
+            Unavailable: If no version of it can be loaded.
+        """
+        self.scan()
+        self._put_newest_in_charge(name)
+
     def in_charge(self, name: str) -> Version | None:
         """The version that answers when none is asked for, if one could be loaded."""
         return self._in_charge.get(name)
@@ -184,16 +195,25 @@ class Registry:
             except Unavailable as error:
                 problems.append(version.problem or error)
                 continue
-            previous = self._in_charge.get(name)
-            self._in_charge[name] = version
-            if previous is not None and previous is not version:
-                self._kept.add(previous)  # Until it is known whether a label needs it.
-            return version
+            return self._charge(name, version)
         self._in_charge.pop(name, None)
         raise Unavailable(
             f"No version of the model {name!r} can be served; the newest, "
             f"{versions[0].number}: {problems[0]}"
         )
+
+    def _charge(self, name: str, version: Version) -> Version:
+        with self._charging:
+            previous = self._in_charge.get(name)
+            if previous is version:
+                return version
+            if previous is not None:
+                there = self._models.get(name, {}).get(previous.number) is previous
+                if there and previous.number > version.number:
+                    return previous  # Another thread has seen more.
+                self._kept.add(previous)  # Until it is known whether a label needs it.
+            self._in_charge[name] = version
+            return version
 
 
 def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:

@@ -1,5 +1,6 @@
 """What a job computes: a network trained on its dataset by its spec."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from tfbbb.training.spec import JobSpec
 
 if TYPE_CHECKING:
     from tfbbb.training import TrainedTable
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,25 +57,40 @@ class TableWorkshop:
     ) -> TrainedJob:
         """Trains the network of a job; see `service.jobs.run.Workshop`."""
         from tfbbb.data.scan import TableScan
-        from tfbbb.training import train_table
+        from tfbbb.training import CheckpointError, train_table
 
         settings, spec = self.settings, JobSpec.model_validate(job.spec)
         files = JobFiles(settings, job.id)
-        files.scratch.mkdir(parents=True, exist_ok=True)
-        trained = train_table(
-            TableScan(
-                dataset_path(settings.data_dir, job.dataset_sha256, job.dataset_format),
-                format=job.dataset_format,
-                text_columns=spec.text_columns,
-            ),
-            spec,
-            directory=files.scratch,
-            report=report,
-            should_stop=should_stop,
-            checkpoint_seconds=settings.checkpoint_seconds,
-            start_from=_directory(settings, spec),
-        )
-        return TrainedJob(trained, _lineage(job, spec, trained.metrics))
+
+        def trained() -> "TrainedTable":
+            files.scratch.mkdir(parents=True, exist_ok=True)
+            return train_table(
+                TableScan(
+                    dataset_path(
+                        settings.data_dir, job.dataset_sha256, job.dataset_format
+                    ),
+                    format=job.dataset_format,
+                    text_columns=spec.text_columns,
+                ),
+                spec,
+                directory=files.scratch,
+                report=report,
+                should_stop=should_stop,
+                checkpoint_seconds=settings.checkpoint_seconds,
+                start_from=_directory(settings, spec),
+            )
+
+        try:
+            table = trained()
+        except CheckpointError:
+            # The job is the same: it was the service that changed.
+            logger.warning(
+                "the checkpoint is one that an earlier version of tfbbb wrote, or one "
+                "of a service with its models elsewhere: training begins anew"
+            )
+            files.discard_scratch()
+            table = trained()
+        return TrainedJob(table, _lineage(job, spec, table.metrics))
 
     def check(self, directory: Path) -> None:
         """Loads an exported model, compares its files, and asks it for one row.

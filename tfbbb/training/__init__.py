@@ -4,11 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.training.checkpoint import CheckpointError
     from tfbbb.training.spec import JobSpec, ModelSpec, SpecError, TrainingSpec
     from tfbbb.training.table import train_table
     from tfbbb.training.trained_table import TrainedTable
 
 __all__ = [
+    "CheckpointError",
     "JobSpec",
     "ModelSpec",
     "SpecError",
@@ -19,6 +21,7 @@ __all__ = [
 
 # A spec is read without TensorFlow, so each name brings only its own module.
 _MODULES = {
+    "CheckpointError": "tfbbb.training.checkpoint",
     "JobSpec": "tfbbb.training.spec",
     "ModelSpec": "tfbbb.training.spec",
     "SpecError": "tfbbb.training.spec",

@@ -58,6 +58,7 @@ def train_table(
     Raises:
         TableError: The table can't serve for this.
         SpecError: The spec and the table, or the version, don't go together.
+        CheckpointError: The directory has a checkpoint of another training.
         TrainingDivergedError: The loss or a held-out figure is not finite; a lower
             learning rate helps.
         Interrupted: `should_stop` said so.

@@ -1,33 +1,40 @@
 # Any Debian-based image with Python 3.11, 3.12 or 3.13.
 ARG BASE_IMAGE=python:3.12-slim
 
-FROM ${BASE_IMAGE} AS build
+FROM ${BASE_IMAGE} AS dependencies
 USER root
 # Debian's own Python comes without venv and pip.
 RUN python3 -c 'import ensurepip, venv' 2>/dev/null \
     || { apt-get update && apt-get install --yes --no-install-recommends python3-venv; }
-RUN python3 -m venv /opt/tfbbb
-ENV PATH=/opt/tfbbb/bin:$PATH
+# pip stays behind in an environment of its own.
+RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/tfbbb
+ENV PATH=/opt/pip/bin:$PATH PIP_PYTHON=/opt/tfbbb/bin/python
 WORKDIR /source
 COPY requirements.lock ./
 # The C++ headers, a fifth of the size, only serve to compile custom operations.
-RUN pip install --no-cache-dir --no-compile --require-hashes \
-        --requirement requirements.lock \
-    && rm -r /opt/tfbbb/lib/python3.*/site-packages/tensorflow/include
-COPY . ./
 # Bytecode that isn't checked against the times of files: builders may round those, and
 # Python would then compile thousands of modules anew at every start.
-RUN pip install --no-cache-dir --no-compile --no-deps . \
-    && pip check \
-    && pip uninstall --yes pip \
-    && python -m compileall -q -f -j 0 --invalidation-mode unchecked-hash /opt/tfbbb/lib
+RUN pip install --no-cache-dir --no-compile --require-hashes \
+        --requirement requirements.lock \
+    && rm -r /opt/tfbbb/lib/python3.*/site-packages/tensorflow/include \
+    && /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
+        --invalidation-mode unchecked-hash /opt/tfbbb/lib
+
+# Apart, so that another version of the source is a small layer.
+FROM dependencies AS package
+COPY . ./
+RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
+    && PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) pip check \
+    && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
+        --invalidation-mode unchecked-hash /opt/package/lib
 
 FROM ${BASE_IMAGE}
 USER root
 RUN useradd --uid 10001 --create-home tfbbb \
     && install --directory --owner tfbbb --group tfbbb \
         /app /app/saved_models /app/.tfbbb
-COPY --from=build /opt/tfbbb /opt/tfbbb
+COPY --from=dependencies /opt/tfbbb /opt/tfbbb
+COPY --from=package /opt/package /opt/tfbbb
 ENV PATH=/opt/tfbbb/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /app
 # The models; and datasets, jobs and the database.

@@ -1,5 +1,7 @@
 import re
 import socket
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,18 @@ def test_a_directory_that_was_named_must_be_there(tfbbb, served):
     assert result.stderr.startswith("Error: There is no directory no/such; ")
     assert result.stderr.count("\n") == 1
     assert served == {}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs what root can't write to")
+def test_where_no_model_can_be_written_no_job_is_taken(tfbbb, served, monkeypatch):
+    refused = tfbbb("serve", "--port", 0, "--models", "/sys")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Error: Jobs can't write models to /sys: ")
+    assert refused.stderr.count("\n") == 1
+    assert served == {}
+    monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
+    assert tfbbb("serve", "--port", 0, "--models", "/sys").exit_code == 0
+    assert served["models"] == Path("/sys")
 
 
 @pytest.mark.usefixtures("served")

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,6 +91,8 @@ def serve(
         if models is None:
             settings.models.mkdir(exist_ok=True)
         _check_directory(settings.models)
+        if settings.start_dispatcher:
+            _check_writable(settings.models)
         # Listens before a key is made: that is shown but once.
         with _listening(host, port) as listener:
             key = _first_key(settings, host)
@@ -148,3 +151,16 @@ def _check_directory(models: Path) -> None:
         )
     if not models.is_dir():
         raise CommandError(f"{models} is a file, not a directory of models.")
+
+
+def _check_writable(models: Path) -> None:
+    # A job would learn it only when its model is trained.
+    try:
+        with tempfile.TemporaryFile(dir=models):
+            pass
+    except OSError as error:
+        raise CommandError(
+            f"Jobs can't write models to {models}: {error.strerror}. Let user "
+            f"{os.geteuid()} write there, or set TFBBB_START_DISPATCHER=0 to predict "
+            "alone."
+        ) from None

@@ -121,7 +121,10 @@ def preset_admin_key(database: Database, text: str) -> None:
     Raises:
         CredentialError: If its secret could be guessed, or it is of another form.
     """
-    credential = Credential.preset(text)
+    try:
+        credential = Credential.preset(text)
+    except CredentialError as error:
+        raise CredentialError(f"{_PRESET}: {error}") from None
     with database.writing() as session:
         key = session.scalar(
             sqlalchemy.select(Key).where(Key.prefix == credential.prefix)

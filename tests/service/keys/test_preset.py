@@ -57,3 +57,11 @@ def test_a_key_that_may_less_is_no_admin_key(database: Database) -> None:
         add_key(database, session, Credential.parse(FIRST), "mine", [Scope.PREDICT])
     with pytest.raises(CredentialError, match="Received: the key 'mine', with predict"):
         preset_admin_key(database, FIRST)
+
+
+@pytest.mark.parametrize("text", ["", "ci.short"])
+def test_what_is_no_key_is_refused_by_the_name_of_its_setting(
+    database: Database, text: str
+) -> None:
+    with pytest.raises(CredentialError, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
+        preset_admin_key(database, text)

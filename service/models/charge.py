@@ -10,7 +10,7 @@ _PATIENCE = 10.0
 
 
 class Charge:
-    """Sees to it that who hears of a new version is answered by it from then on.
+    """Sees to it that who hears of a job's success is answered by its version.
 
     The models process finds new versions by itself, but a moment later: until then the
     version before answers requests that name none.
@@ -41,7 +41,7 @@ class Charge:
                 "version %d of the model %r does not answer yet: %s",
                 version,
                 name,
-                error or f"it loads for more than {_PATIENCE:.0f} s",
+                str(error) or f"it loads for more than {_PATIENCE:.0f} s",
             )
             return
         self._taken[name] = max(version, self._taken.get(name, 0))

@@ -166,10 +166,11 @@ class Registry:
             return  # What is loaded stays, until it can be said.
         versions = (self._models.get(name, {}).get(n) for name, n in labelled)
         needed = {version for version in versions if version is not None}
-        needed.update(self._in_charge.values())
-        for version in self._kept - needed:
+        with self._charging:
+            needed.update(self._in_charge.values())
+            freed, self._kept = self._kept - needed, needed
+        for version in freed:
             version.unload()
-        self._kept = needed
         for version in needed:
             with contextlib.suppress(Unavailable):
                 version.load()  # Where it can't be, its state says why.

@@ -13,9 +13,9 @@ class Event:
     Attributes:
         id: Its number within the job, from 1.
         type: `state`, or `epoch`.
-        data: Of a state `state` and `attempt`, and if there is one the `reason` or
-            the `version`; of an epoch `epoch`, `epochs`, `step`, `steps` and its
-            figures. `at` is the time, ISO 8601 in UTC.
+        data: Of a state `state` and `attempt`, and if there is one the `reason`, or
+            of what was published `name` and `version`; of an epoch `epoch`, `epochs`,
+            `step`, `steps` and its figures. `at` is the time, ISO 8601 in UTC.
     """
 
     id: int

@@ -10,7 +10,7 @@ def _with_a_square(number: float) -> float:
     if number and not 1e-18 <= abs(number) <= 1e18:
         raise ValueError(
             "networks compute in single precision: give a number between 1e-18 and "
-            f"1e+18 in size; received {number:g}"
+            "1e+18 in size"
         )
     return number
 

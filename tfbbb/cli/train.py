@@ -80,7 +80,8 @@ def train(
         job = checked(fields)
         yesterday = _version_of(job, output)
         record = TrainingRecord.read(yesterday) if yesterday else None
-        texts = (*job.text_columns, *_texts_of(record))
+        known = record.schema.text_features if record else ()
+        texts = (*job.text_columns, *known)
         table = read_table(data, text_columns=texts, notify=typer.echo)
         features = features_of(table.column_names, job, ignore or ())
         for name in job.text_columns:
@@ -127,12 +128,6 @@ def _version_of(job: "JobSpec", output: Path) -> Path | None:
     if not (version / "saved_model.pb").is_file():
         raise CommandError(f"There is no version to go on from at {version}.")
     return version
-
-
-def _texts_of(record: "TrainingRecord | None") -> list[str]:
-    """The columns that a version takes for text, whatever they look like."""
-    features = record.schema.features if record else ()
-    return [column.name for column in features if column.kind == "categorical"]
 
 
 def _schema(

@@ -130,6 +130,11 @@ class Schema:
         plain = all(c.kind == "numeric" and not c.missing for c in self.features)
         return "matrix" if plain else "columns"
 
+    @property
+    def text_features(self) -> tuple[str, ...]:
+        """Names of the features that are text, whatever their values look like."""
+        return tuple(c.name for c in self.features if c.kind == "categorical")
+
     def inputs_of(self, table: ColumnSource) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 

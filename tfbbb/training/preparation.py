@@ -109,10 +109,8 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
 
 def _with_texts_of(scan: TableScan, schema: Schema) -> TableScan:
     """A file, with the columns as texts that the schema knows so, like 007."""
-    known = [column.name for column in schema.features if column.kind == "categorical"]
-    return TableScan(
-        scan.path, format=scan.format, text_columns=(*scan.text_columns, *known)
-    )
+    texts = (*scan.text_columns, *schema.text_features)
+    return TableScan(scan.path, format=scan.format, text_columns=texts)
 
 
 def _opened(

@@ -74,6 +74,7 @@ def test_whoever_makes_a_key_says_what_it_allows(tfbbb):
     assert "--scope" in result.stderr
 
 
-def test_a_name_of_a_key_is_shown_as_it_is(tfbbb):
-    tfbbb("keys", "create", "[bold]a[/x]", "--scope", "predict")
-    assert "[bold]a[/x]" in tfbbb("keys", "list").stdout
+@pytest.mark.parametrize("name", ["[bold]a[/x]", "predictions of every night " * 5])
+def test_a_name_of_a_key_is_shown_as_it_is(tfbbb, name):
+    tfbbb("keys", "create", name, "--scope", "predict")
+    assert name.strip() in tfbbb("keys", "list").stdout

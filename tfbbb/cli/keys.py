@@ -8,6 +8,7 @@ import typer
 
 from service.keys.scope import Scope
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.listing import put_rows
 from tfbbb.cli.service_options import (
     DatabaseUrl,
     DataDir,
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
 
     from service.database import Database
 
+# The largest count that the database holds.
+_MOST = 2**31 - 1
+
 keys = typer.Typer(
     name="keys",
     no_args_is_help=True,
     help="Make, list and revoke the API keys of a service on this machine.",
 )
-
-
-# What a column of the database holds.
-_MOST = 2**31 - 1
 
 
 def _some(days: float | None) -> float | None:
@@ -99,21 +99,17 @@ def create(
 def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
     """List the keys, without their secrets."""
     with _database(data_dir, database_url) as database:
-        from rich.console import Console
-        from rich.table import Table
-
         from service.keys.repository import list_keys
 
         with database.reading() as session:
             found, now = list_keys(session), database.now(session)
-        table = Table("id", "prefix", "name", "scopes", "last used", "state", box=None)
+        rows = []
         for key in found:
             over = key.expires_at is not None and key.expires_at <= now
             state = "revoked" if key.revoked_at else "expired" if over else "good"
-            scopes = ", ".join(key.scopes)
-            used = _date(key.last_used_at)
-            table.add_row(key.id, key.prefix, key.name, scopes, used, state)
-        Console(markup=False).print(table)
+            scopes, used = ", ".join(key.scopes), _date(key.last_used_at)
+            rows.append((key.id, key.prefix, scopes, used, state, key.name))
+        put_rows(("id", "prefix", "scopes", "last used", "state", "name"), rows)
 
 
 @keys.command()

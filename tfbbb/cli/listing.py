@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +25,7 @@ def put_list(
     as_json: bool,
     if_none: str,
 ) -> None:
-    """Prints a list: as a table, cut where a terminal is too narrow for it, or as JSON.
+    """Prints a list, as a table or as JSON.
 
     Args:
         entries: What the service tells of each.
@@ -39,17 +39,26 @@ def put_list(
     if not entries:
         typer.echo(if_none, err=True)
         return
+    shows = columns.values()
+    put_rows([*columns], ([show(entry) for show in shows] for entry in entries))
+
+
+def put_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints a table, whose last column is cut where a terminal is too narrow for it.
+
+    Args:
+        headings: Headings of the columns.
+        rows: What is shown under them; None is left empty.
+    """
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    *_, last = columns
-    for heading in columns:
+    for heading in headings:
         # Where it is narrow, the others stay whole.
-        table.add_column(heading, no_wrap=heading != last)
-    for entry in entries:
-        shown = (show(entry) for show in columns.values())
-        table.add_row(*map(_cell, shown))
+        table.add_column(heading, no_wrap=heading != headings[-1])
+    for row in rows:
+        table.add_row(*map(_cell, row))
     width = None if sys.stdout.isatty() else _WIDE
     console = Console(width=width)
     with console.capture() as captured:

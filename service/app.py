@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
 from service import documentation
-from service.body_limit import BodyLimit
 from service.database import Database, upgrade
 from service.datasets import endpoints as datasets
 from service.datasets.inspection import Inspector
@@ -22,8 +21,9 @@ from service.errors import (
     as_json,
     responses,
 )
-from service.head import HeadAsGet
 from service.health import endpoints as health
+from service.http.body_limit import BodyLimit
+from service.http.head import HeadAsGet
 from service.jobs import endpoints as jobs
 from service.jobs.event_stream import NothingFollows, answer_that_nothing_follows
 from service.jobs.queue import Queue
@@ -74,7 +74,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     Example:
 
-    `uvicorn --factory --http service.unreadable:OneShapeProtocol
+    `uvicorn --factory --http service.http.unreadable:OneShapeProtocol
     service.app:create_app`
     """
     settings = settings or Settings.from_environment()

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from service.app import create_app
+from service.http.unreadable import OneShapeProtocol
 from service.settings import Settings
-from service.unreadable import OneShapeProtocol
 
 ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
 AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}

@@ -80,7 +80,7 @@ def serve(
         import uvicorn
 
         from service.app import create_app
-        from service.unreadable import OneShapeProtocol
+        from service.http.unreadable import OneShapeProtocol
 
         settings = service_settings(
             models=models,

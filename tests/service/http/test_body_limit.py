@@ -2,7 +2,7 @@ import asyncio
 
 from starlette.types import Message, Receive, Scope, Send
 
-from service.body_limit import BodyLimit
+from service.http.body_limit import BodyLimit
 
 
 def test_a_listener_that_sends_too_much_is_taken_for_gone() -> None:

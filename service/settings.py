@@ -117,9 +117,9 @@ class Settings(BaseModel):
     max_rows_times_samples: Annotated[
         int, Field(ge=2, description="Most rows x draws of one request.")
     ] = 1_000_000
-    max_body_bytes: Annotated[int, Field(ge=1, description="Largest request body.")] = (
-        32 * 2**20
-    )
+    max_body_bytes: Annotated[
+        int, Field(ge=1, description="Largest body of a request but an upload.")
+    ] = 32 * 2**20
 
     @property
     def effective_database_url(self) -> str:

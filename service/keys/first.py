@@ -25,7 +25,7 @@ def first_key(database: Database, settings: Settings, host: str) -> Credential |
 
     Raises:
         NoKeyError: If there is no key to protect a service that others can reach.
-        CredentialError: If the key of the environment could be guessed.
+        CredentialError: If the key of the environment can't be an admin key.
     """
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())

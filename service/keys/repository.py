@@ -119,7 +119,8 @@ def preset_admin_key(database: Database, text: str) -> None:
     key that was revoked stays so.
 
     Raises:
-        CredentialError: If its secret could be guessed, or it is of another form.
+        CredentialError: If its secret could be guessed, it is of another form, or it
+            is that of a key that may less.
     """
     try:
         credential = Credential.preset(text)

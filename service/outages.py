@@ -19,8 +19,7 @@ _AGAIN = {"Retry-After": "5"}
 
 def answer_database_outage(request: Request, error: Exception) -> Response:
     """503, or 507 if there is no room left for SQLite's file; the log has details."""
-    # Without the statement and its values, which are nobody's business.
-    reason = str(getattr(error, "orig", error))
+    reason = without_statement(error)
     logger.error("%s %s: %s", request.method, request.url.path, reason)
     if "disk is full" in reason or "disk full" in reason.lower():
         return _full()
@@ -29,6 +28,11 @@ def answer_database_outage(request: Request, error: Exception) -> Response:
     return error_response(
         503, "The database does not answer; ask again in some seconds.", _AGAIN
     )
+
+
+def without_statement(error: Exception) -> str:
+    """What a database says; its statement and values are nobody's business."""
+    return str(getattr(error, "orig", error))
 
 
 def answer_disk_outage(request: Request, error: OSError) -> Response:

@@ -15,7 +15,7 @@ from service.jobs import events
 from service.jobs.state import ENDED
 from service.keys.caller import Caller
 from service.keys.repository import is_good
-from service.outages import DATABASE_OUTAGES
+from service.outages import DATABASE_OUTAGES, without_statement
 from service.timestamp import timestamp
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,8 @@ async def follow(
             )
         except DATABASE_OUTAGES as error:
             if not lost:
-                logger.warning("can't look for events of job %s: %s", job_id, error)
+                why = without_statement(error)
+                logger.warning("can't look for events of job %s: %s", job_id, why)
             found, ended = [], False
             lost = True
         else:

@@ -12,6 +12,7 @@ from service.database.tables import Key
 from service.errors import Unauthenticated
 from service.keys.caller import Caller
 from service.keys.credential import Credential
+from service.outages import without_statement
 from service.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -103,4 +104,5 @@ class Keyring:
                     .values(last_used_at=self._database.now(session))
                 )
         except SQLAlchemyError as error:
-            logger.warning("can't write that a key was used: %s", error)
+            why = without_statement(error)
+            logger.warning("can't write that a key was used: %s", why)

@@ -449,7 +449,7 @@ def test_a_stream_that_broke_off_goes_on_without_a_gap(
 
 
 def test_a_listener_waits_while_the_database_is_away(
-    queue: Queue, monkeypatch: pytest.MonkeyPatch
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (id,) = submitted(queue)
     queue.fail(leased(queue, registered(queue)), "of no use")
@@ -468,6 +468,7 @@ def test_a_listener_waits_while_the_database_is_away(
 
     monkeypatch.setattr(event_stream, "_look", look_later)
     assert asyncio.run(listen()) == [1, 2, 3]
+    assert caplog.messages == [f"can't look for events of job {id}: connection lost"]
 
 
 def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:

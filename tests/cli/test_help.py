@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -23,9 +24,14 @@ finally:
     print("imported:", [name for name in {HEAVY!r} if name in sys.modules])
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"COLUMNS": "80"},
     )
     assert "Usage: tfbbb" in done.stdout
+    assert "…" not in done.stdout, "an option is cut off"
     assert "imported: []" in done.stdout
 
 

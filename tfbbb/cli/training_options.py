@@ -32,7 +32,11 @@ def _share(number: float | None) -> float | None:
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Task = Annotated[
     Literal["regression", "classification"] | None,
-    typer.Option(help="By default classification of text and booleans."),
+    typer.Option(
+        metavar="TASK",
+        help="regression or classification; by default classification of text and "
+        "booleans.",
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
@@ -79,7 +83,7 @@ ValidationFraction = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, max=2**31 - 1, help="Seed.", show_default="0"),
+    typer.Option(help="Seed, from 0 to 2147483647.", show_default="0"),
 ]
 StartFrom = Annotated[
     int | None,

@@ -18,8 +18,7 @@ Url = Annotated[
     str | None,
     typer.Option(
         envvar="TFBBB_URL",
-        help="Address of the service.",
-        show_default="http://127.0.0.1:8000",
+        help="Address of the service, http://127.0.0.1:8000 by default.",
     ),
 ]
 Key = Annotated[

@@ -89,7 +89,7 @@ class Prediction:
         if self.quantiles is None or not len(places):
             raise ValueError(
                 "Ask for the quantile in `predict(..., quantiles=[...])`. "
-                f"Received: level={level}"
+                f"Received: level={level:.6g}"
             )
         quantile: np.ndarray = self.quantiles[:, places[0]]
         return quantile

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,8 +27,10 @@ class Rows:
             names = table.column_names
             return cls({name: table[name].to_pylist() for name in names}, None)
         if isinstance(rows, Mapping):
-            return cls({name: _listed(column) for name, column in rows.items()}, None)
-        rows = _listed(rows)
+            return cls(
+                {name: _listed(rows[name], f"Column {name!r}") for name in rows}, None
+            )
+        rows = _listed(rows, "What is to be predicted")
         if rows and isinstance(rows[0], Mapping):
             names = {name: None for row in rows for name in row}
             return cls({name: [row.get(name) for row in rows] for name in names}, None)
@@ -46,7 +48,12 @@ class Rows:
         return {name: column[start:stop] for name, column in self.columns.items()}
 
 
-def _listed(values: Any) -> Sequence[Any]:
+def _listed(values: Any, what: str) -> Sequence[Any]:
     if isinstance(values, np.ndarray):
-        return values.tolist()
+        values = values.tolist()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{what} must be a list, an array or a series; a single row is a list of "
+            f"one mapping, [{{...}}]. Received: {values!r}"
+        )
     return values if isinstance(values, list) else list(values)

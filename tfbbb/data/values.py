@@ -92,7 +92,8 @@ def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
     if kind_of(table, name) == "numeric" and column.null_count < len(column):
         raise TableError(
             f"Column {name!r} holds values of type {column.type} where text belongs; "
-            f"read a CSV file with read_table(path, text_columns=[{name!r}])."
+            "cast it to text, or read it from a CSV file with "
+            f"read_table(path, text_columns=[{name!r}])."
         )
     return column.cast(pa.string()).fill_null("")
 

@@ -318,7 +318,7 @@ class Queue:
             data |= {"name": job.name, "version": job.version}
         events.append(session, job, "state", data, now)
         if state in ENDED:
-            logger.info("job %s %s: %s", job.id, state, reason or "as it should")
+            logger.info("job %s %s%s", job.id, state, f": {reason}" if reason else "")
 
 
 def _holds(job: Job | None, lease: Lease) -> TypeGuard[Job]:

@@ -65,7 +65,10 @@ def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
     assert limited.lease(dispatcher) is not None
 
 
-def test_a_job_passes_through_its_states_to_success(queue: Queue) -> None:
+def test_a_job_passes_through_its_states_to_success(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "service")
     (job_id,) = submitted(queue)
     lease = leased(queue, registered(queue))
     assert not queue.heartbeat(lease, {"step": 10}, [{"epoch": 1}, {"epoch": 2}])
@@ -73,6 +76,7 @@ def test_a_job_passes_through_its_states_to_success(queue: Queue) -> None:
     with queue.database.writing() as session:
         queue.succeed(session, queue.holding(session, lease), version=3)
     assert states(queue, job_id) == ["queued", "running", "exporting", "succeeded"]
+    assert caplog.messages[-1] == f"job {job_id} succeeded"
     done = job(queue, job_id)
     assert (done.version, done.error) == (3, None)
     assert done.progress == {"step": 10, "told_epoch": 2}

@@ -54,8 +54,13 @@ def uploading(
         if is_table(table):
             path = Path(directory) / "table.parquet"
             _write(table, path)
-        else:
+        elif isinstance(table, str | os.PathLike):
             path = Path(table)
+        else:
+            raise TypeError(
+                "What is uploaded must be the path of a file, or a table of pyarrow, "
+                f"pandas or polars. Received: {type(table).__name__}"
+            )
         try:
             file = path.open("rb")
         except OSError as error:

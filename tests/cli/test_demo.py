@@ -1,3 +1,5 @@
+import signal
+
 import matplotlib.image
 import pytest
 
@@ -18,6 +20,7 @@ def short_training(monkeypatch):
     "versions", [[1], pytest.param([1, 2], marks=pytest.mark.slow)]
 )
 def test_the_demonstration_runs_through_again_and_again(tfbbb, tmp_path, versions):
+    handler = signal.getsignal(signal.SIGTERM)
     for version in versions:
         result = tfbbb("demo")
         assert result.exit_code == 0, result.output
@@ -27,6 +30,7 @@ def test_the_demonstration_runs_through_again_and_again(tfbbb, tmp_path, version
         for heading in ("truth", "mean", "epistemic", "aleatoric", "90 % interval"):
             assert f" {heading} " in result.stdout
         assert " of 88 true values are in their interval" in result.stdout
+    assert signal.getsignal(signal.SIGTERM) is handler
     height, width, _ = matplotlib.image.imread(tmp_path / "diabetes.png").shape
     assert width > height > 500
     model = tmp_path / "saved_models" / "diabetes" / str(versions[-1])

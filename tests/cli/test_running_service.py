@@ -63,10 +63,3 @@ with running_service(Path({str(tmp_path)!r})) as service:
         assert process.wait() == 128 + signal.SIGTERM
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{url}/health/live")
-
-
-def test_the_handler_of_sigterm_is_put_back(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
-    with running_service(tmp_path):
-        assert signal.getsignal(signal.SIGTERM) is not before
-    assert signal.getsignal(signal.SIGTERM) is before

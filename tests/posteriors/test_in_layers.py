@@ -62,7 +62,10 @@ def assert_trained_and_saved(model, path):
     )
 
 
-@pytest.mark.parametrize("members", [1, 2])
+MEMBERS = [pytest.param(1, marks=pytest.mark.slow), 2]
+
+
+@pytest.mark.parametrize("members", MEMBERS)
 def test_all_posteriors_train_and_save_in_one_model(members, tmp_path):
     layers = [{"posterior": q, "bias_posterior": q} for q in FAMILIES]
     layers.append({"posterior": "point", "prior": None})
@@ -70,7 +73,7 @@ def test_all_posteriors_train_and_save_in_one_model(members, tmp_path):
     assert_trained_and_saved(model, tmp_path / "model.keras")
 
 
-@pytest.mark.parametrize("members", [1, 2])
+@pytest.mark.parametrize("members", MEMBERS)
 def test_all_priors_train_and_save_in_one_model(members, tmp_path):
     model = trained([{"prior": p, "bias_prior": p} for p in PRIORS], members)
     assert_trained_and_saved(model, tmp_path / "model.keras")

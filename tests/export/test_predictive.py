@@ -53,7 +53,10 @@ CASES = {
 }
 
 # Where quantiles are iterated for and what others answer by the same code.
-LONG = {"StudentT", "Laplace", "LogNormal", "Gamma", "Beta", "NegativeBinomial"}
+LONG = {
+    *("StudentT", "Laplace", "LogNormal", "Gamma", "Beta", "NegativeBinomial"),
+    *("Bernoulli", "OrderedLogistic"),
+}
 
 
 def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:

@@ -42,7 +42,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "isotonic PIT" else [])
+        for name in CASES
+    ],
+)
 def test_recalibrated_answers_are_those_of_the_live_model(
     name: str, tmp_path: Path
 ) -> None:

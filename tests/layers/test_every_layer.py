@@ -184,7 +184,10 @@ def assert_gradients(model):
         assert any(np.any(gradients[path] != 0) for path in paths), paths
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize(
+    "policy",
+    ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)],
+)
 def test_mixed_precision_trains_every_layer_with_the_divergence_in_float32(policy):
     keras.config.set_dtype_policy(policy)
     try:

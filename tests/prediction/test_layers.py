@@ -81,7 +81,7 @@ def network(body, x):
 
 BODIES = [
     (images, REAL),
-    (separable_images, REAL),
+    pytest.param((separable_images, REAL), marks=pytest.mark.slow),
     (sequences, REAL),
     pytest.param((volumes, REAL), marks=pytest.mark.slow),
     (texts, INDICES),

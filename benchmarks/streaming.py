@@ -1,105 +1,145 @@
-"""Training on a table that is larger than the memory it may take.
+"""A table larger than the memory that it may take: uploaded, trained on and served.
 
     python benchmarks/streaming.py
 
-A CSV file of 10^7 rows and 20 columns is written, read block by block, and trained on
-for one epoch, in a process whose peak of resident memory is measured.
+A CSV file of 10^7 rows and 20 columns is uploaded to `tfbbb serve`, which trains on it
+for one epoch and answers. The resident memory of the service's processes is watched.
 """
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.csv
 from timing import machine, print_table, write_json
 
+from tfbbb.cli.running_service import running_service
+from tfbbb.client import Client
+
 COLUMNS = 20
 _ROWS_AT_ONCE = 200_000
 _WORDS = ("amber", "blue", "crimson", "dun")
+_SECONDS_BETWEEN_LOOKS = 0.2
+# What a process of the service does, by a word of its command line.
+_ROLES = {
+    "tfbbb.cli": "API",
+    "service.models.worker": "models",
+    "service.jobs.dispatcher": "dispatcher",
+    "service.datasets.inspect": "inspection",
+    "service.trainer": "trainer",
+}
 
 
 def main() -> None:
-    """Measures, prints the table and writes the JSON."""
+    """Measures, prints the tables and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=10**7)
     parser.add_argument("--directory", type=Path, help="where to put the files")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.child:
-        print(json.dumps(measure(options.directory)))
-        return
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        began = time.perf_counter()
-        size = write_csv(Path(directory) / "table.csv", options.rows)
-        generated = time.perf_counter() - began
-        measured = in_a_process(Path(directory))
-    results = {
-        "machine": machine(),
-        "rows": options.rows,
-        "columns": COLUMNS,
-        "csv_megabytes": size / 1e6,
-        "seconds": {"generate": generated, **measured.pop("seconds")},
-        **measured,
-    }
-    rows = [[phase, f"{value:.1f}"] for phase, value in results["seconds"].items()]
-    print_table(f"{options.rows} rows × {COLUMNS} columns", ["phase", "s"], rows)
-    print(f"\npeak: {results['peak_mebibytes']:.0f} MiB")
+    tempfile.tempdir = options.directory and str(options.directory)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "table.csv"
+        size = write_csv(path, options.rows)
+        results = {
+            "machine": machine(),
+            "rows": options.rows,
+            "columns": COLUMNS,
+            "csv_megabytes": size / 1e6,
+            **measure(path, Path(directory) / "models"),
+        }
+    print_table(
+        f"{options.rows} rows × {COLUMNS} columns",
+        ["phase", "s"],
+        [[phase, f"{value:.1f}"] for phase, value in results["seconds"].items()],
+    )
+    print_table(
+        "highest resident memory",
+        ["process", "MiB"],
+        [[role, f"{peak:.0f}"] for role, peak in results["peak_mebibytes"].items()],
+    )
     write_json(__file__, results)
 
 
-def in_a_process(directory: Path) -> dict[str, Any]:
-    """Returns what `measure` does of a directory, in a new process."""
-    program = [sys.executable, __file__, "--child", "--directory", str(directory)]
-    run = subprocess.run(program, stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout.splitlines()[-1])
-
-
-def measure(directory: Path) -> dict[str, Any]:
-    """Trains on `table.csv` in a directory for one epoch.
+def measure(path: Path, models: Path) -> dict[str, Any]:
+    """Uploads a table to a new service, trains on it for one epoch and asks for a row.
 
     Returns:
-        The time of each phase and the peak of resident memory, libraries included.
+        The time of each phase, the model's held-out figures and the peak of resident
+        memory of each process.
     """
-    from tfbbb.data.scan import TableScan
-    from tfbbb.training import JobSpec, train_table
-
-    libraries = _peak()
-    reports = []
-    spec = JobSpec.model_validate(
-        {"target": "y", "training": {"epochs": 1, "batch_size": 256}}
-    )
-    began = time.time()
-    trained = train_table(
-        TableScan(directory / "table.csv", format="csv"),
-        spec,
-        directory=directory / "scratch",
-        report=lambda progress: reports.append((time.time(), progress)),
-    )
-    end = time.time()
-    (stored,) = (directory / "scratch").glob("table-*.arrow")
-    scanned = stored.stat().st_mtime
-    last = reports[-1]
-    started = last[0] - last[1].seconds
+    models.mkdir()
+    with (
+        running_service(models) as (url, key),
+        watched_memory() as peaks,
+        Client(url, key) as client,
+    ):
+        began = time.perf_counter()
+        dataset = client.upload(path)
+        uploaded = time.perf_counter()
+        training = {"epochs": 1, "batch_size": 256}
+        job = client.train(dataset, "y", name="streamed", training=training)
+        events = [(time.perf_counter(), event) for event in job.events()]
+        job.refresh()
+        if job.state != "succeeded":
+            raise RuntimeError(f"The job {job.state}: {job.error}")
+        row = {f"x{index}": 0.0 for index in range(COLUMNS - 2)} | {"word": "blue"}
+        client.model("streamed").predict([row], version=job.version)
+        answered = time.perf_counter()
+        model = client.model("streamed").describe_version(job.version)
+    trained = next(moment for moment, event in events if event.type == "epoch")
     return {
         "seconds": {
-            "scan and store": scanned - began,
-            "split and prepare": started - scanned,
-            "train": last[1].seconds,
-            "measure": end - last[0],
+            "upload and inspect": uploaded - began,
+            "store, split and train": trained - uploaded,
+            "measure, publish and load": events[-1][0] - trained,
+            "answer": answered - events[-1][0],
         },
-        "rows_per_second_of_training": trained.num_training_rows / last[1].seconds,
-        "libraries_mebibytes": libraries,
-        "peak_mebibytes": _peak(),
-        "metrics": dict(trained.metrics),
+        "peak_mebibytes": peaks,
+        "metrics": model["description"]["metrics"],
     }
+
+
+@contextmanager
+def watched_memory() -> Iterator[dict[str, float]]:
+    """Gives the highest resident memory of each kind of child process, in mebibytes.
+
+    The kernel keeps the highest of each process; what is between the last look and
+    the end of a process is missed.
+    """
+    peaks: dict[str, float] = defaultdict(float)
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(_SECONDS_BETWEEN_LOOKS):
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.NoSuchProcess, OSError):
+                    line = process.cmdline()
+                    role = next((_ROLES[word] for word in line if word in _ROLES), None)
+                    if role is not None:
+                        peaks[role] = max(peaks[role], _peak(process.pid))
+
+    watch = threading.Thread(target=look)
+    watch.start()
+    try:
+        yield peaks
+    finally:
+        done.set()
+        watch.join()
+
+
+def _peak(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    (line,) = (line for line in lines if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 2**10
 
 
 def write_csv(path: Path, rows: int) -> int:
@@ -125,13 +165,6 @@ def _blocks(rows: int) -> Iterator[pa.RecordBatch]:
         columns["word"] = np.array(_WORDS)[words]
         columns["y"] = np.round(y, 5)
         yield pa.RecordBatch.from_pydict(columns)
-
-
-def _peak() -> float:
-    """Returns the highest resident set size so far, in mebibytes."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    (line,) = (line for line in lines if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 2**10
 
 
 if __name__ == "__main__":

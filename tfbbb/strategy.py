@@ -1,10 +1,11 @@
 """What posteriors, priors and estimators have in common: names and configs."""
 
-import re
 from collections.abc import Iterable
 from typing import Any, Self
 
 import keras
+
+from tfbbb.snake_case import snake_case
 
 
 class Strategy:
@@ -28,11 +29,6 @@ class Strategy:
     def __repr__(self) -> str:
         arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
         return f"{type(self).__name__}({arguments})"
-
-
-def snake_case(name: str) -> str:
-    """Returns the string name of a class: `MeanFieldNormal` is `mean_field_normal`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<!^)(?=[A-Z][a-z])", "_", name).lower()
 
 
 class Registry:

@@ -8,6 +8,7 @@ import pytest
 
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
+from tfbbb.support import Support, likelihood_support
 
 
 @pytest.fixture
@@ -56,8 +57,8 @@ def test_json_round_trip_keeps_every_field(fields: dict[str, Any]) -> None:
     ("change", "message"),
     [
         (
-            {"schema_version": 3},
-            r"schema version 1 or 2; .* Received: schema_version=3",
+            {"schema_version": 4},
+            r"schema version 1 to 3; .* Received: schema_version=4",
         ),
         ({"task": "ranking"}, r"`task` is wrong: .* Received: 'ranking'"),
         ({"num_rows": "9"}, r"`num_rows` is wrong: .* Received: '9'"),
@@ -143,15 +144,15 @@ def test_manifest_is_read_without_tensorflow(model_directory: Path) -> None:
 
 
 @pytest.fixture
-def fields_of_version_2(fields: dict[str, Any]) -> dict[str, Any]:
+def fields_of_version_3(fields: dict[str, Any]) -> dict[str, Any]:
     one = {"members": 1, "widest": 20, "outputs": 2, "drawn": 22}
     return fields | {
-        "schema_version": 2,
+        "schema_version": 3,
         "signatures": {"serving_default": "local", "moments": "moments"},
         "without_moments": None,
         "targets": {
             "shape": [],
-            "support": "classes",
+            "support": None,
             "ordered": False,
             "discrete": False,
             "noise_size": 1,
@@ -163,15 +164,15 @@ def fields_of_version_2(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_version_2_says_what_answers_by_which_method(
-    fields: dict[str, Any], fields_of_version_2: dict[str, Any]
+def test_version_3_says_what_answers_by_which_method(
+    fields: dict[str, Any], fields_of_version_3: dict[str, Any]
 ) -> None:
-    manifest = Manifest.from_json(json.dumps(fields_of_version_2))
-    assert json.loads(manifest.to_json()) == fields_of_version_2
+    manifest = Manifest.from_json(json.dumps(fields_of_version_3))
+    assert json.loads(manifest.to_json()) == fields_of_version_3
     assert manifest.has_signature("moments")
     assert not manifest.has_signature("predict")
-    del fields_of_version_2["lineage"]
-    assert Manifest.from_json(json.dumps(fields_of_version_2)).lineage is None
+    del fields_of_version_3["lineage"]
+    assert Manifest.from_json(json.dumps(fields_of_version_3)).lineage is None
     older = Manifest.from_json(json.dumps(fields))
     assert older.has_signature("predict")
     assert not older.has_signature("quantiles")
@@ -180,10 +181,61 @@ def test_version_2_says_what_answers_by_which_method(
 
 @pytest.mark.parametrize("name", ["signatures", "targets", "passes", "operations"])
 def test_each_version_has_its_own_fields(
-    name: str, fields: dict[str, Any], fields_of_version_2: dict[str, Any]
+    name: str, fields: dict[str, Any], fields_of_version_3: dict[str, Any]
 ) -> None:
-    lacking = {k: v for k, v in fields_of_version_2.items() if k != name}
-    mixed = fields | {name: fields_of_version_2[name]}
+    lacking = {k: v for k, v in fields_of_version_3.items() if k != name}
+    mixed = fields | {name: fields_of_version_3[name]}
     for changed in (lacking, mixed):
-        with pytest.raises(ManifestError, match=rf"`{name}` belongs to schema version"):
+        with pytest.raises(
+            ManifestError, match=rf"`{name}` belongs to the schema versions"
+        ):
             Manifest.from_json(json.dumps(changed))
+
+
+@pytest.mark.parametrize(
+    ("class_name", "config", "word", "support"),
+    [
+        ("Normal", {"scale": None}, "real", likelihood_support("normal")),
+        ("Gamma", {}, "positive", likelihood_support("gamma")),
+        ("Poisson", {}, "counts", likelihood_support("poisson")),
+        ("Categorical", {}, "classes", None),
+        ("OrderedLogistic", {}, "classes", None),
+        # Version 2 had the wrong words for these bounds.
+        *(
+            ("Beta", {"low": low, "high": high}, word, Support(low, high, closed=False))
+            for low, high, word in (
+                (0.0, 1.0, "unit interval"),
+                (10.0, 20.0, "unit interval"),
+                (-1.0, 1.0, "unit interval"),
+                (0.0, 100.0, "positive"),
+            )
+        ),
+        # A user's own likelihood.
+        ("Tweedie", {}, "positive", likelihood_support("gamma")),
+    ],
+)
+def test_version_2_has_the_support_of_its_likelihood(
+    class_name: str,
+    config: dict[str, Any],
+    word: str,
+    support: Support | None,
+    fields_of_version_3: dict[str, Any],
+) -> None:
+    fields = fields_of_version_3 | {
+        "schema_version": 2,
+        "likelihood": {"class_name": class_name, "config": config},
+    }
+    fields["targets"] = fields["targets"] | {"support": word}
+    manifest = Manifest.from_json(json.dumps(fields))
+    assert manifest.targets is not None
+    assert manifest.targets.support == support
+    assert Manifest.from_json(manifest.to_json()) == manifest
+
+
+def test_support_without_room_for_a_target_is_refused(
+    fields_of_version_3: dict[str, Any],
+) -> None:
+    support = {"low": 1.0, "high": 1.0, "closed": False, "integer": False}
+    fields_of_version_3["targets"]["support"] = support
+    with pytest.raises(ManifestError, match=r"`targets\.support.* is wrong"):
+        Manifest.from_json(json.dumps(fields_of_version_3))

@@ -91,9 +91,40 @@ def test_every_likelihood_answers_from_a_file_as_live(
         # Quantiles are found by iteration, which takes its time.
         assert_same(found, expected, targets, by == method and likelihood.ordered)
     assert_same_signatures(tmp_path / "1", live, targets)
-    for value in (-1.0, 0.5, 2.0):
+    for value in (-1e19, -1.0, 0.0, 0.5, 1.0, 2.0, 1e13, 1e19):
         given = np.full(np.shape(targets), value)
         assert refuses(found, given) == refuses(expected, given)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(10.0, 20.0), (-1.0, 1.0), (0.0, 100.0), (0.0, 1.0)]
+)
+def test_bounds_of_a_likelihood_are_exported(
+    bounds: tuple[float, float], tmp_path: Path
+) -> None:
+    low, high = bounds
+    likelihood = likelihoods.Beta(low, high, heteroscedastic=True)
+    inputs = keras.Input((3,))
+    outputs = DenseVariational(2)(inputs)
+    live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    targets = low + (high - low) * SHARES
+    live.likelihood.adapt(targets)
+    live.export_predictive(tmp_path / "1")
+    loaded = tfbbb.load(tmp_path / "1")
+    assert loaded.manifest.targets.support == likelihood.support
+    found, expected = loaded.predictive(X, 20), live.predictive(X, 20, "local")
+    np.testing.assert_allclose(
+        found.log_prob(targets), expected.log_prob(targets), **CLOSE
+    )
+    support = likelihood.support
+    for value in (
+        *(-150.0, -1.0, 0.0, 0.5, 1.0, 2.0, 15.0, 20.0, 99.9, 100.0, 150.0, np.nan),
+        *(low, support.least, np.nextafter(support.least, -np.inf)),
+        *(high, support.greatest, np.nextafter(support.greatest, np.inf)),
+    ):
+        given = np.full((12, 1), value)
+        inside = bool(support.least <= value <= support.greatest)
+        assert refuses(found, given) == refuses(expected, given) == (not inside)
 
 
 def refuses(prediction: Any, targets: np.ndarray) -> bool:
@@ -316,7 +347,10 @@ def test_arguments_that_do_not_fit_are_refused(
     ("targets", "message"),
     [
         (np.zeros((12, 3)), r"shape \['rows', 2\]. Received: .*\(12, 3\)"),
-        (np.full((12, 2), np.nan), r"finite numbers. Received: \[nan, nan\] in row 0"),
+        (
+            np.full((12, 2), np.nan),
+            r"finite numbers, 1e\+18 .* Received: \[nan, nan\] in row 0",
+        ),
         (np.zeros((11, 2)), r"one predictive distribution per row"),
     ],
 )

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.posteriors import Posterior
-from tfbbb.strategy import Strategy, snake_case
+from tfbbb.snake_case import snake_case
+from tfbbb.strategy import Strategy
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer

@@ -7,16 +7,13 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-import numpy as np
-
 import tfbbb
 from tfbbb import likelihoods, recalibration
 from tfbbb.export.manifest import LayerSummary, Pass, Targets
 from tfbbb.layers import VariationalLayer
-from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.program import Program
 from tfbbb.recalibration import Recalibration
-from tfbbb.strategy import snake_case
+from tfbbb.snake_case import snake_case
 
 
 def class_names(
@@ -71,39 +68,34 @@ def layer_summary(layer: VariationalLayer) -> LayerSummary:
     )
 
 
-def targets_of(answers: Answers, mean_shape: Sequence[int | None]) -> Targets:
+def describe_targets(
+    likelihood: likelihoods.Likelihood, mean_shape: Sequence[int | None]
+) -> Targets:
     """Returns what the targets of one row are.
 
     Args:
-        answers: What is asked of the predictive distribution.
+        likelihood: p(y | outputs).
         mean_shape: Shape of the means of one row.
+
+    Raises:
+        ValueError: If the likelihood of a regression states no support.
     """
     shape = tuple(mean_shape)
-    if answers.task == "classification":
+    if likelihood.task == "classification":
         shape = shape[:-1]
-    support = _support(answers, [size or 1 for size in shape])
+    elif likelihood.support is None:
+        raise ValueError(
+            "The likelihood of a regression must say which numbers its targets may be: "
+            "set its attribute `support` to a `tfbbb.support.Support`. "
+            f"Received: likelihood={type(likelihood).__name__}"
+        )
     return Targets(
-        shape, support, answers.ordered, answers.discrete, answers.noise_size
+        shape,
+        likelihood.support,
+        likelihood.ordered,
+        likelihood.discrete,
+        likelihood.noise_size,
     )
-
-
-def _support(answers: Answers, shape: Sequence[int]) -> Any:
-    """Returns what targets may be, by what `check_targets` lets pass."""
-
-    def may_be(value: float) -> bool:
-        try:
-            answers.check_targets(np.full([1, *shape], value))
-        except ValueError:
-            return False
-        return True
-
-    if answers.task == "classification":
-        return "classes"
-    if may_be(-1.0):
-        return "real"
-    if not may_be(2.0):
-        return "unit interval"
-    return "positive" if may_be(0.5) else "counts"
 
 
 def pass_of(program: Program) -> Pass:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
-from tfbbb.export.description import pass_of, targets_of
+from tfbbb.export.description import describe_targets, pass_of
 from tfbbb.export.drawn_from_moments import DrawnFromMoments
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import Feature
@@ -71,7 +71,8 @@ class ExportedFunctions:
         answers = answers_of(self._likelihood, self._recalibration)
         sampler = Sampler(program, {})
         summary_specs = sampler.summary_specs
-        self.targets = targets_of(answers, summary_specs["mean"].shape[1:])
+        mean_shape = summary_specs["mean"].shape[1:]
+        self.targets = describe_targets(self._likelihood, mean_shape)
         # Outputs of a mean that is integrated have its variance beside it.
         of_specs = {
             spec: TracedAnswers(answers, spec, self.targets, summary_specs)

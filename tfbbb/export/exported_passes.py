@@ -97,7 +97,7 @@ class ExportedPasses(Passes):
 
     Args:
         saved_model: What `tf.saved_model.load` returned.
-        manifest: Its manifest, of schema version 2.
+        manifest: Its manifest, of schema version 2 or 3.
         method: One of its methods.
     """
 

@@ -8,10 +8,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.prediction.operation import Operation
+from tfbbb.snake_case import snake_case
+from tfbbb.support import Support, likelihood_support
 
-SCHEMA_VERSION: Literal[2] = 2
+SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
-_READABLE = (1, 2)
+_READABLE = (1, 2, 3)
+# A likelihood of the support that version 2 had a word for.
+_SIMILAR = {
+    "real": "normal",
+    "positive": "gamma",
+    "unit interval": "beta",
+    "counts": "poisson",
+}
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 _OPTIONAL = ("without_moments", "recalibration", "lineage")
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
@@ -58,15 +67,14 @@ class Targets:
     Args:
         shape: Their shape: `[k]`, behind places where a row has several; of classes
             the shape of the places, `[]` of one. `None` is any size.
-        support: What they may be: `"real"` and `"positive"` numbers, those within the
-            `"unit interval"`, `"counts"` or `"classes"`.
+        support: The numbers that they may be; `None` for classes.
         ordered: Whether they have a distribution function and quantiles.
         discrete: Whether they are integers.
         noise_size: How many standard normals a sample takes.
     """
 
     shape: tuple[int | None, ...]
-    support: Literal["real", "positive", "unit interval", "counts", "classes"]
+    support: Support | None
     ordered: bool
     discrete: bool
     noise_size: int
@@ -128,7 +136,8 @@ class Manifest:
         lineage: What the model came from (a training job's spec, the hash of its data,
             ...), as the exporter described it; `None` where it did not.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
-            what follows it; all of it is `None` there.
+            what follows it; all of it is `None` there. Version 2 had a word for the
+            support of the targets; it is read as the support of the likelihood.
 
     Raises:
         ManifestError: If the values contradict each other.
@@ -173,13 +182,13 @@ class Manifest:
     operations: tuple[Operation, ...] | None = None
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
-    schema_version: Literal[1, 2] = SCHEMA_VERSION
+    schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
         for name in _SINCE_VERSION_2:
             if (self.schema_version == 1) != (getattr(self, name) is None):
                 raise ManifestError(
-                    f"`{name}` belongs to schema version 2, which needs it. "
+                    f"`{name}` belongs to the schema versions from 2, which need it. "
                     f"Received: schema_version={self.schema_version}, "
                     f"{name}={getattr(self, name)!r:.200}"
                 )
@@ -222,10 +231,12 @@ class Manifest:
         version = fields.get("schema_version") if isinstance(fields, dict) else None
         if version not in _READABLE or isinstance(version, bool):
             raise ManifestError(
-                "This tfbbb reads manifests of schema version 1 or 2; read the model "
+                "This tfbbb reads manifests of schema version 1 to 3; read the model "
                 "with the tfbbb that wrote it, or export it again. "
                 f"Received: schema_version={version!r}"
             )
+        if version == 2:
+            text = json.dumps(_with_support(fields))
         try:
             return TypeAdapter(cls).validate_json(text, strict=True)
         except ValidationError as error:
@@ -287,6 +298,28 @@ class Manifest:
                     f"{path} in {directory} is not the file that was exported: its "
                     f"sha256 is {found[path]} and should be {self.files[path]}."
                 )
+
+
+def _with_support(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of version 2 with the support that the likelihood has.
+
+    The word that version 2 wrote was wrong for bounds other than 0 and 1.
+    """
+    match fields:
+        case {
+            "targets": {"support": str() as word, **others},
+            "likelihood": {"class_name": str() as name, "config": dict() as config},
+        }:
+            support: Support | None
+            try:
+                support = likelihood_support(snake_case(name), config)
+            except KeyError:
+                # Of classes, or of a likelihood that is not one of ours.
+                similar = _SIMILAR.get(word)
+                support = None if similar is None else likelihood_support(similar)
+            described = None if support is None else asdict(support)
+            return fields | {"targets": others | {"support": described}}
+    return fields
 
 
 def _refuse(constant: str) -> None:

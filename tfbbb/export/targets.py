@@ -1,19 +1,11 @@
 """The targets that an exported model's prediction is asked about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tfbbb.export.manifest import Targets
-
-# What targets may be, in words and as a condition.
-_SUPPORTS: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
-    "real": ("finite numbers", lambda y: True),
-    "positive": ("positive numbers", lambda y: y > 0),
-    "unit interval": ("strictly between 0 and 1", lambda y: (y > 0) & (y < 1)),
-    "counts": ("whole numbers from 0", lambda y: (y >= 0) & (np.floor(y) == y)),
-}
 
 
 def checked_targets(
@@ -50,8 +42,9 @@ def _numbers(values: np.ndarray, wanted: Targets) -> np.ndarray:
             f"Received: targets of shape {values.shape}"
         )
     numbers = values.astype(np.float64)
-    words, is_within = _SUPPORTS[wanted.support]
-    _check_rows(np.isfinite(numbers) & is_within(numbers), values, f"must be {words}")
+    assert wanted.support is not None
+    inside = wanted.support.contains(numbers)
+    _check_rows(inside, values, f"must be {wanted.support.description}")
     return numbers
 
 

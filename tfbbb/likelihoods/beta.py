@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.support import likelihood_support
 
 # Nearer to a bound, single precision loses the mean.
 _LARGEST_LOGIT = 30.0
@@ -49,8 +50,8 @@ class Beta(MeanConcentration):
 
     Raises:
         ValueError: For a concentration that is not positive or too large, or given
-            together with `heteroscedastic=True`, or for bounds that are not finite and
-            in order.
+            together with `heteroscedastic=True`, or for bounds that are not finite, not
+            in order in single precision, or larger than 1e18 in size.
     """
 
     def __init__(
@@ -63,22 +64,17 @@ class Beta(MeanConcentration):
         **kwargs: Any,
     ):
         super().__init__(heteroscedastic, concentration, standardize, **kwargs)
-        if not (is_finite_number(low) and is_finite_number(high) and low < high):
+        if not (is_finite_number(low) and is_finite_number(high)):
             raise ValueError(
-                "The bounds must be finite, and `low` smaller than `high`. "
+                "The bounds must be finite numbers. "
                 f"Received: low={low!r}, high={high!r}"
             )
         self.low = low
         self.high = high
-        self.support = f"strictly between {low} and {high}, in single precision too"
+        self.support = likelihood_support("beta", {"low": low, "high": high})
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "low": self.low, "high": self.high}
-
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            single = values.astype(np.float32)
-        return (single > np.float32(self.low)) & (single < np.float32(self.high))
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)

@@ -10,10 +10,9 @@ from tfbbb.likelihoods import count_distribution
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import Regression, at_least_float32
+from tfbbb.support import LARGEST_COUNT, likelihood_support
 
-# Its square is finite in single precision, and it is a double without rounding.
-_LARGEST_COUNT = 1e12
-_LARGEST_LOG_MEAN = math.log(_LARGEST_COUNT)
+_LARGEST_LOG_MEAN = math.log(LARGEST_COUNT)
 # Of values at which a distribution function may be asked.
 _LARGEST_VALUE = 1e100
 
@@ -37,13 +36,7 @@ class Counts(Regression):
             `average`; else it gives the log of the mean itself.
     """
 
-    discrete = True
-    unbounded = False
-    support = f"counts: whole numbers from 0 to {_LARGEST_COUNT:.0e}"
-
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        within = (values >= 0.0) & (values <= _LARGEST_COUNT)
-        return within & (np.floor(values) == values)
+    support = likelihood_support("poisson")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns log of mean and, in its units, standard deviation, [k] each."""

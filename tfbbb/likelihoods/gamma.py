@@ -8,12 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
-from tfbbb.likelihoods.standardized_targets import (
-    LARGEST_TARGET,
-    POSITIVE,
-    is_positive,
-)
 from tfbbb.likelihoods.stirling_correction import stirling_correction
+from tfbbb.support import LARGEST_TARGET, likelihood_support
 
 # No mean is further than the targets may be.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
@@ -54,10 +50,7 @@ class Gamma(MeanConcentration):
             together with `heteroscedastic=True`.
     """
 
-    support = POSITIVE
-
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        return is_positive(values)
+    support = likelihood_support("gamma")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)

@@ -6,6 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.support import Support
+
 
 class Likelihood(keras.Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
@@ -21,10 +23,7 @@ class Likelihood(keras.Layer):
     Attributes:
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
-        discrete: Whether targets are integers: `cdf` is a step function, `prob` the
-            probability mass, and `quantile` the least integer whose `cdf` reaches the
-            level.
-        unbounded: Whether a target may be any real number.
+        support: The numbers that a target may be; None for classes.
         integrates_location: Whether outputs may be a mean with a variance, which the
             likelihood adds to that of the noise: see `with_location_variance`.
         num_classes: Number C of the classes of a classification, once it is built.
@@ -32,8 +31,7 @@ class Likelihood(keras.Layer):
 
     task: Literal["regression", "classification"]
     ordered: bool = False
-    discrete: bool = False
-    unbounded: bool = False
+    support: Support | None = None
     integrates_location: bool = False
     num_classes: int
 
@@ -45,6 +43,20 @@ class Likelihood(keras.Layer):
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         return config if self.members == 1 else {**config, "members": self.members}
+
+    @property
+    def discrete(self) -> bool:
+        """Whether targets are integers.
+
+        `cdf` is a step function then, `prob` the probability mass, and `quantile` the
+        least integer whose `cdf` reaches the level.
+        """
+        return self.support is not None and self.support.integer
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a target may be any real number."""
+        return self.support is not None and self.support.unbounded
 
     @property
     def learns(self) -> bool:

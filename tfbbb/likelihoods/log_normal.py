@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from tfbbb.likelihoods.normal_noise import NormalNoise
 from tfbbb.likelihoods.regression import at_least_float32
-from tfbbb.likelihoods.standardized_targets import POSITIVE, is_positive
+from tfbbb.support import likelihood_support
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -44,11 +44,7 @@ class LogNormal(NormalNoise):
             `heteroscedastic=True`.
     """
 
-    unbounded = False
-    support = POSITIVE
-
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        return is_positive(values)
+    support = likelihood_support("log_normal")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))

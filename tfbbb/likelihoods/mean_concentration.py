@@ -40,8 +40,6 @@ class MeanConcentration(Regression):
             together with `heteroscedastic=True`.
     """
 
-    unbounded = False
-
     def __init__(
         self,
         heteroscedastic: bool = False,

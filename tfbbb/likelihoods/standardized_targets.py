@@ -7,11 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods.likelihood import Likelihood
+from tfbbb.support import LARGEST_TARGET, Support, likelihood_support
 
-# The square of what is larger is infinite in single precision; its inverse's is 0.
-LARGEST_TARGET = 1e18
-# What the targets of a positive likelihood may be, in an error.
-POSITIVE = f"positive numbers, {1 / LARGEST_TARGET:.0e} to {LARGEST_TARGET:.0e}"
 # A spread below this share of a target's size is lost in single precision.
 _SMALLEST_SPREAD = 1e-6
 
@@ -30,10 +27,8 @@ class StandardizedTargets(Likelihood):
 
     task: Literal["regression", "classification"] = "regression"
     ordered = True
-    unbounded = True
+    support: Support = likelihood_support("normal")
     num_targets: int
-    # What `supports` lets pass, in an error.
-    support = f"finite numbers, {LARGEST_TARGET:.0e} at most in size"
 
     def __init__(self, *, standardize: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
@@ -69,19 +64,15 @@ class StandardizedTargets(Likelihood):
                 f"The targets must have the shape [rows, {self.num_targets}]. "
                 f"Received: shape={np.shape(targets)}"
             )
-        usable = self.supports(values).reshape(len(values), -1).all(axis=1)
+        usable = self.support.contains(values).reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(
-                f"The targets of {type(self).__name__} must be {self.support}; drop "
-                "or fill the rows where they are not. "
+                f"The targets of {type(self).__name__} must be "
+                f"{self.support.description}; drop or fill the other rows. "
                 f"Received: {values[row].tolist()} in row {row}"
             )
         return values
-
-    def supports(self, values: np.ndarray) -> np.ndarray:
-        """Returns which numbers can be targets, in the shape of `values`."""
-        return np.abs(values) <= LARGEST_TARGET
 
     @property
     def adapted(self) -> bool:
@@ -131,8 +122,3 @@ class StandardizedTargets(Likelihood):
             return raw
         scale = self._value(self.target_scale, raw)
         return self._value(self.target_shift, raw) + scale * raw
-
-
-def is_positive(values: np.ndarray) -> np.ndarray:
-    """Returns which values can be targets of a positive likelihood: see `POSITIVE`."""
-    return (values >= 1.0 / LARGEST_TARGET) & (values <= LARGEST_TARGET)

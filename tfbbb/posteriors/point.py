@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
-from tfbbb.strategy import snake_case
+from tfbbb.snake_case import snake_case
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")

@@ -17,7 +17,6 @@ from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.text_views import without_views
 from tfbbb.data.values import first_row
-from tfbbb.likelihoods.standardized_targets import StandardizedTargets
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
@@ -93,17 +92,17 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
     One that is held out would else be met after the training.
     """
     likelihood = make_likelihood(spec.model.likelihood, schema)
-    if not isinstance(likelihood, StandardizedTargets):
+    if likelihood.support is None:
         return
     targets = schema.targets_of(table)[:, 0].astype(np.float64)
-    other = ~likelihood.supports(targets)
+    other = ~likelihood.support.contains(targets)
     if other.any():
         row = first_row(other)
         raise TableError(
             f"The target {schema.target.name!r} has the value {targets[row - 1]:g} in "
             f"row {row}, but those of {type(likelihood).__name__} must be "
-            f"{likelihood.support}; take another likelihood or other units, or drop "
-            "such rows."
+            f"{likelihood.support.description}; take another likelihood or other "
+            "units, or drop such rows."
         )
 
 

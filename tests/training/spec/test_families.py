@@ -7,7 +7,7 @@ import pytest
 
 from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
 from tfbbb.layers import DenseVariational
-from tfbbb.strategy import snake_case
+from tfbbb.snake_case import snake_case
 from tfbbb.training.spec import compatibility
 from tfbbb.training.spec.estimators import Estimator, EstimatorName
 from tfbbb.training.spec.kl_schedules import KLSchedule, KLScheduleName

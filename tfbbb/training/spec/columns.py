@@ -112,20 +112,21 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
             "The likelihood 'ordered_logistic' takes the order of whole numbers, but "
             f"the target {name!r} is text; number its classes."
         )
-    least, most = column.get("min"), column.get("max")
-    if least is not None and (
-        (likelihood.least is not None and least < likelihood.least)
-        or (likelihood.above is not None and least <= likelihood.above)
-    ):
-        raise SpecError(
-            f"The target {name!r} goes down to {least:g}, which the likelihood "
-            f"'{likelihood.name}' can't give; take another, e.g. 'normal'."
-        )
-    if most is not None and likelihood.below is not None and most >= likelihood.below:
-        raise SpecError(
-            f"The target {name!r} goes up to {most:g}, which the likelihood "
-            f"'{likelihood.name}' can't give; take another, or widen its bounds."
-        )
+    support = likelihood.support
+    if support is None:
+        return
+    least, greatest = column.get("min"), column.get("max")
+    if least is not None and least < support.least:
+        wrong = f"goes down to {least:g}"
+    elif greatest is not None and greatest > support.greatest:
+        wrong = f"goes up to {greatest:g}"
+    else:
+        return
+    raise SpecError(
+        f"The target {name!r} {wrong}, but the targets of the likelihood "
+        f"'{likelihood.name}' must be {support.description}; take another likelihood "
+        "or other units."
+    )
 
 
 def _check_marks(column: Mapping[str, Any]) -> None:

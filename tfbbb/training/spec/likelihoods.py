@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tfbbb.data.task import Task
+from tfbbb.support import Support, likelihood_support
 from tfbbb.training.spec.part import (
     Flag,
     Integer,
@@ -49,23 +50,16 @@ class LikelihoodPart(NamedPart):
 
     Attributes:
         task: What kind of prediction it is for.
-        least: What targets are not below.
-        above: What targets are above.
-        below: What targets are below.
     """
 
     task: ClassVar[Task] = "regression"
-    least: ClassVar[float | None] = None
 
     @property
-    def above(self) -> float | None:
-        """What targets are above."""
-        return None
-
-    @property
-    def below(self) -> float | None:
-        """What targets are below."""
-        return None
+    def support(self) -> Support | None:
+        """The numbers that a target may be; None for classes."""
+        if self.task == "classification":
+            return None
+        return likelihood_support(self.name, self.model_dump())
 
     @model_validator(mode="after")
     def _noise_is_given_or_an_output(self) -> Self:
@@ -136,10 +130,6 @@ class LogNormalLikelihood(LikelihoodPart):
     scale: NoiseScale = None
     standardize: Standardize = True
 
-    @property
-    def above(self) -> float:
-        return 0.0
-
 
 class GammaLikelihood(LikelihoodPart):
     """A positive number whose noise grows with its mean."""
@@ -148,10 +138,6 @@ class GammaLikelihood(LikelihoodPart):
     heteroscedastic: Heteroscedastic = False
     concentration: Concentration = None
     standardize: Standardize = True
-
-    @property
-    def above(self) -> float:
-        return 0.0
 
 
 class BetaLikelihood(LikelihoodPart):
@@ -164,21 +150,15 @@ class BetaLikelihood(LikelihoodPart):
     concentration: Concentration = None
     standardize: Standardize = True
 
-    @property
-    def above(self) -> float:
-        return self.low
-
-    @property
-    def below(self) -> float:
-        return self.high
-
     @model_validator(mode="after")
     def _bounds_are_in_order(self) -> Self:
-        if self.low >= self.high:
+        try:
+            _ = self.support
+        except ValueError:
             raise ValueError(
-                f"`low` must be smaller than `high`: received {self.low:g} and "
-                f"{self.high:g}"
-            )
+                "`low` must be smaller than `high`, in single precision too: received "
+                f"{self.low!r} and {self.high!r}"
+            ) from None
         return self
 
 
@@ -187,7 +167,6 @@ class PoissonLikelihood(LikelihoodPart):
 
     name: Literal["poisson"] = "poisson"
     standardize: Standardize = True
-    least: ClassVar[float | None] = 0.0
 
 
 class NegativeBinomialLikelihood(LikelihoodPart):
@@ -199,7 +178,6 @@ class NegativeBinomialLikelihood(LikelihoodPart):
         PositiveNumber | None, Field(description="Null to learn it.")
     ] = None
     standardize: Standardize = True
-    least: ClassVar[float | None] = 0.0
 
 
 class CategoricalLikelihood(LikelihoodPart):

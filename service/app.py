@@ -22,7 +22,7 @@ from service.errors import (
     responses,
 )
 from service.health import endpoints as health
-from service.http.body_limit import BodyLimit
+from service.http.closed_route import check_closed
 from service.http.head import HeadAsGet
 from service.jobs import endpoints as jobs
 from service.jobs.event_stream import NothingFollows, answer_that_nothing_follows
@@ -134,11 +134,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         datasets,
         metrics_endpoints,
     ):
+        check_closed(closed.router)
         app.include_router(closed.router, responses=refusals)
     app.include_router(health.router)
     app.include_router(documentation.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)
-    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(Authentication)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadAsGet)

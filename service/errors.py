@@ -1,4 +1,5 @@
 import http
+import inspect
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -129,7 +130,7 @@ class VersionInUse(ServiceError):
 
 
 class RequestTooLarge(ServiceError):
-    """The body, or rows × samples, is over the configured limit."""
+    """The request is over a limit; the message says over which."""
 
     status = 413
 
@@ -167,7 +168,7 @@ class InsufficientStorage(ServiceError):
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of an endpoint that may raise `errors`."""
     described: dict[int | str, dict[str, Any]] = {
-        error.status: {"model": ErrorBody, "description": error.__doc__}
+        error.status: {"model": ErrorBody, "description": inspect.getdoc(error)}
         for error in errors
     }
     # Also keeps FastAPI from documenting a 422, which is never sent.

@@ -118,8 +118,13 @@ class Settings(BaseModel):
         int, Field(ge=2, description="Most rows x draws of one request.")
     ] = 1_000_000
     max_body_bytes: Annotated[
-        int, Field(ge=1, description="Largest body of a request but an upload.")
+        int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20
+
+    @classmethod
+    def variable(cls, name: str) -> str:
+        """The environment variable of a setting."""
+        return _PREFIX + name.upper()
 
     @property
     def effective_database_url(self) -> str:
@@ -130,7 +135,7 @@ class Settings(BaseModel):
     def environment(self) -> dict[str, str]:
         """The variables that hand these settings, but for the key, to a child."""
         values = self.model_dump(mode="json", exclude_none=True, exclude={"admin_key"})
-        return {_PREFIX + name.upper(): str(value) for name, value in values.items()}
+        return {self.variable(name): str(value) for name, value in values.items()}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -141,7 +146,7 @@ class Settings(BaseModel):
         Raises:
             SettingsError: Names the variable with a wrong value.
         """
-        known = [_PREFIX + name.upper() for name in cls.model_fields]
+        known = [cls.variable(name) for name in cls.model_fields]
         for variable in sorted(environment.keys() - set(known) - _OF_CLIENTS):
             if variable.startswith(_PREFIX):
                 logger.warning(
@@ -150,13 +155,13 @@ class Settings(BaseModel):
         values = {
             name: environment[variable]
             for name in cls.model_fields
-            if (variable := _PREFIX + name.upper()) in environment
+            if (variable := cls.variable(name)) in environment
         }
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             raise SettingsError(
-                f"{_PREFIX}{str(first['loc'][0]).upper()}: {first['msg']}. "
+                f"{cls.variable(str(first['loc'][0]))}: {first['msg']}. "
                 f"Received: {first['input']!r}"
             ) from None

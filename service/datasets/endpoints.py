@@ -30,10 +30,12 @@ from service.errors import (
     UploadTimeout,
     responses,
 )
+from service.http.body_limit import limit_body
+from service.http.closed_route import ClosedRoute
 from service.keys.caller import Training
 from service.state import State
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ClosedRoute)
 
 
 @router.post(
@@ -55,6 +57,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
         ),
     },
 )
+@limit_body(None)  # Counted where it is streamed to disk.
 async def upload_dataset(
     state: State,
     caller: Training,

@@ -1,54 +1,99 @@
+"""The largest body of each route."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from service.errors import RequestTooLarge, error_response
+from service.errors import RequestTooLarge
+from service.settings import Settings
 
-# Streamed to disk, with limits of their own.
-_UPLOADS = "/v1/datasets"
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True)
 class BodyLimit:
-    """Refuses bodies that are too large, before more of them is kept than may be.
+    """The largest body of a route.
 
     Args:
-        app: What is behind it.
-        max_bytes: Most bytes of a body that is no upload.
+        max_bytes: The largest body, where no setting says it.
+        setting: The setting that says it.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self._app = app
-        self._max_bytes = max_bytes
-        self._message = (
-            f"The body may have at most {max_bytes} bytes (TFBBB_MAX_BODY_BYTES); "
-            "send less at once."
-        )
+    max_bytes: int = 2**20
+    setting: str | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] == _UPLOADS:
-            await self._app(scope, receive, send)
-            return
+    @property
+    def description(self) -> str:
+        """What OpenAPI says of the limit."""
+        if self.setting is None:
+            return f"The body may have at most {self.max_bytes} bytes."
+        variable = Settings.variable(self.setting)
+        return f"The body may have at most as many bytes as {variable} says."
+
+    def enforce(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[Receive, Send]:
+        """Returns `receive` and `send` of a request whose body is counted.
+
+        Reads nothing of the body.
+
+        Raises:
+            RequestTooLarge: If the body is declared to be too large.
+        """
+        max_bytes, message = self._of(scope["state"]["service"].settings)
         length = Headers(scope=scope).get("content-length", "")
-        if length.isdecimal() and int(length) > self._max_bytes:
-            response = error_response(RequestTooLarge.status, self._message)
-            await response(scope, receive, send)
-            return
-        left, answering = self._max_bytes, False
+        if length.isdecimal() and (len(length) > 20 or int(length) > max_bytes):
+            raise RequestTooLarge(message)
+        left, answering = max_bytes, False
 
         async def counted() -> Message:
             nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
+            received = await receive()
+            left -= len(received.get("body", b""))
             if left < 0 and answering:
                 return {"type": "http.disconnect"}
             if left < 0:
                 # FastAPI lets no other exception through where it reads a body.
-                raise HTTPException(RequestTooLarge.status, self._message)
-            return message
+                raise HTTPException(RequestTooLarge.status, message)
+            return received
 
         async def watched(message: Message) -> None:
             nonlocal answering
             answering = True
             await send(message)
 
-        await self._app(scope, counted, watched)
+        return counted, watched
+
+    def _of(self, settings: Settings) -> tuple[int, str]:
+        if self.setting is None:
+            return self.max_bytes, (
+                f"The body may have at most {self.max_bytes} bytes; send less at once."
+            )
+        max_bytes: int = getattr(settings, self.setting)
+        return max_bytes, (
+            f"The body may have at most {max_bytes} bytes "
+            f"({Settings.variable(self.setting)}); send less at once."
+        )
+
+
+_DEFAULT = BodyLimit()
+
+
+def limit_body(limit: BodyLimit | None) -> Callable[[_Endpoint], _Endpoint]:
+    """Gives an endpoint another limit than the default, or none if it has its own."""
+
+    def set_limit(endpoint: _Endpoint) -> _Endpoint:
+        endpoint.body_limit = limit  # type: ignore[attr-defined]
+        return endpoint
+
+    return set_limit
+
+
+def body_limit(endpoint: Callable[..., Any]) -> BodyLimit | None:
+    """The limit of an endpoint; None if the endpoint counts the bytes itself."""
+    limit: BodyLimit | None = getattr(endpoint, "body_limit", _DEFAULT)
+    return limit

@@ -13,12 +13,12 @@ from service.errors import (
     InvalidRequest,
     JobStateConflict,
     QueueFull,
-    RequestTooLarge,
     UnknownDataset,
     UnknownJob,
     as_json,
     responses,
 )
+from service.http.closed_route import ClosedRoute
 from service.jobs import event_stream, listing, submission
 from service.jobs.files import JobFiles
 from service.jobs.pace import eta_seconds
@@ -36,7 +36,7 @@ from service.jobs.state import State as JobState
 from service.keys.caller import Training
 from service.state import ServiceState, State
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ClosedRoute)
 
 IdempotencyKey = Annotated[
     str | None,
@@ -60,7 +60,6 @@ _LOG_BYTES = 16 * 2**10
             InvalidRequest,
             UnknownDataset,
             IdempotencyKeyReused,
-            RequestTooLarge,
             QueueFull,
         ),
     },

@@ -2,8 +2,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Self, cast
 
-from fastapi import Depends, Request
-from fastapi.security import HTTPBearer
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
 
 from service.database.tables import Key
 from service.errors import Forbidden
@@ -84,31 +84,19 @@ def caller_of(request: Request) -> Caller:
     return cast(Caller, request.state.caller)
 
 
-async def predicting(
-    request: Request, _: Annotated[object, Depends(_BEARER)]
+async def _allowed(
+    request: Request, needed: SecurityScopes, _: Annotated[object, Depends(_BEARER)]
 ) -> Caller:
-    """Lets those pass who may ask models."""
+    """The caller, of whom `ClosedRoute` has required the scopes already.
+
+    FastAPI calls this only once it has parsed the body.
+    """
     caller = caller_of(request)
-    caller.require(Scope.PREDICT)
+    for scope in needed.scopes:
+        caller.require(Scope(scope))
     return caller
 
 
-async def training(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Caller:
-    """Lets those pass who may upload tables and train."""
-    caller = caller_of(request)
-    caller.require(Scope.TRAIN)
-    return caller
-
-
-async def administering(
-    request: Request, _: Annotated[object, Depends(_BEARER)]
-) -> Caller:
-    """Lets those pass who may do everything."""
-    caller = caller_of(request)
-    caller.require(Scope.ADMIN)
-    return caller
-
-
-Predicting = Annotated[Caller, Depends(predicting)]
-Training = Annotated[Caller, Depends(training)]
-Administering = Annotated[Caller, Depends(administering)]
+may_predict = Security(_allowed, scopes=[Scope.PREDICT])
+may_administer = Security(_allowed, scopes=[Scope.ADMIN])
+Training = Annotated[Caller, Security(_allowed, scopes=[Scope.TRAIN])]

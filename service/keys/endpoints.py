@@ -1,20 +1,23 @@
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from service.errors import (
     InvalidRequest,
     LastAdminKey,
-    RequestTooLarge,
     UnknownKey,
     responses,
 )
-from service.keys.caller import administering
+from service.http.closed_route import ClosedRoute
+from service.keys.caller import may_administer
 from service.keys.credential import Credential
 from service.keys.repository import add_key, list_keys, revoke_key
 from service.keys.schemas import KeyId, KeyList, KeyRequest, KeySummary, NewKey
 from service.state import State
 
 router = APIRouter(
-    prefix="/v1/keys", tags=["keys"], dependencies=[Depends(administering)]
+    prefix="/v1/keys",
+    tags=["keys"],
+    dependencies=[may_administer],
+    route_class=ClosedRoute,
 )
 
 
@@ -22,7 +25,7 @@ router = APIRouter(
     "",
     status_code=201,
     summary="Make a key",
-    responses=responses(InvalidRequest, RequestTooLarge),
+    responses=responses(InvalidRequest),
 )
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
     """Answers the key; of its secret the service keeps only a hash."""

@@ -1,17 +1,17 @@
 import asyncio
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from service.errors import (
     InvalidRequest,
     LabelRefused,
-    RequestTooLarge,
     Unavailable,
     UnknownLabel,
     UnknownModel,
     responses,
 )
-from service.keys.caller import Training, predicting
+from service.http.closed_route import ClosedRoute
+from service.keys.caller import Training, may_predict
 from service.labels import repository
 from service.labels.moving import check_may_move, move_label
 from service.labels.resolution import version_behind
@@ -27,7 +27,8 @@ from service.state import State
 router = APIRouter(
     prefix="/v1/models/{name}/labels",
     tags=["labels"],
-    dependencies=[Depends(predicting)],
+    dependencies=[may_predict],
+    route_class=ClosedRoute,
 )
 
 
@@ -75,9 +76,7 @@ async def get_label_metadata(
 @router.put(
     "/{label}",
     summary="Point a label at a version",
-    responses=responses(
-        InvalidRequest, UnknownModel, LabelRefused, RequestTooLarge, Unavailable
-    ),
+    responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
 )
 async def put_label(
     state: State,

@@ -1,16 +1,17 @@
 import asyncio
 import logging
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from service.errors import Unavailable, responses
-from service.keys.caller import predicting
+from service.http.closed_route import ClosedRoute
+from service.keys.caller import may_predict
 from service.state import State
 
 logger = logging.getLogger(__name__)
 
-router = APIRouter(tags=["health"], dependencies=[Depends(predicting)])
+router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=ClosedRoute)
 
 
 @router.get(

@@ -53,4 +53,4 @@ class RequestMetrics:
 def _template(scope: Scope) -> str:
     context = scope.get("fastapi", {}).get("effective_route_context")
     found = context or scope.get("route")
-    return getattr(found, "path", None) or "none"
+    return getattr(found, "path_format", None) or "none"

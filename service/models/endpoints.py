@@ -1,6 +1,6 @@
 import asyncio
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Response
 
 from service.errors import (
     InvalidRequest,
@@ -9,7 +9,8 @@ from service.errors import (
     VersionInUse,
     responses,
 )
-from service.keys.caller import Training, predicting
+from service.http.closed_route import ClosedRoute
+from service.keys.caller import Training, may_predict
 from service.labels import repository as labels
 from service.models.deletion import delete_version, finish_deletions
 from service.models.lineage import lineage_of
@@ -25,7 +26,10 @@ from service.models.version import State as VersionState
 from service.state import State
 
 router = APIRouter(
-    prefix="/v1/models", tags=["models"], dependencies=[Depends(predicting)]
+    prefix="/v1/models",
+    tags=["models"],
+    dependencies=[may_predict],
+    route_class=ClosedRoute,
 )
 
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from service.errors import (
     InvalidRequest,
@@ -10,7 +10,9 @@ from service.errors import (
     UnsupportedMediaType,
     responses,
 )
-from service.keys.caller import predicting
+from service.http.body_limit import BodyLimit, limit_body
+from service.http.closed_route import ClosedRoute
+from service.keys.caller import may_predict
 from service.labels.resolution import version_behind
 from service.labels.schemas import LabelName
 from service.models.schemas import ModelName, VersionNumber
@@ -18,12 +20,17 @@ from service.predictions.schemas import PredictResponse, request_body
 from service.state import ServiceState, State
 
 router = APIRouter(
-    prefix="/v1/models", tags=["predictions"], dependencies=[Depends(predicting)]
+    prefix="/v1/models",
+    tags=["predictions"],
+    dependencies=[may_predict],
+    route_class=ClosedRoute,
 )
 
 # `curl -d` declares a form unless it is told otherwise, as in TensorFlow Serving's
 # own examples.
 _JSON_TYPES = ("", "application/json", "application/x-www-form-urlencoded")
+
+_BODY_LIMIT = limit_body(BodyLimit(setting="max_body_bytes"))
 
 _DOCUMENTATION: dict[str, Any] = {
     "response_model": PredictResponse,
@@ -40,6 +47,7 @@ _DOCUMENTATION: dict[str, Any] = {
 
 
 @router.post("/{name}:predict", summary="Ask a model", **_DOCUMENTATION)
+@_BODY_LIMIT
 async def predict(state: State, request: Request, name: ModelName) -> Response:
     """Answers the predictive distribution of each row, by the newest good version."""
     return await _predict(state, request, name, None)
@@ -48,6 +56,7 @@ async def predict(state: State, request: Request, name: ModelName) -> Response:
 @router.post(
     "/{name}/versions/{version}:predict", summary="Ask a version", **_DOCUMENTATION
 )
+@_BODY_LIMIT
 async def predict_version(
     state: State, request: Request, name: ModelName, version: VersionNumber
 ) -> Response:
@@ -56,6 +65,7 @@ async def predict_version(
 
 
 @router.post("/{name}/labels/{label}:predict", summary="Ask a label", **_DOCUMENTATION)
+@_BODY_LIMIT
 async def predict_label(
     state: State, request: Request, name: ModelName, label: LabelName
 ) -> Response:

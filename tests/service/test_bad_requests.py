@@ -207,10 +207,12 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
 
 
 def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:
-    for path in ("/v1/models/diabetes:predict", "/v1/jobs", "/v1/keys"):
-        response = client.post(path, content=b" " * 100_001)
-        message = message_of(response, 413)
-        assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message
+    response = client.post("/v1/models/diabetes:predict", content=b" " * 100_001)
+    message = message_of(response, 413)
+    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message
+    for path in ("/v1/jobs", "/v1/keys"):
+        response = client.post(path, content=b" " * (2**20 + 1))
+        assert "at most 1048576 bytes;" in message_of(response, 413)
 
 
 @pytest.mark.parametrize(
@@ -230,15 +232,20 @@ def test_body_that_is_not_read_as_json_is_described(
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/models/diabetes:predict", "/v1/jobs", "/v1/keys"]
+    ("path", "limit"),
+    [
+        ("/v1/models/diabetes:predict", 100_000),
+        ("/v1/jobs", 2**20),
+        ("/v1/keys", 2**20),
+    ],
 )
 def test_body_without_length_over_the_limit_is_refused(
-    client: httpx.Client, path: str
+    client: httpx.Client, path: str, limit: int
 ) -> None:
     headers = {"content-type": "application/json"}
-    content = (b" " * 10_000 for _ in range(11))
+    content = (b" " * 10_000 for _ in range(limit // 10_000 + 1))
     response = client.post(path, content=content, headers=headers)
-    assert "at most 100000 bytes (TFBBB_MAX_BODY_BYTES)" in message_of(response, 413)
+    assert f"at most {limit} bytes" in message_of(response, 413)
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "multipart/form-data", "json"])
@@ -271,6 +278,8 @@ def test_row_that_is_too_far_out_for_a_finite_answer_is_named(
         ("DELETE", "/v1/models/diabetes", 405),
         ("POST", "/v1/models", 405),
         ("PUT", "/v1/models/diabetes:predict", 405),
+        ("GET", "/v1/models/diabetes:classify", 404),
+        ("POST", "/v1/models/diabetes:classify", 404),
     ],
 )
 def test_every_error_has_the_same_shape(
@@ -279,6 +288,21 @@ def test_every_error_has_the_same_shape(
     response = client.request(method, path)
     assert message_of(response, status)
     assert ("allow" in response.headers) == (status == 405)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH"])
+def test_another_method_of_a_verb_is_told_to_post(
+    client: httpx.Client, method: str
+) -> None:
+    document = client.get("/openapi.json").json()
+    verbs = [path for path in document["paths"] if re.search(r":\w+$", path)]
+    assert len(verbs) >= 5
+    for verb in verbs:
+        path = re.sub(r"{\w+}", "1", verb)
+        response = client.request(method, path)
+        assert response.headers["allow"] == "POST", verb
+        if method != "HEAD":
+            assert f"Method Not Allowed: {method} {path}" in message_of(response, 405)
 
 
 def test_every_method_that_a_path_has_is_named(client: httpx.Client) -> None:

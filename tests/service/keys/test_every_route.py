@@ -17,7 +17,7 @@ DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
 def every_route() -> list[tuple[str, str]]:
     app = create_app(Settings())
     return sorted(
-        (method, route.path)
+        (method, route.path_format)
         for route in iter_route_contexts(app.routes)
         for method in route.methods
     )

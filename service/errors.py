@@ -188,6 +188,15 @@ def as_json(
     }
 
 
+def _describe_unreadable(cause: BaseException) -> str:
+    """Says why Python's parser could not read a body of JSON."""
+    if isinstance(cause, RecursionError):
+        return "it is nested too deeply."
+    if type(cause) is ValueError:
+        return "it holds an integer of too many digits."
+    return str(cause)
+
+
 def _methods(request: Request) -> list[str]:
     """What a path can be asked; Starlette names the methods of one route only."""
     path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
@@ -225,7 +234,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
         message = error.detail
         # FastAPI says why it could not read a body; Starlette's word says too little.
         if error.__cause__ is not None:
-            message = f"{message}: {error.__cause__}"
+            message = f"{message}: {_describe_unreadable(error.__cause__)}"
         if message == http.HTTPStatus(error.status_code).phrase:
             where = f"{request.method} {request.url.path}"
             message = f"{message}: {where}; /docs lists the API."

@@ -1,6 +1,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tfbbb.abbreviation import abbreviate
+
+_MOST_CHARACTERS = 100
 # What FastAPI calls the parts of a request, which its sender doesn't.
 _PARTS = {"body", "path", "query", "header"}
 
@@ -14,7 +17,8 @@ def what_is_wrong(error: Mapping[str, Any], within: Iterable[str] = ()) -> str:
     """
     part, *inner = error["loc"] or ("body",)
     names = [*within, *(inner if part in _PARTS else error["loc"])]
-    place = f"`{'.'.join(map(str, names))}`" if names else f"The {part}"
+    path = ".".join(str(name)[:_MOST_CHARACTERS] for name in names)
+    place = f"`{path}`" if names else f"The {part}"
     received = error["input"]
     match error["type"]:
         case "json_invalid":
@@ -23,15 +27,15 @@ def what_is_wrong(error: Mapping[str, Any], within: Iterable[str] = ()) -> str:
         case "model_attributes_type" if isinstance(received, bytes):
             return (
                 "The body must be JSON, sent with `Content-Type: application/json`. "
-                f"Received: {received!r:.100}"
+                f"Received: {abbreviate(received)}"
             )
         case "extra_forbidden":
-            return f"{place} is unknown. Received: {received!r:.100}"
+            return f"{place} is unknown. Received: {abbreviate(received)}"
         case "union_tag_invalid":
             tags, received = error["ctx"]["expected_tags"], error["ctx"]["tag"]
-            return f"{place} must be one of {tags}. Received: {received!r:.100}"
+            return f"{place} must be one of {tags}. Received: {abbreviate(received)}"
         case "value_error" if not names:
             return f"{place} contradicts itself: {error['ctx']['error']}."
         case "value_error":
-            return f"{place}: {error['ctx']['error']}. Received: {received!r:.100}"
-    return f"{place}: {error['msg']}. Received: {received!r:.100}"
+            return f"{place}: {error['ctx']['error']}. Received: {abbreviate(received)}"
+    return f"{place}: {error['msg']}. Received: {abbreviate(received)}"

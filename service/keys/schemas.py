@@ -2,10 +2,11 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from service.database.tables import Key
 from service.keys.scope import Scope
+from tfbbb.known_fields import KnownFields
 
 KeyId = Annotated[
     str,
@@ -18,10 +19,8 @@ KeyId = Annotated[
 Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 
-class KeyRequest(BaseModel):
+class KeyRequest(KnownFields):
     """What a key is to be for and to allow."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: Annotated[
         str,
@@ -36,6 +35,7 @@ class KeyRequest(BaseModel):
     scopes: Annotated[
         list[Scope],
         Field(
+            fail_fast=True,
             min_length=1,
             max_length=len(Scope),
             description="`train` includes `predict`, and `admin` everything.",

@@ -1,7 +1,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+
+from tfbbb.known_fields import KnownFields
 
 _NOMINAL = 0.9
 
@@ -12,14 +14,14 @@ class GateError(Exception):
     """A version is not let pass; the message has the figures of both."""
 
 
-class Gate(BaseModel):
+class Gate(KnownFields):
     """How much worse than the label's version another may be, to take its place.
 
     Both figures are of the rows that each version's training held out. They compare
     best where these are the same rows: versions of one table and one seed.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     max_nll_increase: Bound | None = Field(
         None,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from service.database.tables import Label
 from service.labels.gate import Gate
 from service.models.name import MOST_VERSIONS
+from tfbbb.known_fields import KnownFields
 
 LATEST = "latest"
 
@@ -20,10 +21,10 @@ LabelName = Annotated[
 ]
 
 
-class LabelTarget(BaseModel):
+class LabelTarget(KnownFields):
     """Where a label is to point."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
     gate: Gate | None = Field(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.abbreviation import abbreviate
 from tfbbb.export.input_error import InputError
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, Manifest
@@ -25,7 +26,8 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
     """
     if not isinstance(rows, list) or not rows:
         raise InputError(
-            f"`{key}` must be a list of rows, of one at least. Received: {rows!r:.100}"
+            f"`{key}` must be a list of rows, of one at least. "
+            f"Received: {abbreviate(rows)}"
         )
     if isinstance(rows[0], dict):
         rows = _lists_of(rows, manifest)
@@ -50,7 +52,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
     if not isinstance(columns, dict):
         raise InputError(
             "`inputs` must be an object of columns, or a matrix. "
-            f"Received: {columns!r:.100}"
+            f"Received: {abbreviate(columns)}"
         )
     if _holds_the_matrix(columns, manifest):
         return from_rows(columns["inputs"], manifest, "inputs.inputs")
@@ -74,7 +76,7 @@ def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
         if not isinstance(row, dict):
             raise InputError(
                 f"Row {place} must be an object of columns, as row 1 is. "
-                f"Received: {row!r:.100}"
+                f"Received: {abbreviate(row)}"
             )
         if not keys or row.keys() != columns:
             columns = row.keys()
@@ -144,7 +146,7 @@ def _check_lists(rows: Sequence[Any], features: Sequence[Feature]) -> None:
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, list):
             raise InputError(
-                f"Row {place} must be a list of values. Received: {row!r:.100}"
+                f"Row {place} must be a list of values. Received: {abbreviate(row)}"
             )
         if len(row) != len(features):
             raise InputError(

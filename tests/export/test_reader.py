@@ -224,7 +224,10 @@ def test_draws_are_validated(
         tfbbb.load(regression).predict(X, **arguments)
 
 
-@pytest.mark.parametrize("levels", [[0.0], [1.0], [np.nan], [], 0.5, [[0.5]]])
+@pytest.mark.parametrize(
+    "levels",
+    [[0.0], [1.0], [np.nan], [], 0.5, [[0.5]], [1e-300], [0.5, 1e-40], [1 - 1e-12]],
+)
 def test_levels_are_validated(regression: Path, levels: Any) -> None:
     with pytest.raises(ValueError, match="`levels` must be"):
         tfbbb.load(regression).quantiles(X, levels)

@@ -135,6 +135,14 @@ def test_malformed_body_is_described(
         ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1`: .* less than 1"),
         ({"quantiles": [0]}, "`parameters.quantiles.0`: .* greater than 0"),
         ({"quantiles": []}, "`parameters.quantiles`"),
+        (
+            {"quantiles": [1e-300]},
+            "quantiles.0`: .* from 1.2e-38 to .* Received: 1e-300",
+        ),
+        ({"quantiles": [0.5, 1e-40]}, "`parameters.quantiles.1`: .* single precision"),
+        ({"quantiles": [0.99999999999]}, "from 1.2e-38 to 0.99999994. Received: 0.9"),
+        ({"quantiles": [2] * 1000}, "`parameters.quantiles.0`: .* less than 1. Rec"),
+        ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown; the parameters are num"),
         ({"quantiles": 0.5}, "`parameters.quantiles`: .* list"),
         ({"samples": 100}, "`parameters.samples` is unknown; the parameters are num"),
         ([], "`parameters`"),
@@ -145,6 +153,16 @@ def test_wrong_parameter_is_named(
 ) -> None:
     body = {"instances": [[1, 2, 3]], "parameters": parameters}
     assert re.search(message, message_of(ask(client, "diabetes", body), 400))
+
+
+def test_extreme_levels_have_finite_quantiles(client: httpx.Client) -> None:
+    levels = [1.2e-38, 1e-30, 1e-7, 0.5, 0.9999999, 0.99999994]
+    body = {"instances": [[1, 2, 3]], "parameters": {"quantiles": levels}}
+    response = ask(client, "diabetes", body)
+    assert response.status_code == 200, response.text
+    (row,) = response.json()["predictions"]
+    quantiles = [quantile for (quantile,) in row["quantiles"]]
+    assert quantiles == sorted(quantiles)
 
 
 def test_unknown_signature_is_refused_with_those_there_are(
@@ -246,6 +264,21 @@ def test_body_without_length_over_the_limit_is_refused(
     content = (b" " * 10_000 for _ in range(limit // 10_000 + 1))
     response = client.post(path, content=content, headers=headers)
     assert f"at most {limit} bytes" in message_of(response, 413)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[" * 100_000, "parsing the body: it is nested too deeply."),
+        ("1" * 5000, "parsing the body: it holds an integer of too many digits."),
+    ],
+)
+def test_json_that_python_does_not_read_is_described(
+    client: httpx.Client, content: str, message: str
+) -> None:
+    headers = {"content-type": "application/json"}
+    response = client.post("/v1/keys", content=content, headers=headers)
+    assert message in message_of(response, 400)
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "multipart/form-data", "json"])

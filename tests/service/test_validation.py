@@ -1,9 +1,18 @@
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from fastapi.routing import iter_route_contexts
+from pydantic import BaseModel, ValidationError
 
+from service.app import create_app
+from service.jobs.schemas import JobRequest
+from service.keys.schemas import KeyRequest
+from service.labels.schemas import LabelTarget
+from service.predictions.schemas import Parameters
+from service.settings import Settings
 from service.validation import what_is_wrong
+from tfbbb.known_fields import KnownFields
 from tfbbb.training.spec import JobSpec
 
 
@@ -51,3 +60,42 @@ def test_names_that_there_are_are_listed() -> None:
 def test_parts_of_a_request_are_not_of_its_names(place: Any, named: str) -> None:
     error = {"type": "missing", "loc": place, "msg": "Field required", "input": {}}
     assert what_is_wrong(error) == f"{named}Field required. Received: {{}}"
+
+
+def body_models() -> list[type[BaseModel]]:
+    """The models of all bodies that FastAPI parses, and that of `parameters`."""
+    routes = iter_route_contexts(create_app(Settings()).routes)
+    fields = [getattr(route.original_route, "body_field", None) for route in routes]
+    found = {field.field_info.annotation for field in fields if field is not None}
+    return [*sorted(found, key=lambda model: model.__name__), Parameters]
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """A core schema of pydantic and all within it."""
+    if isinstance(schema, dict):
+        yield schema
+        schema = list(schema.values())
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            yield from parts(part)
+
+
+def test_no_body_can_have_more_than_a_few_errors() -> None:
+    models = body_models()
+    assert {JobRequest, KeyRequest, LabelTarget} <= set(models)
+    for model in models:
+        for part in parts(model.__pydantic_core_schema__):
+            kind = part.get("type")
+            assert kind not in ("dict", "generator"), model
+            if kind in ("list", "set", "frozenset") or (
+                kind == "tuple" and "variadic_item_index" in part
+            ):
+                assert part.get("fail_fast"), (model, part)
+            if kind == "model":
+                assert issubclass(part["cls"], KnownFields), part["cls"]
+
+
+def test_a_name_of_a_megabyte_is_not_repeated() -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate({"target": "y", "a" * 2**20: [1] * 10**6})
+    assert len(what_is_wrong(caught.value.errors()[0])) < 300

@@ -10,6 +10,7 @@ from tfbbb.export.inputs import Inputs, listed, to_tensors
 from tfbbb.export.loaded_signature import LoadedSignature
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
+from tfbbb.prediction.levels import single_precision_level
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
 
@@ -165,7 +166,8 @@ class ExportedModel:
 
         Args:
             inputs: As for `predict`.
-            levels: Probabilities between 0 and 1, q of them.
+            levels: Probabilities between 0 and 1, q of them, from 1.2e-38 to
+                0.99999994: they are in single precision.
             num_samples: As for `predict`.
             seed: As for `predict`.
 
@@ -183,12 +185,16 @@ class ExportedModel:
                 f"Received: levels={levels!r}"
             )
         probabilities = np.asarray(levels, dtype=np.float32)
-        inside = (probabilities > 0) & (probabilities < 1)
-        if probabilities.ndim != 1 or not probabilities.size or not inside.all():
+        try:
+            if probabilities.ndim != 1 or not probabilities.size:
+                raise ValueError("there must be one at least")
+            for level in levels:
+                single_precision_level(level)
+        except ValueError as error:
             raise ValueError(
-                "`levels` must be a list of probabilities between 0 and 1. "
+                f"`levels` must be a list of probabilities between 0 and 1: {error}. "
                 f"Received: levels={levels!r}"
-            )
+            ) from None
         answer = self._call("quantiles", inputs, num_samples, seed, probabilities)
         return answer["quantiles"]
 

@@ -1,6 +1,7 @@
 """What users hand to an exported model, as the tensors its signatures take."""
 
 import difflib
+import itertools
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +11,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from tfbbb.abbreviation import abbreviate
 from tfbbb.export.input_error import InputError
 from tfbbb.export.manifest import Feature, Manifest
 
 _NUMERIC = "biuf"
+# Unknown names among which a misspelt one is looked for, at some 10 us each.
+_MOST_COMPARED = 1000
 
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
@@ -81,7 +85,8 @@ def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
 
 def _misspelt(name: str, unknown: Iterable[str]) -> str:
     """The name that was probably meant to be `name`, as a message puts it."""
-    plain = {str(other).strip().lower(): other for other in unknown}
+    some = itertools.islice(unknown, _MOST_COMPARED)
+    plain = {str(other).strip().lower(): other for other in some}
     near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
     return f" (is {plain[near[0]]!r} misspelt?)" if near else ""
 
@@ -117,7 +122,7 @@ def number(value: Any, row: int, feature: Feature) -> float:
         not_text = ", not text" if isinstance(value, str) else ""
         raise InputError(
             f"Row {row}, column {feature.name!r} needs a number or a boolean (true, "
-            f"false){not_text}. Received: {value!r:.100}"
+            f"false){not_text}. Received: {abbreviate(value)}"
         )
     try:
         return float(value)
@@ -139,14 +144,15 @@ def text(value: Any, row: int, feature: Feature) -> str:
         return ""
     if not isinstance(value, str):
         raise InputError(
-            f"Row {row}, column {feature.name!r} needs text. Received: {value!r:.100}"
+            f"Row {row}, column {feature.name!r} needs text. "
+            f"Received: {abbreviate(value)}"
         )
     try:
         value.encode()
     except UnicodeEncodeError:
         raise InputError(
             f"Row {row}, column {feature.name!r} needs text that UTF-8 can hold. "
-            f"Received: {value!r:.100}"
+            f"Received: {abbreviate(value)}"
         ) from None
     return value
 
@@ -177,7 +183,7 @@ def _column(values: Any, feature: Feature) -> np.ndarray:
     if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
         raise InputError(
             f"The column {feature.name!r} needs a list of values, one per row. "
-            f"Received: {values!r:.100}"
+            f"Received: {abbreviate(values)}"
         )
     if feature.kind == "categorical":
         texts = [text(value, row, feature) for row, value in enumerate(values, 1)]

@@ -1,18 +1,42 @@
 """Levels of quantiles and intervals."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from tfbbb.checked_numbers import is_finite_number
 
+if TYPE_CHECKING:
+    import numpy as np
 
-def checked_levels(levels: float | Sequence[float]) -> np.ndarray:
+# The least and the greatest level of single precision: the first with all its digits,
+# below which TensorFlow rounds to 0, and the last before 1.
+_LEAST_SINGLE, _MOST_SINGLE = 2.0**-126, 1.0 - 2.0**-24
+
+
+def single_precision_level(level: float) -> float:
+    """Returns `level`, a probability that an exported model can be asked for.
+
+    Raises:
+        ValueError: If single precision, in which exported models take levels, rounds it
+            to 0 or 1.
+    """
+    if not _LEAST_SINGLE <= level <= _MOST_SINGLE:
+        raise ValueError(
+            "an exported model takes levels in single precision, from 1.2e-38 to "
+            "0.99999994"
+        )
+    return level
+
+
+def checked_levels(levels: float | Sequence[float]) -> "np.ndarray":
     """Returns `levels` as a vector.
 
     Raises:
         ValueError: Where there is none, or one not strictly between 0 and 1.
     """
+    # The service states its levels without NumPy, and starts sooner.
+    import numpy as np
+
     values = np.atleast_1d(np.asarray(levels, dtype=np.float64))
     inside = (values > 0) & (values < 1)
     if values.ndim != 1 or not values.size or not inside.all():

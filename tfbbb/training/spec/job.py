@@ -13,7 +13,9 @@ from tfbbb.training.spec.part import ColumnName, Integer, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000
-Names = Annotated[tuple[ColumnName, ...], Field(max_length=MAX_FEATURES)]
+Names = Annotated[
+    tuple[ColumnName, ...], Field(max_length=MAX_FEATURES, fail_fast=True)
+]
 
 
 class Version(SpecPart):

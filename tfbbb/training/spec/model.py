@@ -30,7 +30,7 @@ class ModelSpec(SpecPart):
     """What network is trained: by default one hidden layer, chosen by the rows."""
 
     hidden_units: Annotated[
-        tuple[Units, ...] | None,
+        Annotated[tuple[Units, ...], Field(fail_fast=True)] | None,
         Field(
             max_length=MAX_LAYERS,
             description="Units of the hidden layers; empty for a linear model. By "
@@ -39,7 +39,7 @@ class ModelSpec(SpecPart):
         ),
     ] = None
     layers: Annotated[
-        tuple[LayerSpec, ...] | None,
+        Annotated[tuple[LayerSpec, ...], Field(fail_fast=True)] | None,
         Field(
             max_length=MAX_LAYERS,
             description="The hidden layers one by one, in the place of "

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
+
+from tfbbb.known_fields import KnownFields
 
 
 def _with_a_square(number: float) -> float:
@@ -25,10 +27,10 @@ Integer = Annotated[int, Field(strict=True)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
-class SpecPart(BaseModel):
+class SpecPart(KnownFields):
     """A part of a spec: immutable, without fields unknown or numbers infinite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
 class NamedPart(SpecPart):

@@ -130,7 +130,7 @@ class VersionInUse(ServiceError):
 
 
 class RequestTooLarge(ServiceError):
-    """The request is over a limit; the message says over which."""
+    """The request is over a limit, which the message names."""
 
     status = 413
 

@@ -28,11 +28,10 @@ class BodyLimit:
 
     @property
     def description(self) -> str:
-        """What OpenAPI says of the limit."""
+        """What OpenAPI says of the answer to a body that is too large."""
         if self.setting is None:
-            return f"The body may have at most {self.max_bytes} bytes."
-        variable = Settings.variable(self.setting)
-        return f"The body may have at most as many bytes as {variable} says."
+            return f"The body is larger than {self.max_bytes} bytes."
+        return f"The body is larger than {Settings.variable(self.setting)}."
 
     def enforce(
         self, scope: Scope, receive: Receive, send: Send

@@ -64,8 +64,9 @@ class ClosedRoute(APIRoute):
         """The responses, with what this class may answer."""
         documented = dict(self.responses)
         needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
-        if self.body_limit is not None and self.methods != {"GET"}:
-            needs[RequestTooLarge.status] = self.body_limit.description
+        limit = self.body_limit
+        if limit is not None and (self.body_field or limit.setting):
+            needs[RequestTooLarge.status] = limit.description
         for status, need in needs.items():
             given = documented.get(status)
             if given is None:

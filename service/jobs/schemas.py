@@ -2,7 +2,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.database import tables
 from service.jobs.state import State
@@ -26,6 +26,14 @@ JobId = Annotated[
 
 class JobRequest(JobSpec):
     """What to train on, and how; `dataset_id`, `target` and `name` are enough."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"dataset_id": _EXAMPLE_ID, "target": "price", "name": "houses"}
+            ]
+        }
+    )
 
     dataset_id: Id = Field(description="The table, from `POST /v1/datasets`.")
     name: Name = Field(description="The model; the job publishes its next version.")

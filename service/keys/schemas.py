@@ -2,7 +2,7 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from service.database.tables import Key
 from service.keys.scope import Scope
@@ -21,6 +21,12 @@ Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 class KeyRequest(KnownFields):
     """What a key is to be for and to allow."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "nightly predictions", "scopes": ["predict"]}]
+        }
+    )
 
     name: Annotated[
         str,

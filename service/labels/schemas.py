@@ -24,7 +24,9 @@ LabelName = Annotated[
 class LabelTarget(KnownFields):
     """Where a label is to point."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(
+        frozen=True, json_schema_extra={"examples": [{"version": 1}]}
+    )
 
     version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
     gate: Gate | None = Field(

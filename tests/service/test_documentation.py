@@ -1,11 +1,15 @@
 import base64
 import hashlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from service.jobs.schemas import JobRequest
+from service.keys.schemas import KeyRequest
+from service.labels.schemas import LabelTarget
 from service.predictions.schemas import PredictRequest, request_body
 
 
@@ -47,6 +51,65 @@ def test_every_operation_says_what_it_does_and_how_it_fails(
                     assert schema == {"$ref": "#/components/schemas/ErrorBody"}, path
     # What FastAPI answers where nobody says otherwise.
     assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def texts(part: Any) -> Iterator[str]:
+    """Every description of a document, which is Markdown."""
+    if isinstance(part, dict):
+        if isinstance(part.get("description"), str):
+            yield part["description"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from texts(inner)
+
+
+def test_no_description_is_rendered_as_code(document: dict[str, Any]) -> None:
+    found = list(texts(document))
+    assert len(found) > 100
+    for text in found:
+        for line in text.splitlines():
+            assert not line.startswith(("    ", "\t")), text
+
+
+def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    shown = {}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            schema = content.get("application/json", {}).get("schema", {})
+            if "$ref" in schema:
+                name = schema["$ref"].rpartition("/")[2]
+                (shown[f"{method} {path}"],) = schemas[name]["examples"]
+    assert {key: set(example) for key, example in shown.items()} == {
+        "post /v1/jobs": {"dataset_id", "target", "name"},
+        "post /v1/keys": {"name", "scopes"},
+        "put /v1/models/{name}/labels/{label}": {"version"},
+    }
+    JobRequest.model_validate(shown["post /v1/jobs"])
+    KeyRequest.model_validate(shown["post /v1/keys"])
+    LabelTarget.model_validate(shown["put /v1/models/{name}/labels/{label}"])
+
+
+def test_every_closed_operation_says_its_scope_and_limit(
+    document: dict[str, Any],
+) -> None:
+    def told(path: str, method: str) -> tuple[Any, str, str]:
+        operation = document["paths"][path][method]
+        answers = operation["responses"]
+        too_large = answers.get("413", {"description": ""})["description"]
+        return operation["security"], answers["403"]["description"], too_large
+
+    scopes, forbidden, too_large = told("/v1/jobs", "post")
+    assert scopes == [{"key": ["train"]}]
+    assert forbidden.startswith("The key needs the scope `train`.")
+    assert too_large == "The body is larger than 1048576 bytes."
+    scopes, forbidden, too_large = told("/v1/models/{name}:predict", "post")
+    assert scopes == [{"key": ["predict"]}]
+    assert forbidden.startswith("The key needs the scope `predict`.")
+    assert "TFBBB_MAX_BODY_BYTES" in too_large
+    assert told("/v1/keys", "get")[1:] == ("The key needs the scope `admin`.", "")
 
 
 def test_examples_are_what_the_schema_describes() -> None:

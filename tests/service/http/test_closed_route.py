@@ -1,6 +1,7 @@
 """What is checked before a byte of a body is read."""
 
 import asyncio
+import gc
 import re
 import socket
 from collections.abc import Iterator
@@ -211,3 +212,9 @@ def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
         *("/", "/docs", "/docs/1", "/openapi.json"),
         *("/health/live", "/health/ready"),
     }
+
+
+def test_what_lives_as_long_as_the_service_is_no_garbage(tmp_path: Path) -> None:
+    gc.unfreeze()
+    with serving(Settings(models=tmp_path, start_models=False)):
+        assert gc.get_freeze_count() > 10_000

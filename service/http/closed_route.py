@@ -28,7 +28,7 @@ class ClosedRoute(APIRoute):
     """A route that needs a key with a scope, and limits the body of a request.
 
     Both are checked before FastAPI reads the body: it parses the body before it calls
-    any dependency. The scope is that of `Predicting`, `Training` or `Administering`
+    any dependency. The scope is that of `may_predict`, `Training` or `may_administer`
     among the dependencies, the limit that of `limit_body`. Both are in the OpenAPI
     document.
 
@@ -44,7 +44,7 @@ class ClosedRoute(APIRoute):
         scopes = set(_scopes(self.dependant))
         if not scopes:
             raise TypeError(
-                "A closed route needs `Predicting`, `Training` or `Administering` "
+                "A closed route needs `may_predict`, `Training` or `may_administer` "
                 f"among its dependencies. Received: {path}, which has none of them"
             )
         self.scope = max(scopes, key=lambda scope: len(scope.implied))

@@ -21,8 +21,7 @@ class Authentication:
     """Closes every path but those under /health/ to requests without a good key.
 
     Unknown paths are closed as well: who has no key learns nothing of what there is.
-    What the key allows is for the endpoints to say, by `Predicting`, `Training` and
-    `Administering`.
+    `ClosedRoute` checks what the key allows.
     """
 
     def __init__(self, app: ASGIApp) -> None:

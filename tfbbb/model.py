@@ -363,6 +363,14 @@ class BayesianModel(keras.Model):
         if current_samples() is not None:
             # Part of another model, which has repeated the rows already.
             return super().call(inputs, training=training, mask=mask)
+        form = self.input
+        if (
+            isinstance(inputs, dict)
+            and isinstance(form, dict)
+            and set(form) <= set(inputs)
+        ):
+            # Keras would take values of other names for those of the model.
+            inputs = {name: inputs[name] for name in form}
         samples = self._num_samples if training else 1
         copies = self._num_members * samples
         if copies > 1:

@@ -4,17 +4,16 @@ import time
 from typing import Any, TypedDict
 
 import keras
-import numpy as np
 import tensorflow as tf
 from keras import tree
 
 from tfbbb import likelihoods
 from tfbbb.checked_numbers import int32
-from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.computation import Computation
 from tfbbb.prediction.dropout import check_dropout, is_dropout
+from tfbbb.prediction.inputs import input_tensors
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import check_method, plan_for
 from tfbbb.prediction.program import structure_of_outputs
@@ -68,7 +67,8 @@ def predictive(
         model: A built Keras model: functional, sequential or subclassed. Layers that
             are not variational run in inference mode.
         x: Inputs of the rows: an array, or a list or dictionary of arrays where the
-            model takes several.
+            model takes several. The model finds the values of a dictionary by name and
+            ignores names that it does not know.
         likelihood: p(y | f), as the model was trained: `"categorical"` or a
             `tfbbb.likelihoods.Likelihood`; of a model with several outputs a list of
             them, or a dictionary where the outputs are one. Not needed for a
@@ -127,8 +127,8 @@ def predictive(
             "by `method='local'` or `method='weight'`. "
             "Received: include_dropout=True, method='moments'"
         )
-    inputs = _as_tensors(model, x)
-    num_rows = _num_rows(inputs)
+    inputs = input_tensors(model, x)
+    num_rows = len(tree.flatten(inputs)[0])
     if not model.built:
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
@@ -249,84 +249,3 @@ def _checked(given: Any) -> Likelihood:
             f"`tfbbb.BayesianModel`. Received: likelihood={given!r}"
         )
     return likelihood
-
-
-def _as_tensors(model: keras.Model, x: Any) -> Any:
-    """Returns the inputs as tensors, floats in the dtype of the model's inputs."""
-    if isinstance(x, tf.data.Dataset | keras.utils.PyDataset):
-        raise ValueError(
-            "A prediction takes arrays, not a dataset; gather its inputs first, or "
-            f"predict batch by batch. Received: x of type {type(x).__name__}"
-        )
-
-    def convert(value: Any) -> tf.Tensor:
-        if tf.is_tensor(value):
-            floating = value.dtype.is_floating
-            return tf.cast(value, keras.config.floatx()) if floating else value
-        value = np.asarray(value)
-        if value.dtype == object:
-            value = value.astype(str)
-        if np.issubdtype(value.dtype, np.floating):
-            value = value.astype(keras.config.floatx(), copy=False)
-        return tf.constant(value)
-
-    graph = graph_of(model)
-    tensors: Any
-    if isinstance(x, dict):
-        tensors = {name: convert(value) for name, value in x.items()}
-    elif isinstance(x, list | tuple) and (graph is None or len(graph.inputs) > 1):
-        tensors = type(x)(convert(value) for value in x)
-    else:
-        tensors = convert(x)
-    if graph is not None:
-        _check_structure(graph, tensors)
-    return tensors
-
-
-def _check_structure(graph: keras.Model, tensors: Any) -> None:
-    given = graph.input if isinstance(graph.input, dict) else tensors
-    # Where the names differ, Keras would take the values in the order of the names.
-    if isinstance(tensors, dict) and set(tensors) != set(given):
-        raise ValueError(
-            f"The inputs of the model are {sorted(given)}. "
-            f"Received: inputs {sorted(tensors)}"
-        )
-    number = len(tree.flatten(tensors))
-    if number != len(graph.inputs):
-        raise ValueError(
-            f"The model takes {len(graph.inputs)} inputs. Received: {number}"
-        )
-    for tensor, reference in zip(tree.flatten(tensors), graph.inputs, strict=True):
-        if (tensor.dtype == tf.string) != (reference.dtype == "string"):
-            raise ValueError(
-                f"The input '{reference.name}' of the model takes {reference.dtype}. "
-                f"Received: {tensor.dtype.name}"
-            )
-        wanted, received = list(reference.shape[1:]), list(tensor.shape[1:])
-        # Keras adds or drops a last dimension of size 1.
-        allowed = [received, [*received, 1]]
-        if received[-1:] == [1]:
-            allowed.append(received[:-1])
-        if not any(_fits(wanted, shape) for shape in allowed):
-            raise ValueError(
-                f"The input '{reference.name}' of the model has the shape "
-                f"{['rows', *wanted]}. Received: shape={list(tensor.shape)}"
-            )
-
-
-def _fits(wanted: list[int | None], received: list[int]) -> bool:
-    return len(wanted) == len(received) and all(
-        size in (None, other) for size, other in zip(wanted, received, strict=True)
-    )
-
-
-def _num_rows(inputs: Any) -> int:
-    lengths = [len(tensor) for tensor in tree.flatten(inputs)]
-    if len(set(lengths)) > 1:
-        raise ValueError(
-            "Every input of the model needs the same number of rows. "
-            f"Received: inputs of {lengths} rows"
-        )
-    if lengths[0] == 0:
-        raise ValueError("There are no rows to predict. Received: x with 0 rows")
-    return lengths[0]

@@ -1,0 +1,152 @@
+"""A prediction finds its inputs as `fit` and `predict` find them."""
+
+import keras
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfbbb
+from tfbbb.layers import DenseVariational
+from tfbbb.likelihoods import Normal
+
+GENERATOR = np.random.default_rng(0)
+NUM = GENERATOR.normal(size=(120, 4)).astype("float32")
+CAT = GENERATOR.normal(size=(120, 4)).astype("float32")
+Y = NUM[:, :1] - 3.0 * CAT[:, :1]
+KNOWN = {"posterior": "point", "bias_posterior": "point"}
+LIKELIHOOD = Normal(scale=1.0, standardize=False)
+
+
+def model_of(structure, width=4, variational=False):
+    """Returns a model of two inputs, of known weights unless `variational`."""
+    keras.utils.set_random_seed(1)
+    num, cat = keras.Input((4,), name="num"), keras.Input((width,), name="cat")
+    layer = DenseVariational(1, **(KNOWN if not variational else {}))
+    outputs = layer(keras.layers.Concatenate()([num, cat]))
+    model = tfbbb.BayesianModel(structure(num, cat), outputs, likelihood=LIKELIHOOD)
+    model.compile("adam")
+    return model
+
+
+LIST = model_of(lambda num, cat: [num, cat])
+NAMED = model_of(lambda num, cat: {"num": num, "cat": cat})
+NESTED = model_of(lambda num, cat: {"z": [num], "cat": cat})
+IN_LIST = model_of(lambda num, cat: [{"z": num}, cat])
+
+
+@pytest.mark.parametrize(
+    ("model", "x"),
+    [
+        (LIST, {"num": NUM, "cat": CAT}),
+        (LIST, {"cat": CAT, "num": NUM}),
+        (LIST, {"cat": CAT, "id": NUM, "num": NUM}),
+        (LIST, [NUM, CAT]),
+        (LIST, (NUM, CAT)),
+        (NAMED, {"num": NUM, "cat": CAT}),
+        (NAMED, {"cat": CAT, "num": NUM}),
+        (NAMED, {"all": CAT, "num": NUM, "cat": CAT, "z": NUM}),
+        (NAMED, {"num": NUM, "cat": pd.DataFrame(CAT)}),
+        (NESTED, {"z": [NUM], "cat": CAT}),
+        (NESTED, {"cat": CAT, "z": (NUM,)}),
+        (IN_LIST, [{"z": NUM}, CAT]),
+    ],
+)
+@pytest.mark.parametrize("method", ["local", "weight", "moments"])
+def test_values_reach_the_inputs_that_predict_gives_them_to(model, x, method):
+    weights = model.layers[-1]
+    expected = np.concatenate([NUM, CAT], 1) @ weights.kernel.mean + weights.bias.mean
+    np.testing.assert_allclose(model.predict(x, verbose=0), expected, rtol=1e-4)
+    found = model.predictive(x, num_samples=4, method=method).mean
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def of_two_widths():
+    """A trained model of a list of inputs, whose names are in no order."""
+    model = model_of(lambda num, cat: [num, cat], width=1, variational=True)
+    model.fit({"num": NUM, "cat": CAT[:, :1]}, Y, epochs=1, verbose=0)
+    return model
+
+
+def test_inputs_of_unequal_widths_are_found_by_name(of_two_widths):
+    expected = of_two_widths.predictive([NUM, CAT[:, :1]]).mean
+    for cat in (CAT[:, :1], CAT[:, 0], pd.Series(CAT[:, 0]), CAT[:, 0].tolist()):
+        found = of_two_widths.predictive({"num": NUM, "cat": cat}).mean
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_every_prediction_finds_inputs_by_name(of_two_widths):
+    x = {"num": NUM, "cat": CAT[:, :1]}
+    joint = of_two_widths.predictive(x).joint_sample(2)
+    assert joint.shape == (2, 120, 1)
+    adaptive = of_two_widths.predictive(x, max_standard_error=10.0)
+    assert adaptive.mean.shape == (120, 1)
+    curve = tfbbb.compression.pruning_curve(of_two_widths, x, Y, shares=(0.0, 0.5))
+    assert len(curve.figures) == 2
+    tfbbb.recalibrate(of_two_widths, x, Y)
+    of_two_widths.recalibration = None
+
+
+def test_exported_columns_are_found_by_name(tmp_path):
+    keras.utils.set_random_seed(0)
+    columns = {name: keras.Input((), name=name) for name in ("num", "cat")}
+    layers = [keras.layers.Reshape((1,))(column) for column in columns.values()]
+    outputs = DenseVariational(1)(keras.layers.Concatenate()(layers))
+    model = tfbbb.BayesianModel(columns, outputs, likelihood=LIKELIHOOD)
+    model.export_predictive(tmp_path / "model")
+    loaded = tfbbb.load(tmp_path / "model")
+    x = {"cat": CAT[:, 0], "num": NUM[:, 0], "id": NUM[:, 1]}
+    expected = model.predictive(x, method="local").mean
+    np.testing.assert_allclose(loaded.predictive(x).mean, expected, rtol=1e-5)
+    matrix = np.stack([NUM[:, 0], CAT[:, 0]], axis=1)
+    np.testing.assert_allclose(loaded.predictive(matrix).mean, expected, rtol=1e-5)
+
+
+class Nested(keras.Model):
+    """A model without a graph, which takes dictionaries within dictionaries."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = DenseVariational(1, **KNOWN)
+
+    def call(self, inputs):
+        num, cat = inputs["num"], inputs["others"]["cat"][0]
+        return self.layer(keras.ops.concatenate([num, cat], axis=1))
+
+
+def test_subclassed_models_may_nest_their_inputs():
+    model, x = Nested(), {"num": NUM, "others": {"cat": [CAT]}}
+    found = tfbbb.predictive(model, x, likelihood=LIKELIHOOD, num_samples=4).mean
+    np.testing.assert_allclose(found, model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_only_input_may_come_in_a_list():
+    inputs = keras.Input((4,))
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1, **KNOWN)(inputs))
+    expected = model.predictive(NUM).mean
+    np.testing.assert_array_equal(model.predictive([NUM]).mean, expected)
+    one = model.predictive(NUM[:1].tolist()).mean
+    np.testing.assert_allclose(one, expected[:1], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "message"),
+    [
+        (LIST, {"num": NUM}, r"are \['cat', 'num'\]\. Received: inputs \['num'\]"),
+        (LIST, {"num": NUM, "c": CAT}, r"\. Received: inputs \['c', 'num'\]"),
+        (NAMED, {"num": NUM, "c": CAT}, r"\. Received: inputs \['c', 'num'\]"),
+        (NAMED, [NUM, CAT], r"takes \{'num': 'num', 'cat': 'cat'\}\. Received: \["),
+        (LIST, [NUM], r"takes 2 inputs\. Received: 1"),
+        (NESTED, [NUM, CAT], r"in the structure of the model's inputs.*Received: \["),
+        (NESTED, {"num": NUM, "cat": CAT}, r"structure of the model's inputs"),
+    ],
+)
+def test_inputs_in_another_structure_are_refused(model, x, message):
+    with pytest.raises(ValueError, match=message):
+        model.predictive(x)
+
+
+def test_inputs_without_rows_are_refused():
+    x = {"num": NUM, "others": {"cat": 1.0}}
+    with pytest.raises(ValueError, match=r"a first dimension, the rows\. Received"):
+        tfbbb.predictive(Nested(), x, likelihood=LIKELIHOOD)

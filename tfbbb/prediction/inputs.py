@@ -1,0 +1,199 @@
+"""The inputs of a prediction, in the structure of a model's own inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.layers.sharing import graph_of
+
+
+def input_tensors(model: keras.Model, x: Any) -> Any:
+    """Returns `x` as tensors, floats in Keras' float type.
+
+    Args:
+        model: A Keras model. If it has a graph, the tensors have the structure of the
+            graph's inputs, else that of `x`.
+        x: Arrays; see `flat_inputs` for their structure.
+
+    Raises:
+        ValueError: For a dataset, no rows, unequal numbers of rows, or names, shapes or
+            data types other than the model's.
+    """
+    if isinstance(x, tf.data.Dataset | keras.utils.PyDataset):
+        raise ValueError(
+            "A prediction takes arrays, not a dataset; gather its inputs first, or "
+            f"predict batch by batch. Received: x of type {type(x).__name__}"
+        )
+    graph = graph_of(model)
+    if graph is None:
+        tensors = _converted(x)
+    else:
+        flat = [_tensor(value) for value in flat_inputs(graph, x)]
+        for tensor, reference in zip(flat, graph.inputs, strict=True):
+            _check_tensor(tensor, reference)
+        tensors = tree.pack_sequence_as(graph.input, flat)
+    _check_rows(tree.flatten(tensors))
+    return tensors
+
+
+def flat_inputs(graph: keras.Model, x: Any) -> list[Any]:
+    """Returns the arrays of `x`, as they are, in the order of a graph's inputs.
+
+    The model finds the values of a dictionary by name, in any order: by the keys of its
+    own dictionary of inputs, or by the names of its inputs in a list. It leaves out
+    values of other names.
+
+    Args:
+        graph: A functional model.
+        x: An array, or a list, tuple or dictionary of arrays, nested as the inputs are.
+
+    Raises:
+        ValueError: Where `x` lacks an input or has another structure.
+    """
+    if len(graph.inputs) == 1 and not isinstance(x, dict):
+        return [_single(graph.inputs[0], x)]
+    leaves = _leaves(graph.input, x)
+    if leaves is None:
+        raise ValueError(_structure_message(graph, x))
+    return leaves
+
+
+def _leaves(form: Any, x: Any) -> list[Any] | None:
+    """Returns the arrays in the order of the graph's inputs, None if they don't fit."""
+    if isinstance(form, dict):
+        if isinstance(x, list | tuple) and list(form) == sorted(form):
+            # There is one order of the inputs, which Keras takes too.
+            x = dict(zip(form, x, strict=True)) if len(x) == len(form) else x
+        if not (isinstance(x, dict) and set(form) <= set(x)):
+            return None
+        # In the order in which Keras flattens a dictionary.
+        names = tree.flatten({name: name for name in form})
+        parts = [(form[name], x[name]) for name in names]
+    elif isinstance(form, list | tuple):
+        if isinstance(x, dict) and all(map(_is_input, form)):
+            x = [x.get(tensor.name) for tensor in form]
+        if not isinstance(x, list | tuple) or len(x) != len(form):
+            return None
+        parts = list(zip(form, x, strict=True))
+    else:
+        value = x.get(form.name) if isinstance(x, dict) else x
+        return None if value is None else [value]
+    leaves: list[Any] = []
+    for part in parts:
+        found = _leaves(*part)
+        if found is None:
+            return None
+        leaves += found
+    return leaves
+
+
+def _structure_message(graph: keras.Model, x: Any) -> str:
+    form = graph.input
+    parts = tree.flatten(form) if _is_input(form) else form
+    names = [tensor.name for tensor in graph.inputs]
+    if isinstance(form, dict):
+        parts, names = form.values(), list(form)
+    if isinstance(x, dict) and all(map(_is_input, parts)):
+        return (
+            f"The inputs of the model are {sorted(names)}. "
+            f"Received: inputs {sorted(map(str, x))}"
+        )
+    number = len(tree.flatten(x)) if isinstance(x, list | tuple | dict) else 1
+    if number != len(graph.inputs):
+        return f"The model takes {len(graph.inputs)} inputs. Received: {number}"
+    wanted = tree.map_structure(lambda tensor: tensor.name, form)
+    received = tree.map_structure(lambda value: type(value).__name__, x)
+    return (
+        "Pass the inputs in the structure of the model's inputs, or by name. "
+        f"The model takes {wanted}. Received: {received}"
+    )
+
+
+def _is_input(form: Any) -> bool:
+    return isinstance(form, keras.KerasTensor)
+
+
+def _single(reference: keras.KerasTensor, x: Any) -> Any:
+    """Returns the array of a model's only input, which may come in a list."""
+    alone = isinstance(x, list | tuple) and len(x) == 1
+    if alone and not _fits(reference, np.shape(x)) and _fits(reference, np.shape(x[0])):
+        return x[0]
+    return x
+
+
+def _converted(x: Any) -> Any:
+    """Returns the inputs of a model without a graph, as tensors in their structure."""
+    if isinstance(x, dict):
+        return {name: _nested(value) for name, value in x.items()}
+    if isinstance(x, list | tuple):
+        return type(x)(map(_nested, x))
+    return _tensor(x)
+
+
+def _nested(x: Any) -> Any:
+    # A list of plain numbers is an array.
+    is_structure = isinstance(x, dict) or (
+        isinstance(x, list | tuple)
+        and any(isinstance(part, dict) or len(getattr(part, "shape", ())) for part in x)
+    )
+    return _converted(x) if is_structure else _tensor(x)
+
+
+def _tensor(value: Any) -> tf.Tensor:
+    if tf.is_tensor(value):
+        floating = value.dtype.is_floating
+        return tf.cast(value, keras.config.floatx()) if floating else value
+    value = np.asarray(value)
+    if value.dtype == object:
+        value = value.astype(str)
+    if np.issubdtype(value.dtype, np.floating):
+        value = value.astype(keras.config.floatx(), copy=False)
+    return tf.constant(value)
+
+
+def _check_tensor(tensor: tf.Tensor, reference: keras.KerasTensor) -> None:
+    if (tensor.dtype == tf.string) != (reference.dtype == "string"):
+        raise ValueError(
+            f"The input '{reference.name}' of the model takes {reference.dtype}. "
+            f"Received: {tensor.dtype.name}"
+        )
+    if not _fits(reference, tensor.shape):
+        raise ValueError(
+            f"The input '{reference.name}' of the model has the shape "
+            f"{['rows', *reference.shape[1:]]}. Received: shape={list(tensor.shape)}"
+        )
+
+
+def _fits(reference: keras.KerasTensor, shape: Sequence[int]) -> bool:
+    wanted, received = list(reference.shape[1:]), list(shape[1:])
+    # Keras adds or drops a last dimension of size 1.
+    allowed = [received, [*received, 1]]
+    if received[-1:] == [1]:
+        allowed.append(received[:-1])
+    return len(shape) > 0 and any(
+        len(wanted) == len(sizes)
+        and all(
+            size in (None, other) for size, other in zip(wanted, sizes, strict=True)
+        )
+        for sizes in allowed
+    )
+
+
+def _check_rows(tensors: Sequence[tf.Tensor]) -> None:
+    if not tensors or any(tensor.shape.rank == 0 for tensor in tensors):
+        raise ValueError(
+            "Every input needs a first dimension, the rows. Received: inputs of shapes "
+            f"{[list(tensor.shape) for tensor in tensors]}"
+        )
+    lengths = [len(tensor) for tensor in tensors]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            "Every input of the model needs the same number of rows. "
+            f"Received: inputs of {lengths} rows"
+        )
+    if lengths[0] == 0:
+        raise ValueError("There are no rows to predict. Received: x with 0 rows")

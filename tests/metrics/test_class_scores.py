@@ -4,6 +4,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from tests.metrics.known_predictions import Classes, classes, labels
 from tfbbb.metrics import (
+    BrierScore,
     brier_score,
     expected_calibration_error,
     negative_log_likelihood,
@@ -19,20 +20,28 @@ def test_nll_is_that_of_scikit_learn():
     )
 
 
-def test_brier_score_is_that_of_scikit_learn():
-    prediction = classes()
+@pytest.mark.parametrize("num_classes", [2, 3, 4])
+def test_brier_score_is_that_of_scikit_learn(num_classes):
+    prediction = classes(num_classes=num_classes)
     y = labels(prediction)
-    expected = brier_score_loss(
-        y, prediction.probabilities, labels=range(4), scale_by_half=False
-    )
+    expected = brier_score_loss(y, prediction.probabilities, labels=range(num_classes))
     assert brier_score(prediction, y) == pytest.approx(expected)
+    per_row = brier_score(prediction, y, per_row=True)
+    assert per_row.mean() == pytest.approx(expected)
+    metric = BrierScore()
+    metric.update_state(y, prediction.probabilities)
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_brier_score_of_two_classes_is_twice_that_of_one_probability():
+def test_brier_score_of_two_classes_needs_one_probability():
     prediction = classes(num_classes=2)
     y = labels(prediction)
-    expected = brier_score_loss(y, prediction.probabilities[:, 1])
-    assert brier_score(prediction, y) == pytest.approx(2.0 * expected)
+    second = prediction.probabilities[:, 1]
+    expected = brier_score_loss(y, second)
+    assert brier_score(prediction, y) == pytest.approx(expected)
+    metric = BrierScore()
+    metric.update_state(y, second[:, None])
+    assert float(metric.result()) == pytest.approx(expected, rel=1e-5)
 
 
 def test_targets_may_be_indices_columns_or_one_hot_rows():

@@ -117,7 +117,7 @@ def test_classes_are_told_apart_and_held_out_in_proportion(table):
     figures = held_out_figures(trained.model, inputs, wrong)
     assert figures["accuracy"] == pytest.approx(1 - trained.metrics["accuracy"])
     probabilities = trained.model.predictive(inputs).probabilities
-    squares = 2 * np.square(probabilities[np.arange(len(wrong)), 1 - wrong])
+    squares = np.square(probabilities[np.arange(len(wrong)), 1 - wrong])
     assert figures["brier_score"] == pytest.approx(np.mean(squares), rel=1e-5)
 
 

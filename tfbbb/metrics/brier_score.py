@@ -1,4 +1,4 @@
-"""The squared error of class probabilities."""
+"""The Brier score: the squared error of class probabilities."""
 
 from typing import Any, Literal, overload
 
@@ -24,10 +24,11 @@ def brier_score(prediction: Any, y: Any, *, per_row: Literal[True]) -> np.ndarra
 def brier_score(
     prediction: Any, y: Any, *, per_row: bool = False
 ) -> float | np.ndarray:
-    """Computes `sum_c (p_c - 1{y = c})^2` (Brier 1950), from 0 to 2.
+    """Computes the mean squared error of class probabilities (Brier 1950).
 
-    The sum is over all classes: of two, it is twice the squared error of one
-    probability, which others call by the same name. It is proper, the lower the better.
+    For one row of C > 2 classes it is `sum_c (p_c - 1{y = c})^2`, from 0 to 2. For two
+    classes it is half of that sum, `(p_1 - 1{y = 1})^2`, from 0 to 1. Scikit-learn's
+    `brier_score_loss` computes the same. The score is proper; lower is better.
 
     Example:
 
@@ -61,7 +62,7 @@ class BrierScore(MeanScore):
     >>> metric = tfbbb.metrics.BrierScore()
     >>> metric.update_state([1], [[0.4, 0.6]])
     >>> float(metric.result())
-    0.32
+    0.16
 
     Args:
         from_logits: Whether a plain Keras model gives logits and not probabilities.
@@ -90,5 +91,8 @@ class BrierScore(MeanScore):
 
 def _scores(prediction: Any, targets: Any) -> tf.Tensor:
     probabilities = tf.cast(prediction.probabilities, tf.float64)
-    one_hot = tf.one_hot(targets, probabilities.shape[-1], dtype=tf.float64)
-    return tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
+    num_classes = probabilities.shape[-1]
+    one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)
+    score = tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
+    # The errors of two probabilities are the same.
+    return 0.5 * score if num_classes == 2 else score

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.metrics import calibration_error, expected_calibration_error
+from tfbbb.metrics import brier_score, calibration_error, expected_calibration_error
 from tfbbb.model import BayesianModel
 from tfbbb.prediction import Predictive
 
@@ -23,8 +23,8 @@ def held_out_figures(
         The `log_likelihood` per row in nats and its negative, the `nll`. Of numbers the
         `rmse` and `mean_absolute_error` in their units, `coverage_50`, `coverage_90`
         and `coverage_95`, the shares of targets in their 50, 90 and 95 % intervals, and
-        the `calibration_error`; of classes the `accuracy`, the `brier_score`, the
-        squared error summed over the classes, and the `expected_calibration_error`.
+        the `calibration_error`; of classes the `accuracy`, the `brier_score` and the
+        `expected_calibration_error`.
     """
     prediction = model.predictive(inputs)
     log_likelihood = float(np.mean(prediction.log_prob(targets)))
@@ -53,10 +53,8 @@ def _coverage(prediction: Predictive, targets: np.ndarray, percent: int) -> floa
 def _of_classes(prediction: Predictive, targets: np.ndarray) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets
-    one_hot = np.eye(probabilities.shape[-1])[targets]
-    squares = np.sum(np.square(probabilities - one_hot), axis=-1)
     return {
         "accuracy": float(np.mean(correct)),
-        "brier_score": float(np.mean(squares)),
+        "brier_score": brier_score(prediction, targets),
         "expected_calibration_error": expected_calibration_error(prediction, targets),
     }

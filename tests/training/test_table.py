@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.data import TableError
+from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.data.writing import write_table
 from tfbbb.diverged_training import TrainingDivergedError
@@ -103,6 +104,24 @@ def test_the_figures_are_computed_from_the_predictive_distribution(table, traine
             "nll": -log_likelihood,
         }
     )
+
+
+@pytest.mark.parametrize("form", ["pandas", "columns", "rows"])
+def test_tables_of_a_program_train_as_arrow_tables_do(table, form):
+    given = {
+        "pandas": table.to_pandas,
+        "columns": table.to_pydict,
+        "rows": table.to_pylist,
+    }[form]()
+    schemas = [prepare(as_source(x), spec()).schema for x in (given, table)]
+    assert schemas[0] == schemas[1]
+    trained = train_table(given, spec(epochs=1))
+    assert trained.schema == schemas[1]
+
+
+def test_arrays_have_no_columns_to_train_on(table):
+    with pytest.raises(TableError, match="Received: ndarray"):
+        train_table(np.ones((20, 3)), spec())
 
 
 def test_classes_are_told_apart_and_held_out_in_proportion(table):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.client.arrow import as_arrow, is_table
+from tfbbb.data.given_table import as_arrow, is_table
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from tfbbb.client.arrow import as_arrow, is_table
 from tfbbb.client.errors import ClientError
+from tfbbb.data.given_table import as_arrow, is_table
 
 # Bytes sent, and bytes in all.
 Progress = Callable[[int, int], object]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tfbbb.data.column import Column
 from tfbbb.data.column_names import check_column_exists, check_column_names
-from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.given_table import as_source
 from tfbbb.data.limits import MIN_ROWS
 from tfbbb.data.table_error import TableError
 from tfbbb.data.target import (
@@ -55,7 +55,7 @@ class Schema:
     @classmethod
     def infer(
         cls,
-        table: ColumnSource,
+        table: Any,
         target: str,
         *,
         task: Task | None = None,
@@ -70,7 +70,8 @@ class Schema:
         of the held-out rows reaches a model.
 
         Args:
-            table: Table of features and target.
+            table: Features and target, as a table of pyarrow, pandas or polars, a
+                mapping from column names to values, or a list of rows as mappings.
             target: Name of the column to predict.
             task: `"regression"` or `"classification"`. By default text and
                 booleans are classified, numbers are regressed. Whole numbers can
@@ -94,6 +95,7 @@ class Schema:
                 "`task` must be 'regression', 'classification' or None. "
                 f"Received: task={task!r}"
             )
+        table = as_source(table)
         check_column_names(table.column_names)
         if table.num_rows < MIN_ROWS:
             rows_there = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
@@ -135,11 +137,12 @@ class Schema:
         """Names of the features that are text, whatever their values look like."""
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
-    def inputs_of(self, table: ColumnSource) -> np.ndarray | dict[str, np.ndarray]:
+    def inputs_of(self, table: Any) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
-            table: Table with all feature columns; others are ignored.
+            table: A table, as for `infer`, with all feature columns; others are
+                ignored.
 
         Returns:
             A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
@@ -150,16 +153,17 @@ class Schema:
             TableError: A column is not there, or a value is of the wrong kind,
                 infinite, or missing although none was in training.
         """
+        table = as_source(table)
         columns = {c.name: c.values_of(table) for c in self.features}
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return columns
 
-    def targets_of(self, table: ColumnSource) -> np.ndarray:
+    def targets_of(self, table: Any) -> np.ndarray:
         """Reads the target of a table, in raw units.
 
         Args:
-            table: Table with the target column.
+            table: A table, as for `infer`, with the target column.
 
         Returns:
             float32 `[n, 1]` for a regression, int32 class indices `[n]` for a
@@ -169,6 +173,7 @@ class Schema:
             TableError: The column is not there, or a value is missing, of the
                 wrong kind, or not one of the classes.
         """
+        table = as_source(table)
         name = self.target.name
         check_column_exists(table, name, role="target")
         if self.task == "classification":

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tfbbb import kl_schedules
 from tfbbb.data import TableError
+from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
@@ -25,7 +26,7 @@ from tfbbb.training.yesterday import Yesterday
 
 
 def train_table(
-    table: pa.Table | TableScan,
+    table: Any,
     spec: JobSpec,
     *,
     start_from: Path | None = None,
@@ -40,8 +41,9 @@ def train_table(
     rows give the figures; they decide nothing unless the spec stops early by them.
 
     Args:
-        table: Features and target, as from `tfbbb.data.read_table`, or the file with
-            them.
+        table: Features and target: a table of pyarrow, pandas or polars, a mapping from
+            column names to values, a list of rows as mappings, or a file as a
+            `tfbbb.data.TableScan`.
         spec: What to train, and how.
         start_from: Directory of an exported version, whose posterior is the prior: see
             `tfbbb.training.yesterday.Yesterday`.
@@ -74,6 +76,8 @@ def train_table(
     >>> trained.num_training_rows, len(trained.held_out_rows)
     (398, 44)
     """
+    if not isinstance(table, TableScan):
+        table = as_source(table)
     training = spec.training
     if start_from is None:
         prepared = prepare(table, spec, directory=directory)

@@ -1,6 +1,12 @@
+import importlib
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+import tfbbb
 
 
 def run(code, **environment):
@@ -43,6 +49,49 @@ def test_every_public_name_is_found():
     code = "import tfbbb; [getattr(tfbbb, name) for name in dir(tfbbb)]"
     result = run(code)
     assert result.returncode == 0, result.stderr
+
+
+PACKAGE = Path(tfbbb.__file__).parent
+LAZY = ["compat", "data", "export", "prediction", "training"]
+
+
+def test_every_subpackage_is_reached_without_an_import_of_its_own():
+    subpackages = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    subpackages = [name for name in subpackages if name != "cli"]
+    assert {"training", "metrics"} <= set(subpackages)
+    code = f"import tfbbb\nfor name in {subpackages}: getattr(tfbbb, name).__name__"
+    result = run(code)
+    assert result.returncode == 0, result.stderr
+    assert set(subpackages) <= set(dir(tfbbb))
+    assert run("import tfbbb; tfbbb.compat.tfp_layers.DenseFlipout").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["tfbbb", *(f"tfbbb.{name}" for name in LAZY)])
+def test_dir_lists_public_names_only(name):
+    module = importlib.import_module(name)
+    public = [name for name in dir(module) if not name.startswith("__")]
+    assert set(module.__all__) <= set(public)
+    assert not [name for name in public if name.startswith("_")]
+    assert not {"Any", "TYPE_CHECKING", "import_module", "importlib", "sys"} & {*public}
+
+
+def test_star_imports_every_public_name():
+    code = (
+        "from tfbbb import *\n"
+        "import tfbbb\n"
+        "assert set(tfbbb.__all__) <= set(globals())\n"
+        "assert BayesianModel is tfbbb.BayesianModel"
+    )
+    result = run(code)
+    assert result.returncode == 0, result.stderr
+
+
+def test_unknown_names_are_refused():
+    for name in LAZY:
+        with pytest.raises(AttributeError, match="has no attribute 'other'"):
+            _ = importlib.import_module(f"tfbbb.{name}").other
+    with pytest.raises(AttributeError, match="module 'tfbbb' has no attribute 'other'"):
+        _ = tfbbb.other
 
 
 def test_saved_models_load_where_only_the_package_was_imported(tmp_path):

@@ -38,6 +38,7 @@ _SUBPACKAGES = frozenset(
         "prediction",
         "priors",
         "recalibration",
+        "training",
     }
 )
 _HOMES = {
@@ -66,11 +67,12 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"tfbbb.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'tfbbb' has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES, *_HOMES})
+    special = (name for name in globals() if name.startswith("__"))
+    return sorted({*special, *_SUBPACKAGES, *_HOMES})
 
 
 if sys.modules.get("keras") is not None:

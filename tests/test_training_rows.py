@@ -131,13 +131,24 @@ def test_given_size_must_be_positive_and_finite(size):
         {"y": Y[:0]},
         {"y": Y[:0], "dataset_size": 5},
         {"y": Y, "sample_weight": np.zeros(10)},
-        {"y": Y, "sample_weight": np.full(10, np.nan)},
         {"y": Y, "validation_split": 1.0},
     ],
 )
 def test_no_rows_are_refused(arguments):
     with pytest.raises(ValueError, match="nothing to train on"):
         training_rows(X, **arguments)
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_refused_by_row(weight):
+    weights = np.ones(10)
+    weights[6] = weight
+    message = rf"sample weight must be .*Received: {weight} in row 6$"
+    with pytest.raises(ValueError, match=message):
+        training_rows(X, Y, sample_weight=weights)
+    for data in (dataset(weights), Rows(weights[:, np.newaxis])):
+        with pytest.raises(ValueError, match=r"in row 6$"):
+            training_rows(data, None)
 
 
 @pytest.mark.parametrize("x", [X, tf.constant(X), {"a": X}, [X, X], None])

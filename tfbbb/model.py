@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -15,9 +16,12 @@ import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
 from tfbbb import recalibration as recalibrations
+from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
+from tfbbb.finite_inputs import FiniteInputs
+from tfbbb.first_callbacks import first_callbacks
 from tfbbb.fold import current_samples, dimensions, samples_in_batch
-from tfbbb.kl_schedules.schedule_callback import scheduled
+from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
 from tfbbb.members import Members, check_shared_layers
@@ -27,7 +31,7 @@ from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction.structure import num_members
 from tfbbb.priors import FromPosterior
 from tfbbb.recalibration import Recalibration
-from tfbbb.training_rows import TrainingRows, training_rows
+from tfbbb.training_rows import TrainingRows, check_weights, training_rows
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -238,11 +242,17 @@ class BayesianModel(keras.Model):
         It takes off a recalibration, which was of the weights before, with a warning.
 
         Raises:
-            ValueError: Where N cannot be counted and `dataset_size` is not given, or
-                the targets do not fit the likelihood.
+            ValueError: Where N cannot be counted and `dataset_size` is not given, the
+                targets do not fit the likelihood, a sample weight is not finite, or
+                an input is NaN or infinite and the network makes no finite output of
+                it. `fit` checks arrays and datasets of known length before the first
+                step.
+            TrainingDivergedError: At the end of an epoch whose loss is not finite,
+                nor are the weights.
         """
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
+        finite = FiniteInputs(self, self._num_members)
         rows = training_rows(
             x,
             y,
@@ -253,14 +263,20 @@ class BayesianModel(keras.Model):
             validation_split=arguments.get("validation_split") or 0.0
             if arguments.get("validation_data") is None
             else 0.0,
+            observe=finite.add,
         )
+        finite.check()
+        validation = arguments.get("validation_data")
+        if isinstance(validation, list | tuple) and len(validation) > 1:
+            self._check_arrays(*validation)
         if rows.targets is None and not self.likelihood.adapted:
             raise ValueError(
                 "The shift and scale of the targets cannot be read off a generator. "
                 "Call `model.likelihood.adapt(y)` with the training targets before "
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
-        with self.training_on(rows), scheduled(self, arguments):
+        first = [FiniteLoss(), ScheduleCallback(self.kl_schedule)]
+        with self.training_on(rows), first_callbacks(self, arguments, first):
             return super().fit(*bound.args, **bound.kwargs)
 
     @contextlib.contextmanager
@@ -341,14 +357,24 @@ class BayesianModel(keras.Model):
     def _state(self) -> list[tuple[keras.Variable, Any]]:
         return [(v, v.numpy()) for v in self.non_trainable_variables]
 
+    def _check_arrays(self, x: Any, y: Any, sample_weight: Any = None) -> None:
+        """Raises ValueError for arrays that make no finite loss."""
+        finite = FiniteInputs(self, self._num_members)
+        finite.add(x)
+        finite.check()
+        self.likelihood.check_targets(y)
+        check_weights(sample_weight)
+
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.
 
         Each batch is evaluated with weights drawn anew, so two calls differ; for a
-        figure that does not, see `predictive` and its `log_prob`.
+        figure that does not, see `predictive` and its `log_prob`. It warns if the loss
+        is not finite.
 
         Raises:
-            ValueError: Where the weight of a layer's KL divergence is not set.
+            ValueError: Where the weight of a layer's KL divergence is not set, or the
+                arrays are not finite or do not fit the model, as for `fit`.
         """
         for layer in self.variational_layers:
             if not layer.kl_weight_is_set:
@@ -357,7 +383,22 @@ class BayesianModel(keras.Model):
                     f"sets. Call `fit` first, or pass `kl_weight=1/N` to '{layer.name}'"
                     ". Received: kl_weight=None"
                 )
-        return super().evaluate(*args, **kwargs)
+        arguments = inspect.signature(super().evaluate).bind(*args, **kwargs).arguments
+        # Validation within `fit` has checked its arrays already.
+        cached = arguments.get("kwargs", {}).get("_use_cached_eval_dataset")
+        if arguments.get("y") is not None and not cached:
+            self._check_arrays(
+                arguments["x"], arguments["y"], arguments.get("sample_weight")
+            )
+        figures = super().evaluate(*args, **kwargs)
+        if not math.isfinite(self._nll_tracker.result()):
+            warnings.warn(
+                "The loss is not finite: look for inputs, targets or sample weights "
+                "that are not finite or far too large, or for training that diverged. "
+                f"Received: x of type {type(arguments.get('x')).__name__}",
+                stacklevel=2,
+            )
+        return figures
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         if current_samples() is not None:

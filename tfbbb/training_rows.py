@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -32,15 +32,18 @@ def training_rows(
     class_weight: Mapping[int, float] | None = None,
     validation_split: float = 0.0,
     dataset_size: float | None = None,
+    observe: Callable[[Any], object] = lambda inputs: None,
 ) -> TrainingRows:
     """Counts the rows that `fit(x, y, ...)` trains on, exactly.
 
     Arrays lose the part that `validation_split` takes from their end. A
     `tf.data.Dataset` of known, finite length and a `keras.utils.PyDataset` are read
-    once. Anything else needs `dataset_size`.
+    once, and `observe` is called with their inputs; so it is with `x` of arrays.
+    Anything else needs `dataset_size`.
 
     Raises:
-        ValueError: Where the number of rows is not known or not positive.
+        ValueError: Where the number of rows is not known or not positive, or a weight
+            is not finite.
     """
     if dataset_size is not None and not (
         math.isfinite(dataset_size) and dataset_size > 0
@@ -50,7 +53,7 @@ def training_rows(
             f"Received: dataset_size={dataset_size}"
         )
     if y is not None:
-        batches: Iterable[Any] = [_arrays(y, sample_weight, validation_split)]
+        batches: Iterable[Any] = [(x, *_arrays(y, sample_weight, validation_split))]
     elif isinstance(x, tf.data.Dataset):
         batches = _dataset_batches(x, dataset_size)
     elif isinstance(x, keras.utils.PyDataset) and x.num_batches is not None:
@@ -62,13 +65,16 @@ def training_rows(
     else:
         raise _unknown_size(type(x).__name__)
 
-    targets, size = [], 0.0
+    targets: list[np.ndarray] = []
+    size = 0.0
     for batch in batches:
-        _, batch_targets, weights = keras.utils.unpack_x_y_sample_weight(
+        inputs, batch_targets, weights = keras.utils.unpack_x_y_sample_weight(
             tuple(batch) if isinstance(batch, list) else batch
         )
         if batch_targets is None:
             raise _no_targets(x)
+        observe(inputs)
+        check_weights(weights, first_row=sum(map(len, targets)))
         targets.append(np.asarray(batch_targets))
         size += _total_weight(targets[-1], weights, class_weight)
         if dataset_size is not None and sum(map(len, targets)) >= dataset_size:
@@ -82,13 +88,27 @@ def training_rows(
     return TrainingRows(targets=np.concatenate(targets), size=total)
 
 
+def check_weights(weights: Any, first_row: int = 0) -> None:
+    """Raises ValueError for a sample weight that is not finite, by its row."""
+    if weights is None:
+        return
+    weights = np.asarray(weights, float)
+    finite = np.isfinite(weights).reshape(len(weights), -1).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(
+            "Every sample weight must be a finite number; give rows that should not "
+            f"count the weight 0. Received: {weights[row]} in row {first_row + row}"
+        )
+
+
 def _arrays(y: Any, sample_weight: Any, validation_split: float) -> tuple[Any, ...]:
     targets = np.asarray(y)
     # As Keras splits: the last rows are for validation, before any shuffling.
     kept = math.floor(len(targets) * (1.0 - validation_split))
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight)[:kept]
-    return None, targets[:kept], sample_weight
+    return targets[:kept], sample_weight
 
 
 def _dataset_batches(

@@ -1,41 +1,11 @@
 """What carries a schedule into the layers of a model while it trains."""
 
-import contextlib
 import statistics
-from collections.abc import Iterator
 from typing import Any
 
 import keras
-from keras import tree
 
 from tfbbb.kl_schedules.kl_schedule import KLSchedule
-
-
-@contextlib.contextmanager
-def scheduled(model: Any, arguments: dict[str, Any]) -> Iterator[None]:
-    """Puts the schedule of a model before the other callbacks of one `fit`.
-
-    The others then find the temperature in the logs.
-
-    Args:
-        model: The model.
-        arguments: The arguments of `fit` by name; `callbacks` is changed.
-    """
-    schedule = ScheduleCallback(model.kl_schedule)
-    callbacks = arguments.get("callbacks")
-    if not isinstance(callbacks, keras.callbacks.CallbackList):
-        others = tree.flatten(callbacks) if callbacks is not None else []
-        arguments["callbacks"] = [schedule, *others]
-        yield
-        return
-    # Keras tells model and parameters only to what it puts in itself.
-    schedule.set_model(model)
-    schedule.set_params(callbacks.params)
-    callbacks.callbacks.insert(0, schedule)
-    try:
-        yield
-    finally:
-        callbacks.callbacks.remove(schedule)
 
 
 class ScheduleCallback(keras.callbacks.Callback):

@@ -1,0 +1,39 @@
+"""Callbacks that a model puts before those of its user."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+from keras import tree
+
+
+@contextlib.contextmanager
+def first_callbacks(
+    model: keras.Model,
+    arguments: dict[str, Any],
+    callbacks: Sequence[keras.callbacks.Callback],
+) -> Iterator[None]:
+    """Puts callbacks before the others of one `fit`.
+
+    Args:
+        model: The model.
+        arguments: The arguments of `fit` by name; `callbacks` is changed.
+        callbacks: What comes first.
+    """
+    given = arguments.get("callbacks")
+    if not isinstance(given, keras.callbacks.CallbackList):
+        others = tree.flatten(given) if given is not None else []
+        arguments["callbacks"] = [*callbacks, *others]
+        yield
+        return
+    # Keras tells model and parameters only to what it puts in itself.
+    for callback in callbacks:
+        callback.set_model(model)
+        callback.set_params(given.params)
+    given.callbacks[:0] = callbacks
+    try:
+        yield
+    finally:
+        for callback in callbacks:
+            given.callbacks.remove(callback)

@@ -45,8 +45,8 @@ def test_training_without_a_finite_loss_ends_with_its_first_epoch():
         match=r"lower `learning_rate`, or look for inputs.*learning_rate=0\.001$",
     ):
         fit(model, epochs=5, callbacks=[log])
-    # No checkpoint of these weights is written.
-    assert ended == []
+    assert ended == [1]
+    assert len(model.history.history["loss"]) == 1
     assert int(model.optimizer.iterations.numpy()) == 4
 
 
@@ -54,6 +54,16 @@ def test_training_that_another_callback_stops_warns():
     with pytest.warns(UserWarning, match="Training diverged"):
         history = fit(network(), epochs=5, callbacks=keras.callbacks.TerminateOnNaN())
     assert len(history.history["loss"]) == 1
+
+
+def test_weights_that_another_callback_restores_are_kept():
+    model = network()
+    weights = model.get_weights()
+    restore = keras.callbacks.LambdaCallback(
+        on_train_end=lambda logs: model.set_weights(weights)
+    )
+    with pytest.warns(UserWarning, match="Training diverged"):
+        fit(model, epochs=5, callbacks=[restore])
 
 
 def test_finite_weights_may_recover_from_an_infinite_loss():

@@ -24,14 +24,11 @@ class TrainingDivergedError(ValueError):
 
 
 class FiniteLoss(keras.callbacks.Callback):
-    """Stops a training whose loss is not finite, at the end of the epoch.
+    """Stops a training whose loss and weights are not finite, after the epoch.
 
-    One step that is not finite makes the mean over the epoch so. It warns where the
-    weights are finite, from which training may recover, or where another callback has
-    stopped training already.
-
-    Raises:
-        TrainingDivergedError: The loss and the weights are not finite.
+    One step that is not finite makes the mean over the epoch so. The other callbacks
+    see this epoch and the end of training before `check` raises. Training goes on, with
+    a warning, where the weights are finite and it may recover.
     """
 
     _ADVICE = (
@@ -39,17 +36,36 @@ class FiniteLoss(keras.callbacks.Callback):
         "not finite or far too large"
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: TrainingDivergedError | None = None
+
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        loss = (logs or {}).get("loss", 0.0)
-        if math.isfinite(loss):
+        if math.isfinite((logs or {}).get("loss", 0.0)):
             return
         error = TrainingDivergedError(
             float(self.model.optimizer.learning_rate), self._ADVICE
         )
-        weights = self.model.trainable_variables
-        if self.model.stop_training or all(
-            np.isfinite(weight.numpy()).all() for weight in weights
-        ):
+        if self.model.stop_training or self._weights_are_finite():
             warnings.warn(str(error), stacklevel=2)
         else:
-            raise error
+            self._error = error
+            self.model.stop_training = True
+
+    def check(self) -> None:
+        """Raises the error of a training that this callback has stopped.
+
+        It warns instead if another callback has restored finite weights.
+
+        Raises:
+            TrainingDivergedError: The weights are not finite.
+        """
+        if self._error is None:
+            return
+        if not self._weights_are_finite():
+            raise self._error
+        warnings.warn(str(self._error), stacklevel=3)
+
+    def _weights_are_finite(self) -> bool:
+        weights = self.model.trainable_variables
+        return all(np.isfinite(weight.numpy()).all() for weight in weights)

@@ -247,8 +247,8 @@ class BayesianModel(keras.Model):
                 an input is NaN or infinite and the network makes no finite output of
                 it. `fit` checks arrays and datasets of known length before the first
                 step.
-            TrainingDivergedError: At the end of an epoch whose loss is not finite,
-                nor are the weights.
+            TrainingDivergedError: After an epoch whose loss and weights are not
+                finite; `model.history` has the epochs until then.
         """
         bound = inspect.signature(super().fit).bind(x, y, *args, **kwargs)
         arguments = bound.arguments
@@ -275,9 +275,12 @@ class BayesianModel(keras.Model):
                 "Call `model.likelihood.adapt(y)` with the training targets before "
                 f"`fit`. Received: x of type {type(x).__name__}"
             )
-        first = [FiniteLoss(), ScheduleCallback(self.kl_schedule)]
+        finite_loss = FiniteLoss()
+        first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
-            return super().fit(*bound.args, **bound.kwargs)
+            history = super().fit(*bound.args, **bound.kwargs)
+        finite_loss.check()
+        return history
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tfbbb
 from tfbbb.callbacks import PosteriorMonitor
 from tfbbb.callbacks.layer_posterior import layer_posterior
+from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.divergences import kl_divergence
 from tfbbb.layers import DenseVariational
 
@@ -209,10 +210,12 @@ def test_draws_exact_zeros_at_the_edge_of_the_histogram(tmp_path):
     assert buckets[0, 2] == 1
 
 
-def test_goes_on_reporting_where_training_has_diverged(tmp_path):
+def test_reports_the_epoch_in_which_training_diverged(tmp_path):
     model = bayesian()
     model.get_layer("second").kernel.variables["mean"].assign(np.full((4, 1), np.nan))
-    history = history_of(model, PosteriorMonitor(tmp_path))
+    with pytest.raises(TrainingDivergedError):
+        history_of(model, PosteriorMonitor(tmp_path))
+    history = model.history.history
     assert np.isnan(history["kl/second"][0])
     assert np.isnan(history["snr_median/second"][0])
 

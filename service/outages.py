@@ -6,7 +6,7 @@ import logging
 from fastapi import Request, Response
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from service.database import LOST
+from service.database import LOST, DatabaseFileError
 from service.errors import error_response
 
 logger = logging.getLogger(__name__)
@@ -21,6 +21,8 @@ def answer_database_outage(request: Request, error: Exception) -> Response:
     """503, or 507 if there is no room left for SQLite's file; the log has details."""
     reason = without_statement(error)
     logger.error("%s %s: %s", request.method, request.url.path, reason)
+    if isinstance(error, DatabaseFileError):
+        return error_response(503, reason, _AGAIN)
     if "disk is full" in reason or "disk full" in reason.lower():
         return _full()
     if "readonly" in reason or "read-only" in reason:

@@ -1,4 +1,5 @@
 import logging
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
 
+from service.database.sqlite_file import SqliteFile
+
 logger = logging.getLogger(__name__)
 
 # What is raised while the database does not answer, or takes no writes, which
@@ -19,6 +22,9 @@ LOST = (OperationalError, InterfaceError, InternalError)
 _BUSY_SECONDS = 30
 _SILENT_SECONDS = 60
 _CONNECT_SECONDS = 10
+
+# The primary codes of SQLite for a file whose content makes no sense.
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _LIMITS = sqlalchemy.select(
     sqlalchemy.func.set_config("lock_timeout", f"{_BUSY_SECONDS}s", True),
@@ -37,6 +43,8 @@ class Database:
     `FOR UPDATE`, which SQLite leaves out. Neither waits for a lock for ever, and on
     PostgreSQL a process that falls silent, as its machine is lost, loses its locks.
 
+    An SQLite file must be there (`upgrade` makes it) and stay the same: see `check`.
+
     Args:
         url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
 
@@ -54,7 +62,10 @@ class Database:
                 f"Received: {parsed.render_as_string(hide_password=True)}"
             )
         self.url = parsed
-        self.engine = _sqlite(parsed) if self.is_sqlite else _postgresql(parsed)
+        self._file = None if self.path is None else SqliteFile(self.path)
+        self.engine = (
+            _postgresql(parsed) if self._file is None else _sqlite(parsed, self._file)
+        )
 
     @property
     def is_sqlite(self) -> bool:
@@ -65,6 +76,18 @@ class Database:
     def path(self) -> Path | None:
         """The file of SQLite."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def check(self) -> None:
+        """Checks that an SQLite file is still the one that was opened.
+
+        Writers and new connections check it by themselves. Readers on connections that
+        are open do not: these still have the file that was deleted or replaced.
+
+        Raises:
+            DatabaseFileError: If the file was deleted, replaced or overwritten.
+        """
+        if self._file is not None:
+            self._file.check()
 
     def wait(self, seconds: float = 60.0) -> None:
         """Waits for a PostgreSQL that does not answer yet, as when both are started.
@@ -118,10 +141,16 @@ class Database:
         self.engine.dispose()
 
 
-def _sqlite(url: sqlalchemy.URL) -> Engine:
+def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
     # Python begins no transactions by itself: `_begin` says which kind.
-    options = {"timeout": _BUSY_SECONDS, "isolation_level": None}
+    options = {"timeout": _BUSY_SECONDS, "isolation_level": None, "uri": True}
     engine = sqlalchemy.create_engine(url, connect_args=options)
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Any, record: Any, arguments: list[Any], _: Any) -> None:
+        file.check()
+        # An empty file in the place of one that was deleted would hide the loss.
+        arguments[:] = [f"{file.path.as_uri()}?mode=rw"]
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, record: Any) -> None:
@@ -129,13 +158,33 @@ def _sqlite(url: sqlalchemy.URL) -> Engine:
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
+            # A new file has its log from the first look on.
+            "schema_version",
         ):
-            connection.execute(f"PRAGMA {pragma}").close()
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        file.opened()
+        record.info["is counted"] = True
+
+    @event.listens_for(engine, "close")
+    def _close(connection: Any, record: Any) -> None:
+        if record.info.pop("is counted", False):
+            file.closed()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: sqlalchemy.Connection) -> None:
         immediate = connection.get_execution_options().get("immediate", False)
+        if immediate:
+            file.check()
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    @event.listens_for(engine, "handle_error")
+    def _explain(context: sqlalchemy.engine.ExceptionContext) -> None:
+        error = context.original_exception
+        if isinstance(error, sqlite3.Error):
+            file.check()
+            # The first byte: the others say more of the same.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                file.refuse_damage(str(error))
 
     return engine
 

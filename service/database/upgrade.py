@@ -2,6 +2,7 @@
 
 import fcntl
 import logging
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -39,8 +40,11 @@ def upgrade(database: Database, copies: Path) -> None:
     if database.path is not None:
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(database):
+        if database.path is not None:
+            database.path.touch()
         known, current = revisions(), revision(database)
         if current == known[-1]:
+            _mark(database)
             return
         if current is not None and current not in known:
             raise NewerDatabaseError(
@@ -54,6 +58,7 @@ def upgrade(database: Database, copies: Path) -> None:
             copy_sqlite(database.path, copies / name)
             logger.info("the database was copied to %s", copies / name)
         _migrate(database)
+        _mark(database)
 
 
 def revisions() -> list[str]:
@@ -84,13 +89,30 @@ def _migrate(database: Database) -> None:
         command.upgrade(config, "head")
 
 
+def _mark(database: Database) -> None:
+    """Gives an SQLite file the number by which `SqliteFile` tells it from others."""
+    if database.path is None:
+        return
+    with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
+        if not connection.execute("PRAGMA application_id").fetchone()[0]:
+            mark = secrets.randbelow(2**31 - 1) + 1
+            connection.execute(f"PRAGMA application_id = {mark}")
+            # From the log into the file.
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
 def copy_sqlite(source: Path, destination: Path) -> None:
-    """Copies an SQLite database, also while others write to it."""
+    """Copies an SQLite database, also while others write to it.
+
+    The copy lacks the mark of the file: put in its place, it is noticed.
+    """
+    uri = f"{source.absolute().as_uri()}?mode=rw"
     with (
-        closing(sqlite3.connect(source)) as connection,
+        closing(sqlite3.connect(uri, uri=True)) as connection,
         closing(sqlite3.connect(destination)) as copy,
     ):
         connection.backup(copy)
+        copy.execute("PRAGMA application_id = 0")
 
 
 @contextmanager

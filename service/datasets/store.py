@@ -5,11 +5,12 @@ from pathlib import Path
 import sqlalchemy
 from sqlalchemy.orm import Session
 
-from service.database import Database
+from service.database import Database, DatabaseFileError
 from service.database.tables import Dataset
 from service.datasets import repository
 from service.datasets.inspection_task import Inspection
 from service.datasets.upload_file import UploadFile, storing, sweep_uploads
+from service.errors import Unavailable
 from service.keys.caller import Caller
 from service.settings import Settings
 from tfbbb.data.format import Format
@@ -56,8 +57,13 @@ class DatasetStore:
 
         Raises:
             InsufficientStorage: If the disk is nearly full.
-            Unavailable: If the data directory can't be written.
+            Unavailable: If the data directory can't be written, or the database's
+                file is gone.
         """
+        try:
+            self._database.check()
+        except DatabaseFileError as error:
+            raise Unavailable(str(error.orig)) from None
         with storing():
             return UploadFile(self._uploads, self._settings.min_free_bytes)
 

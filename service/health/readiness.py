@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import sqlalchemy
 from sqlalchemy.exc import DBAPIError
 
+from service.database import DatabaseFileError
 from service.database.tables import Dispatcher
 from service.errors import ServiceError, Unavailable
 from service.state import ServiceState
@@ -42,6 +43,9 @@ async def _problem(
         return f"{name}: {error}"
     except TimeoutError:
         return f"{name}: There was no answer in {_SECONDS_TO_ANSWER:g} s."
+    except DatabaseFileError as error:
+        # Said once: other parts may have met it, too.
+        return f"{name}: {error.orig}" if name == "database" else None
     except DBAPIError as error:
         # Anybody may ask whether the service is ready: addresses stay in the log.
         logger.warning("the database does not answer: %s", error.orig)
@@ -51,6 +55,7 @@ async def _problem(
 
 async def _check_database(state: ServiceState) -> None:
     def ask() -> None:
+        state.database.check()
         with state.database.reading() as session:
             session.execute(sqlalchemy.select(1))
 

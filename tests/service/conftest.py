@@ -47,6 +47,7 @@ def registry_root(tmp_path: Path, saved_models: Path) -> Path:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """A database with empty tables."""
+    (tmp_path / "tfbbb.sqlite3").touch()
     database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
     Base.metadata.create_all(database.engine)
     yield database

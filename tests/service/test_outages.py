@@ -3,6 +3,7 @@ import os
 import shutil
 import tempfile
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from service.app import create_app
 from service.database import Database
+from service.database.upgrade import copy_sqlite
 from service.settings import Settings
 from tests.service.postgresql import PostgreSQL
 from tests.service.serving import listening, settings_of_a_test
@@ -107,6 +109,55 @@ def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
             assert client.post("/v1/keys", json=long).status_code == 201
         finally:
             event.remove(Engine, "begin", limit)
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def replace(path: Path) -> None:
+    copy = path.with_name("copy.sqlite3")
+    copy_sqlite(path, copy)
+    copy.replace(path)
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"not a database " * 1000)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (delete, "tfbbb.sqlite3 was deleted"),
+        (replace, "tfbbb.sqlite3 was replaced"),
+        (overwrite, "tfbbb.sqlite3 is no SQLite database"),
+    ],
+)
+def test_nothing_is_taken_once_the_database_file_is_another(
+    app: FastAPI, settings: Settings, fault: Callable[[Path], None], message: str
+) -> None:
+    path = settings.data_dir / "tfbbb.sqlite3"
+    with listening(app, "critical") as client:
+        table = client.post("/v1/datasets", content=b"a,b\n1,2\n").json()
+        job = {"dataset_id": table["id"], "target": "b", "name": "model"}
+        assert client.get("/health/ready").status_code == 200
+        fault(path)
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503
+        assert ready.json()["error"].startswith(
+            f"database: The database file {message}"
+        )
+        assert "stop the service, restore a backup" in ready.json()["error"]
+        for response in (
+            client.post("/v1/datasets", content=b"a,c\n1,2\n"),
+            client.post("/v1/jobs", json=job),
+            client.post("/v1/keys", json=BODY),
+            client.delete("/v1/models/model/labels/champion"),
+        ):
+            assert response.status_code == 503
+            assert message in response.json()["error"]
+        assert client.get("/health/live").status_code == 200
+    assert fault is not delete or not path.exists()
 
 
 @pytest.mark.parametrize(

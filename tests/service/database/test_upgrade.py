@@ -104,6 +104,7 @@ def test_an_older_program_refuses_a_newer_database(
 
 def test_sqlite_flushes_and_writes_ahead(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
+    upgrade(database, tmp_path / "copies")
     with database.engine.connect() as connection:
         for pragma, value in (("journal_mode", "wal"), ("synchronous", 2)):
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value

@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from service.database import Database, DatabaseFileError, upgrade
 from service.database.tables import Dispatcher as Registration
 from service.database.tables import Job
+from service.database.upgrade import copy_sqlite
 from service.jobs import dispatcher as dispatcher_module
 from service.jobs import events
 from service.jobs.dispatcher import Dispatcher, tidy
 from service.jobs.files import JobFiles
 from service.jobs.queue import Lease, Queue
 from service.models.publish import staging_directory
+from service.settings import Settings
 from tests.service.jobs.queued import job, leased, registered, states, submitted
 
 
@@ -87,6 +90,25 @@ def test_it_starts_as_many_jobs_as_it_has_slots(
     dispatcher.step()
     assert job(queue, jobs[0]).deaths == 1
     assert launcher.leases == [Lease(jobs[1], 1), Lease(jobs[2], 1)]
+
+
+def test_no_job_is_claimed_once_the_database_file_is_another(
+    tmp_path: Path, launcher: Started
+) -> None:
+    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
+    queue = Queue(Database(settings.effective_database_url), settings)
+    upgrade(queue.database, tmp_path)
+    dispatcher = Dispatcher(queue, launcher)
+    dispatcher.step()
+    (job_id,) = submitted(queue)
+    assert queue.database.path is not None
+    copy_sqlite(queue.database.path, tmp_path / "copy.sqlite3")
+    (tmp_path / "copy.sqlite3").replace(queue.database.path)
+    with pytest.raises(DatabaseFileError, match="was replaced by another file"):
+        dispatcher.step()
+    assert launcher.leases == []
+    assert states(queue, job_id) == ["queued"]
+    queue.database.close()
 
 
 def test_a_process_that_said_what_became_of_its_job_did_not_die(

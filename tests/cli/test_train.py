@@ -5,6 +5,7 @@ import sys
 import pyarrow as pa
 import pytest
 
+from tests.small_disk import small_disk
 from tfbbb.data.writing import write_table
 from tfbbb.export.manifest import Manifest
 from tfbbb.training.record import TrainingRecord
@@ -226,3 +227,23 @@ def test_stderr_of_the_program_holds_the_sentence_alone(data, tmp_path):
     assert done.stderr.startswith("Error: The table has no target column 'unknown'")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_without_room_is_refused_before_training(tfbbb, data, tmp_path):
+    (tmp_path / "full").mkdir()
+    with small_disk(tmp_path / "full", 4096):
+        result = tfbbb("train", data, "--target", "effect", *FIT, "--output", "full/m")
+        assert list((tmp_path / "full").iterdir()) == []
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "Error: No model can be written under full/m: No space left on device.\n"
+    )
+
+
+def test_a_model_without_room_leaves_nothing(tfbbb, data, tmp_path):
+    (tmp_path / "full").mkdir()
+    with small_disk(tmp_path / "full", 200_000):
+        result = tfbbb("train", data, "--target", "effect", *FIT, "--output", "full/m")
+        assert list((tmp_path / "full").iterdir()) == []
+    assert result.exit_code == 1
+    assert "full/m: No space left on device; the model needs about" in result.stderr

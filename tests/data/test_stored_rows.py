@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.small_disk import small_files
 from tfbbb.data import Schema
 from tfbbb.data.memory_rows import MemoryRows
 from tfbbb.data.row_layout import RowLayout
@@ -104,3 +105,9 @@ def test_a_file_that_was_cut_off_is_noticed(tmp_path):
         file.truncate(100)
     with pytest.raises(OSError, match="shorter than it was"):
         rows.targets()
+
+
+def test_rows_without_room_name_their_directory(tmp_path):
+    with small_files(100), pytest.raises(OSError, match="too large") as caught:
+        stored(tmp_path, LAYOUT.encode(TABLE))
+    assert caught.value.filename == str(tmp_path)

@@ -5,6 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.small_disk import small_files
 from tfbbb.data import Schema
 from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_table import StoredTable
@@ -125,3 +126,12 @@ def test_a_file_whose_types_widen_late_is_stored_with_all_of_its_rows(tmp_path):
     stored = StoredTable.of(TableScan(path), tmp_path)
     assert stored.num_rows == len(cells)
     assert stored.column("a")[-1].as_py() == "half"
+
+
+def test_a_table_without_room_names_its_directory(tmp_path):
+    source = tmp_path / "table.csv"
+    source.write_text("a,b\n" + "1.25,x\n" * 1000)
+    scan = TableScan(source)
+    with small_files(100), pytest.raises(OSError, match="too large") as caught:
+        StoredTable.of(scan, tmp_path / "scratch")
+    assert caught.value.filename == str(tmp_path / "scratch")

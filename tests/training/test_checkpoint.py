@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.small_disk import small_files
 from tfbbb.training.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -94,6 +95,17 @@ def test_a_write_that_fails_leaves_the_ones_before(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         checkpoints.write(2, STATE, ARRAYS)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000000001"]
+
+
+def test_a_checkpoint_without_room_names_the_bytes_it_needs(tmp_path):
+    checkpoints = Checkpoints(tmp_path, 30, "of this")
+    with (
+        small_files(1000),
+        pytest.raises(OSError, match=r"the checkpoint needs about \d+ bytes") as caught,
+    ):
+        checkpoints.write(1, STATE, {"a": np.zeros(5000)})
+    assert caught.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):

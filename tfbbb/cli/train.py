@@ -1,6 +1,7 @@
 """`tfbbb train`."""
 
 import shlex
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from tfbbb.data.table_error import ColumnError
     from tfbbb.training import JobSpec
     from tfbbb.training.record import TrainingRecord
+
+
+# No model is smaller.
+_LEAST_BYTES = 2**16
 
 
 def train(
@@ -178,3 +183,11 @@ def _check_output(output: Path) -> None:
             f"{output} names a version, but versions are numbered by themselves; name "
             "the directory of the model, e.g. saved_models/NAME."
         )
+    there = next(path for path in (output, *output.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(bytes(_LEAST_BYTES))
+    except OSError as error:
+        raise CommandError(
+            f"No model can be written under {output}: {error.strerror}."
+        ) from None

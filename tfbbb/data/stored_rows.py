@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from tfbbb.data.block_order import BlockOrder
 from tfbbb.data.row_layout import RowLayout
+from tfbbb.disk_faults import disk_faults_named
 
 # Long enough for a disk to read at its full speed, and few enough rows to mix well.
 _BYTES_PER_BLOCK = 2**18
@@ -55,7 +56,7 @@ class StoredRows:
         """Writes rows, as `layout.encode` returns them, and opens them."""
         digest = hashlib.sha256()
         num_rows = 0
-        with path.open("wb") as file:
+        with disk_faults_named(path.parent), path.open("wb") as file:
             for part in parts:
                 data = part.astype("<f4", order="C", copy=False).data
                 file.write(data)

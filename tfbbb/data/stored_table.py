@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfbbb.data.scan import TableScan
+from tfbbb.disk_faults import disk_faults_named
 
 # What is in memory at a time of a table that is written, or read by rows.
 _BYTES_PER_BLOCK = 2**25
@@ -74,7 +75,8 @@ class StoredTable:
         if path.exists():
             return cls(path)
         directory.mkdir(parents=True, exist_ok=True)
-        return scan.collect(lambda: _Writer(path), _Writer.add).finish()
+        with disk_faults_named(directory):
+            return scan.collect(lambda: _Writer(path), _Writer.add).finish()
 
     @property
     def schema(self) -> pa.Schema:

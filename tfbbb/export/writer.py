@@ -2,6 +2,7 @@
 
 import math
 import os
+import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from tfbbb.disk_faults import disk_faults_named
 from tfbbb.export.atomic import atomic_directory, check_free
 from tfbbb.export.description import (
     class_names,
@@ -98,6 +100,7 @@ def write_saved_model(
 
     Raises:
         FileExistsError: Where there is something at `path` already.
+        OSError: The disk is full, or refuses the files; nothing is left of them.
         ValueError: For a model whose inputs are neither one matrix nor a dictionary of
             columns, names that do not fit it, a metric that is not finite, fewer than
             two samples, or a seed that is no int32.
@@ -134,10 +137,18 @@ def write_saved_model(
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
     kl_weight = weights.pop() if len(weights) == 1 else None
-    with atomic_directory(path) as staging:
+    extra_files = extra_files or {}
+
+    def num_bytes() -> int:
+        return _saved_bytes(exported) + sum(map(len, extra_files.values()))
+
+    with (
+        disk_faults_named(Path(path).parent, "the model", num_bytes),
+        atomic_directory(path) as staging,
+    ):
         tf.saved_model.save(exported.root, str(staging), exported.signatures)
         write_warm_up(staging, Path(path).absolute().parent.name, exported.signatures)
-        for name, content in (extra_files or {}).items():
+        for name, content in extra_files.items():
             (staging / MANIFEST_PATH).with_name(name).write_bytes(content)
         manifest = Manifest(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -171,3 +182,17 @@ def write_saved_model(
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)
         destination.write_text(manifest.to_json(), encoding="utf-8")
+
+
+def _saved_bytes(exported: ExportedFunctions) -> int:
+    """Measures a SavedModel by writing it to memory."""
+    root = f"ram://tfbbb-{secrets.token_hex(8)}"
+    try:
+        tf.saved_model.save(exported.root, root, exported.signatures)
+        return sum(
+            tf.io.gfile.stat(f"{folder}/{name}").length
+            for folder, _, names in tf.io.gfile.walk(root)
+            for name in names
+        )
+    finally:
+        tf.io.gfile.rmtree(root)

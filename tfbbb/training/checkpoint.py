@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.disk_faults import disk_faults_named
 from tfbbb.flushing import flush
 
 # The last digit is the version of the format.
@@ -132,22 +133,23 @@ class Checkpoints:
         It is written beside its place, flushed to disk and renamed: a whole checkpoint
         is there whenever the process or the machine stops.
         """
-        checkpoint = Checkpoint(step, self._fingerprint, state, arrays)
-        self._directory.mkdir(parents=True, exist_ok=True)
+        content = Checkpoint(step, self._fingerprint, state, arrays).to_bytes()
         unfinished = self._directory / _UNFINISHED
-        try:
-            with unfinished.open("wb") as file:
-                file.write(checkpoint.to_bytes())
-                file.flush()
-                os.fsync(file.fileno())
-            written = self._directory / f"{_PREFIX}{step:012d}"
-            unfinished.replace(written)
-        except OSError:
-            # A full disk needs the space.
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
-            raise
-        flush(self._directory)
+        written = self._directory / f"{_PREFIX}{step:012d}"
+        with disk_faults_named(self._directory, "the checkpoint", lambda: len(content)):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            try:
+                with unfinished.open("wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                unfinished.replace(written)
+            except OSError:
+                # A full disk needs the space.
+                with contextlib.suppress(OSError):
+                    unfinished.unlink()
+                raise
+            flush(self._directory)
         found = self._newest_first()
         # One of a later step is damaged: training would have gone on from it.
         kept = found[found.index(written) :][:_KEPT]

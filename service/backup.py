@@ -1,16 +1,23 @@
 """Copies of all that a service knows, taken while it runs."""
 
+import fcntl
+import logging
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from service.database import Database
+from service.database import Database, new_id
 from service.database.upgrade import copy_sqlite
 from service.settings import Settings
 from tfbbb.flushing import flush
 
+logger = logging.getLogger(__name__)
+
 _DATABASE = "tfbbb.sqlite3"
+_UNFINISHED = ".unfinished-tfbbb-backup"
+_LOCK = ".lock"
 
 
 class BackupError(Exception):
@@ -24,6 +31,8 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
     that are deleted meanwhile, and after it, for those that were added: whatever the
     database names is there. What more there is does no harm. A directory that has its
     name is a whole backup.
+
+    What a killed backup left beside the destination is removed first.
 
     Args:
         database: The database; PostgreSQL has its own `pg_dump`, and is left to it.
@@ -41,9 +50,8 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
             f"There is something at {destination} already; name a new directory."
         )
     destination.parent.mkdir(parents=True, exist_ok=True)
-    staging = destination.with_name(f".{destination.name}.{os.getpid()}")
-    staging.mkdir(mode=0o700)
-    try:
+    _remove_unfinished(destination.parent)
+    with _staging(destination) as staging:
         _copy_files(settings, staging)
         if database.path is not None:
             copy_sqlite(database.path, staging / _DATABASE)
@@ -51,11 +59,55 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
         # The disk holds all of it before anybody can take it for whole.
         os.sync()
         staging.rename(destination)
+        (destination / _LOCK).unlink()
+        flush(destination)
         flush(destination.parent)
+    return sorted(path.name for path in destination.iterdir())
+
+
+@contextmanager
+def _staging(destination: Path) -> Iterator[Path]:
+    """Gives a directory to copy into, locked while this process lives."""
+    while True:
+        staging = destination.with_name(f".{destination.name}.{new_id()}{_UNFINISHED}")
+        staging.mkdir(mode=0o700)
+        lock = os.open(staging / _LOCK, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        # Another backup may take it for unfinished before it is locked.
+        if _is_locked_by_us(lock) and os.fstat(lock).st_nlink:
+            break
+        os.close(lock)
+    try:
+        yield staging
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    return sorted(path.name for path in destination.iterdir())
+    finally:
+        os.close(lock)
+
+
+def _remove_unfinished(directory: Path) -> None:
+    """Removes what backups left in a directory whose processes were killed."""
+    for staging in directory.glob(f".*{_UNFINISHED}"):
+        try:
+            lock = os.open(staging / _LOCK, os.O_WRONLY)
+        except OSError:
+            continue  # It holds nothing yet, is no directory, or another user's.
+        try:
+            if _is_locked_by_us(lock):
+                shutil.rmtree(staging)
+                logger.info("removed an unfinished backup, %s", staging)
+        except OSError as error:
+            logger.warning("an unfinished backup stays: %s", error)
+        finally:
+            os.close(lock)
+
+
+def _is_locked_by_us(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _copy_files(settings: Settings, destination: Path) -> None:

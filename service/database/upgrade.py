@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
+_UNFINISHED = "unfinished-"
+
 # Any number that nothing else locks in the same PostgreSQL database.
 _LOCK = 0x7466626262
 
@@ -55,7 +57,10 @@ def upgrade(database: Database, copies: Path) -> None:
         if current is not None and database.path is not None:
             name = f"before-{known[-1]}-{time.strftime('%Y%m%dT%H%M%S')}.sqlite3"
             copies.mkdir(parents=True, exist_ok=True)
-            copy_sqlite(database.path, copies / name)
+            for unfinished in copies.glob(f"{_UNFINISHED}*"):
+                unfinished.unlink()
+            copy_sqlite(database.path, copies / f"{_UNFINISHED}{name}")
+            (copies / f"{_UNFINISHED}{name}").rename(copies / name)
             logger.info("the database was copied to %s", copies / name)
         _migrate(database)
         _mark(database)

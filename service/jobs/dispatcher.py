@@ -30,6 +30,7 @@ from service.jobs.run import reason_of
 from service.jobs.scratch import remove_scratch
 from service.models.publish import STAGING
 from service.settings import Settings
+from tfbbb.export.atomic import staged_for
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +190,8 @@ def tidy(queue: Queue) -> None:
     for job_id in jobs_with_scratch(settings):
         remove_scratch(queue, job_id)
     for staged in (settings.models / STAGING).glob("*.*"):
-        job_id, _, attempt = staged.name.partition(".")
+        # A process that is killed as it exports leaves a name of its own.
+        job_id, _, attempt = staged_for(staged.name).partition(".")
         if attempt.isdecimal() and not queue.is_active(Lease(job_id, int(attempt))):
             shutil.rmtree(staged, ignore_errors=True)
 

@@ -1,11 +1,16 @@
+import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy
 
+from service import backup
 from service.backup import BackupError, back_up
 from service.database import Database, upgrade
 from service.database.tables import Dataset
@@ -139,7 +144,7 @@ def test_the_disk_holds_a_backup_before_it_has_its_name(
 
     def sync() -> None:
         (staging,) = tmp_path.glob(".backup.*")
-        flushed.extend(sorted(path.name for path in staging.iterdir()))
+        flushed.extend(sorted(path.name for path in staging.glob("[!.]*")))
 
     monkeypatch.setattr("service.backup.os.sync", sync)
     assert back_up(database, settings, tmp_path / "backup") == flushed
@@ -158,3 +163,71 @@ def test_a_backup_that_fails_leaves_nothing(
     with pytest.raises(OSError, match="No space left"):
         back_up(database, settings, tmp_path / "backup")
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+_FOREVER = """
+import sys
+import threading
+from pathlib import Path
+
+import service.backup
+from service.database import Database
+from service.settings import Settings
+
+def wait():
+    print("ready", flush=True)
+    threading.Event().wait()
+
+service.backup.os.sync = wait
+settings = Settings.from_environment()
+database = Database(settings.effective_database_url)
+service.backup.back_up(database, settings, Path(sys.argv[1]))
+"""
+
+
+@contextmanager
+def backing_up(settings: Settings, destination: Path) -> Iterator[subprocess.Popen]:
+    """Runs a backup that has copied all and does not end; kills it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FOREVER, str(destination)],
+        env=os.environ | settings.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("name", ["monday", "tuesday"])
+def test_the_next_backup_removes_what_a_killed_one_left(
+    settings: Settings, database: Database, tmp_path: Path, name: str
+) -> None:
+    backups = tmp_path / "backups"
+    others = [".monday.7", f".monday{backup._UNFINISHED}", "monday.unfinished"]
+    for other in others:
+        (backups / other).mkdir(parents=True)
+        (backups / other / "precious").touch()
+    with backing_up(settings, backups / "monday"):
+        (left,) = backups.glob(".monday.*.unfinished-*")
+        assert (left / "models" / "wine" / "1" / "saved_model.pb").exists()
+    assert left.exists()
+    back_up(database, settings, backups / name)
+    assert sorted(path.name for path in backups.iterdir()) == sorted([*others, name])
+    for other in others:
+        assert (backups / other / "precious").exists()
+
+
+def test_a_backup_that_runs_is_left_to_run(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    backups = tmp_path / "backups"
+    with backing_up(settings, backups / "monday"):
+        back_up(database, settings, backups / "tuesday")
+        (running,) = backups.glob(".monday.*")
+        assert (running / "tfbbb.sqlite3").exists()

@@ -52,6 +52,17 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     flush(path.parent)
 
 
+def staged_for(name: str) -> str:
+    """Returns the name that a directory gets which is still being written.
+
+    >>> staged_for(".staging-3-0123abcd"), staged_for("3")
+    ('3', '3')
+    """
+    if not name.startswith(_STAGING_PREFIX):
+        return name
+    return name.removeprefix(_STAGING_PREFIX).rpartition("-")[0]
+
+
 def check_free(path: str | os.PathLike[str]) -> None:
     """Raises FileExistsError where there is something at `path`."""
     if Path(path).exists():

@@ -1,6 +1,7 @@
 import os
 import socket
 import sqlite3
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -83,6 +84,32 @@ def test_a_database_is_copied_while_it_is_in_use(tmp_path: Path) -> None:
         assert session.scalars(select(Key.name)).all() == ["first"]
     database.close()
     copy.close()
+
+
+def test_the_copy_before_an_upgrade_has_its_name_once_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The package has a function of that name.
+    module = sys.modules["service.database.upgrade"]
+    database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
+    copies = tmp_path / "copies"
+    upgrade(database, copies)
+    monkeypatch.setattr(module, "revisions", lambda: [*revisions(), "later"])
+    monkeypatch.setattr(module, "_migrate", lambda database: None)
+
+    def killed(source: Path, destination: Path) -> None:
+        destination.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "copy_sqlite", killed)
+        with pytest.raises(KeyboardInterrupt):
+            upgrade(database, copies)
+    assert list(copies.glob("before-*")) == []
+    upgrade(database, copies)
+    (copy,) = copies.iterdir()
+    assert copy.name.startswith("before-later-")
+    database.close()
 
 
 def test_an_older_program_refuses_a_newer_database(

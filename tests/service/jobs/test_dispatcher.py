@@ -303,14 +303,17 @@ def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
     over, active = leased(queue, dispatcher), leased(queue, dispatcher)
     queue.fail(over, "of no use")
     models = queue.settings.models
+    exporting = "{0.parent}/.staging-{0.name}-0123abcd"
     kept = [
         staging_directory(models, active),
+        Path(exporting.format(staging_directory(models, active))),
         models / ".staging" / "of-a-user",
         models / "model" / "1",
         JobFiles(queue.settings, running).scratch,
     ]
     gone = [
         staging_directory(models, over),
+        Path(exporting.format(staging_directory(models, over))),
         staging_directory(models, Lease(running, 7)),
         staging_directory(models, Lease("f" * 24, 1)),
         JobFiles(queue.settings, ended).scratch,

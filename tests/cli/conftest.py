@@ -3,6 +3,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from service.database import Database, upgrade
+from service.settings import Settings
 from tfbbb.cli import app
 from tfbbb.data.writing import write_table
 from tfbbb.training import JobSpec, train_table
@@ -18,6 +20,16 @@ def tfbbb(tmp_path, monkeypatch):
     return lambda *arguments, input=None: runner.invoke(
         app, [str(a) for a in arguments], input=input
     )
+
+
+@pytest.fixture
+def service_data(tfbbb, tmp_path):
+    """The data directory that a service left where `tfbbb` runs."""
+    settings = Settings(data_dir=tmp_path / ".tfbbb")
+    database = Database(settings.effective_database_url)
+    upgrade(database, settings.data_dir)
+    database.close()
+    return settings.data_dir
 
 
 def make_table():

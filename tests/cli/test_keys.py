@@ -2,6 +2,10 @@ import re
 
 import pytest
 
+from tests.service.postgresql import postgresql_server
+
+pytestmark = pytest.mark.usefixtures("service_data")
+
 CHOSEN = "ci.0123456789abcdef0123456789abcdef"
 
 
@@ -78,3 +82,35 @@ def test_whoever_makes_a_key_says_what_it_allows(tfbbb):
 def test_a_name_of_a_key_is_shown_as_it_is(tfbbb, name):
     tfbbb("keys", "create", name, "--scope", "predict")
     assert name.strip() in tfbbb("keys", "list").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("create", "me", "--scope", "admin"), ("list",), ("revoke", "me")]
+)
+def test_without_a_service_there_are_no_keys(tfbbb, tmp_path, arguments):
+    before = sorted(tmp_path.rglob("*"))
+    result = tfbbb("keys", *arguments, "--data-dir", "elsewhere")
+    assert result.exit_code == 1
+    database = tmp_path / "elsewhere" / "tfbbb.sqlite3"
+    assert result.stderr == (
+        f"Error: There is no service's database at {database}: name the directory "
+        "that has it with --data-dir, or start the service there first with `tfbbb "
+        "serve`.\n"
+    )
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_empty_file_is_no_database_of_a_service(tfbbb, tmp_path):
+    url = f"sqlite:///{tmp_path}/empty.sqlite3"
+    (tmp_path / "empty.sqlite3").touch()
+    result = tfbbb("keys", "list", "--database-url", url)
+    assert result.exit_code == 1
+    assert "There is no service's database at" in result.stderr
+
+
+def test_a_new_postgresql_wants_a_service_first(tfbbb):
+    with postgresql_server() as url:
+        options = ("--database-url", f"{url}/postgres")
+        result = tfbbb("keys", "create", "me", "--scope", "admin", *options)
+        assert result.exit_code == 1
+        assert "start the service once with `tfbbb serve`" in result.stderr

@@ -163,6 +163,8 @@ def test_other_machines_are_not_let_in_without_a_key(tfbbb, served, monkeypatch)
 
 @pytest.mark.usefixtures("models", "served")
 def test_a_key_that_was_made_lets_other_machines_in(tfbbb):
+    # Refused, it has made the database for the key.
+    assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 1
     assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 0
 

@@ -120,7 +120,7 @@ def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.keys.first import NoKeyError, first_key
 
     try:
-        with service_database(settings, patiently=True) as database:
+        with service_database(settings, starting=True) as database:
             return first_key(database, settings, host)
     except (NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None

@@ -61,16 +61,17 @@ def service_settings(**options: object) -> "Settings":
 
 @contextmanager
 def service_database(
-    settings: "Settings", *, patiently: bool = False
+    settings: "Settings", *, starting: bool = False
 ) -> "Iterator[Database]":
     """The database of a service, brought up to date.
 
     Args:
         settings: Say where it is.
-        patiently: Whether to wait for one that does not answer yet.
+        starting: Whether the service starts: it waits for a database that does not
+            answer yet, and makes one where there is none.
 
     Raises:
-        CommandError: It is none, or does not answer.
+        CommandError: There is none, or it does not answer.
     """
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -81,8 +82,10 @@ def service_database(
     except (ArgumentError, ValueError) as error:
         raise CommandError(str(error)) from None
     try:
-        if patiently:
+        if starting:
             database.wait()
+        else:
+            _check_exists(database)
         upgrade(database, settings.data_dir / "backups")
         yield database
     except DBAPIError as error:
@@ -91,3 +94,22 @@ def service_database(
         raise CommandError(str(error)) from None
     finally:
         database.close()
+
+
+def _check_exists(database: "Database") -> None:
+    """Raises `CommandError` unless a service has made its tables."""
+    from service.database.upgrade import revision
+
+    path = database.path
+    if (path is None or path.is_file()) and revision(database) is not None:
+        return
+    if path is None:
+        where = database.url.render_as_string(hide_password=True)
+        raise CommandError(
+            f"There is no service's data in the database {where}: start the service "
+            "once with `tfbbb serve`, to which TFBBB_ADMIN_KEY gives its first key."
+        )
+    raise CommandError(
+        f"There is no service's database at {path}: name the directory that has it "
+        "with --data-dir, or start the service there first with `tfbbb serve`."
+    )

@@ -221,3 +221,36 @@ def test_arguments_that_can_not_be_are_refused_before_anything_is_sent(
     result = remote(*arguments)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("{options}", "datasets"),
+        ("datasets", "{options}"),
+        ("--url", "http://127.0.0.1:1", "--key", "x.y", "datasets", "{options}"),
+        ("{options}", "delete", "label", "houses", "champion"),
+        ("delete", "{options}", "label", "houses", "champion"),
+        ("delete", "label", "{options}", "houses", "champion"),
+    ],
+)
+def test_the_service_is_named_before_the_command_or_after(
+    service, monkeypatch, arguments
+):
+    # What is on the command line counts.
+    monkeypatch.setenv("TFBBB_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("TFBBB_KEY", "no.key")
+    options = ("--url", service, "--key", ADMIN_KEY)
+    line = [
+        part for word in arguments for part in (options if "{" in word else (word,))
+    ]
+    result = CliRunner().invoke(app, ["remote", *line])
+    said = "no such label" if "label" in line else "There is no dataset"
+    assert said in result.output
+
+
+@pytest.mark.parametrize("command", [(), ("delete",), ("models",)])
+def test_help_lists_the_options_that_name_the_service(command):
+    shown = CliRunner().invoke(app, ["remote", *command, "--help"]).stdout
+    assert "--url" in shown
+    assert "TFBBB_KEY" in shown

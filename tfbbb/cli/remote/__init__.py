@@ -13,14 +13,21 @@ from tfbbb.cli.remote import (
     watch,
 )
 from tfbbb.cli.remote.delete import delete
+from tfbbb.cli.remote.service import Key, Url
 
 __all__ = ["remote"]
 
-remote = typer.Typer(
-    name="remote",
-    no_args_is_help=True,
-    help="Train and predict by a running service; --url and --key say which.",
-)
+remote = typer.Typer(name="remote", no_args_is_help=True)
+
+
+@remote.callback()
+def _options(url: Url = None, key: Key = None) -> None:
+    """Train and predict by a running service; --url and --key say which.
+
+    Both may be given before the command or after it.
+    """
+
+
 remote.command("train")(train.train)
 remote.command("watch")(watch.watch)
 remote.command("predict")(predict.predict)

@@ -6,11 +6,12 @@ import typer
 
 from tfbbb.cli.remote.service import DatasetId, JobId, Key, ModelName, Url, service
 
-delete = typer.Typer(
-    name="delete",
-    no_args_is_help=True,
-    help="Delete a dataset, a job, a version or a label.",
-)
+delete = typer.Typer(name="delete", no_args_is_help=True)
+
+
+@delete.callback()
+def _options(url: Url = None, key: Key = None) -> None:
+    """Delete a dataset, a job, a version or a label."""
 
 
 @delete.command()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,15 +14,32 @@ if TYPE_CHECKING:
 
 ID = "[0-9a-f]{24}"
 
+
+def _nearest(
+    context: typer.Context, parameter: typer.CallbackParam, value: str | None
+) -> str | None:
+    """The value that was given last on the command line, else the environment's."""
+    name = str(parameter.name)
+    at: Any = context
+    while at is not None:
+        source = at.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            return value if at is context else at.params[name]
+        at = at.parent
+    return value
+
+
 Url = Annotated[
     str | None,
     typer.Option(
         envvar="TFBBB_URL",
         help="Address of the service, http://127.0.0.1:8000 by default.",
+        callback=_nearest,
     ),
 ]
 Key = Annotated[
-    str | None, typer.Option(envvar="TFBBB_KEY", help="API key, prefix.secret.")
+    str | None,
+    typer.Option(envvar="TFBBB_KEY", help="API key, prefix.secret.", callback=_nearest),
 ]
 
 

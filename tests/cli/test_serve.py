@@ -81,10 +81,42 @@ def test_a_file_is_not_a_directory_of_models(tfbbb, served, tmp_path):
     assert served == {}
 
 
-def test_a_directory_that_was_named_must_be_there(tfbbb, served):
+def test_a_directory_that_was_named_is_made(tfbbb, served, tmp_path):
+    result = tfbbb("serve", "--port", 0, "--models", "no/such")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("made no/such for the models\n")
+    assert (tmp_path / "no" / "such").is_dir()
+    assert served["models"] == Path("no/such")
+    again = tfbbb("serve", "--port", 0, "--models", "no/such")
+    assert "made" not in again.stdout
+
+
+def test_a_service_that_trains_nothing_needs_its_models(tfbbb, served, monkeypatch):
+    monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
     result = tfbbb("serve", "--models", "no/such")
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: There is no directory no/such; ")
+    assert result.stderr.count("\n") == 1
+    assert served == {}
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (
+            "file/models",
+            "file/models can't be made: Not a directory; say with --models",
+        ),
+        ("/proc/models", "/proc/models can't be made: "),
+    ],
+)
+def test_a_directory_that_can_not_be_made_is_named(
+    tfbbb, served, tmp_path, models, message
+):
+    (tmp_path / "file").touch()
+    result = tfbbb("serve", "--models", models)
+    assert result.exit_code == 1
+    assert f"Error: The directory of models {message}" in result.stderr
     assert result.stderr.count("\n") == 1
     assert served == {}
 

@@ -88,8 +88,8 @@ def serve(
             database_url=database_url,
             insecure=insecure or None,
         )
-        if models is None:
-            settings.models.mkdir(exist_ok=True)
+        if settings.start_dispatcher or models is None:
+            _make_directory(settings.models)
         _check_directory(settings.models)
         if settings.start_dispatcher:
             _check_writable(settings.models)
@@ -141,6 +141,19 @@ def _say_how_to_ask(
             f"This URL holds an admin key, shown this once; open or keep it:\n\n"
             f"    {url}?key={key.text}\n"
         )
+
+
+def _make_directory(models: Path) -> None:
+    if models.exists():
+        return
+    try:
+        models.mkdir(parents=True)
+    except OSError as error:
+        raise CommandError(
+            f"The directory of models {models} can't be made: {error.strerror}; say "
+            "with --models where models can be written."
+        ) from None
+    typer.echo(f"made {models} for the models")
 
 
 def _check_directory(models: Path) -> None:

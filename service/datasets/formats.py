@@ -1,6 +1,7 @@
 """Which format an upload is in: its first bytes say."""
 
 from service.errors import InvalidRequest, UnsupportedMediaType
+from tfbbb.data.content import other_format, table_format
 from tfbbb.data.format import Format
 
 # Without one, or of these, the content alone decides: `curl --data-binary` declares a
@@ -15,26 +16,6 @@ MEDIA_TYPES: dict[str, Format] = {
     "application/x-parquet": "parquet",
     "application/vnd.apache.arrow.file": "arrow",
     "application/vnd.apache.arrow.stream": "arrow",
-}
-_BEGINNINGS: dict[bytes, Format] = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",
-    b"\x1f\x8b": "csv.gz",
-}
-_OTHERS = {
-    b"PK\x03\x04": "a ZIP archive, or a spreadsheet",
-    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
-    b"SQLite format 3": "an SQLite database",
-    b"BZh": "compressed with bzip2",
-    b"\xfd7zXZ": "compressed with xz",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"%PDF": "a PDF document",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"\x89HDF": "an HDF5 file",
-    b"Obj\x01": "an Avro file",
-    b"ORC": "an ORC file",
 }
 
 
@@ -56,14 +37,12 @@ def detect_format(beginning: bytes, media_type: str) -> Format:
     """
     if not beginning:
         raise InvalidRequest("The upload is empty: a table must be sent.")
-    for magic, what in _OTHERS.items():
-        if beginning.startswith(magic):
-            raise UnsupportedMediaType(
-                "The upload must be CSV, CSV compressed with gzip, Parquet or Arrow "
-                f"IPC. Received: {what}"
-            )
-    known = (f for magic, f in _BEGINNINGS.items() if beginning.startswith(magic))
-    found: Format = next(known, "csv")
+    if what := other_format(beginning):
+        raise UnsupportedMediaType(
+            "The upload must be CSV, CSV compressed with gzip, Parquet or Arrow IPC. "
+            f"Received: {what}"
+        )
+    found: Format = table_format(beginning) or "csv"
     declared = MEDIA_TYPES.get(media_type, found)
     if found == "csv" and declared != "csv":
         raise UnsupportedMediaType(

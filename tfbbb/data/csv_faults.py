@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tfbbb.data.content import BEGINNING_BYTES, describe_content, table_format
 from tfbbb.data.table_error import TableError
 
 
@@ -36,6 +37,19 @@ class CsvSource:
     def open(self) -> gzip.GzipFile | io.BufferedReader:
         """Opens it for Python."""
         return gzip.open(self.path) if self.compressed else self.path.open("rb")
+
+
+def check_content(source: CsvSource) -> None:
+    """Raises a `TableError` if the file begins as no CSV does, but JSON, say."""
+    with source.open() as file:
+        beginning = file.read(BEGINNING_BYTES)
+    found = describe_content(beginning)
+    if found is None:
+        return
+    advice = "save the table as CSV or Parquet."
+    if not source.compressed and (format := table_format(beginning)):
+        advice = f"a name for that ends in .{format}."
+    raise TableError(f"{source.path} holds {found}, not CSV; {advice}")
 
 
 def check_separator(source: CsvSource, header: Sequence[str]) -> None:

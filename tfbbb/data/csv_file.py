@@ -11,6 +11,7 @@ import pyarrow.csv
 from tfbbb.data.column_names import check_column_names
 from tfbbb.data.csv_faults import (
     CsvSource,
+    check_content,
     check_encoding,
     check_rows,
     check_separator,
@@ -60,6 +61,7 @@ class CsvFile:
 
     def header(self) -> list[str]:
         """Returns the names of the columns, none if they can't be read."""
+        check_content(self._source)
         return read_header(self._source)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -70,6 +72,7 @@ class CsvFile:
                 came so far is to be read anew.
             TableError: The file is no table.
         """
+        check_content(self._source)
         try:
             yield from self._checked(self._typed())
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:

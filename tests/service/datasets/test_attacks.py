@@ -71,6 +71,8 @@ def deflated(piece: bytes, times: int) -> bytes:
         (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
         (b"a,b\n", "has a header but no rows"),
         (b"a;b\n1;2\n", "separated by ';'"),
+        (b'{"a": 1}\n{"a": 2}\n', "The table holds JSON, not CSV; save the table as"),
+        (b"[" + b'{"a": 1, "b": 2},' * 9999 + b"{}]", "The table holds JSON, not CSV"),
         (b"a" * 300 + b",b\n1,2\n", "name of column 1 is too long"),
         (",".join(map(str, range(100_000))).encode(), "at most 1000 columns"),
         (b"a,b\n" + b"1,2\n" * 100_001, "at most 100000 rows"),

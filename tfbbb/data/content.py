@@ -1,0 +1,123 @@
+"""Telling what a file holds by its beginning."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+from tfbbb.data.format import Format
+
+T = TypeVar("T")
+
+# As many bytes of a file's beginning as `describe_text` looks at.
+BEGINNING_BYTES = 2**16
+
+_FORMATS: dict[bytes, Format] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"\x1f\x8b": "csv.gz",
+}
+_OTHERS = {
+    b"PK\x03\x04": "a ZIP archive, or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"SQLite format 3\0": "an SQLite database",
+    b"BZh91AY&SY": "data compressed with bzip2",
+    b"\xfd7zXZ": "data compressed with xz",
+    b"\x28\xb5\x2f\xfd": "data compressed with zstd",
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x80\x04\x95": "a Python pickle",
+    b"\x80\x05\x95": "a Python pickle",
+    b"FEA1": "a Feather file of version 1",
+    b"Obj\x01": "an Avro file",
+    b"ORC": "an ORC file",
+}
+_IN_FORMAT = {
+    "parquet": "Parquet",
+    "arrow": "Arrow IPC",
+    "csv.gz": "data compressed with gzip",
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MARKUP = re.compile(r"<(?:(!doctype html|html)|\?xml)\b", re.IGNORECASE)
+_JSON_OBJECT = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
+
+
+def table_format(beginning: bytes) -> Format | None:
+    """Returns the format of a table that is no plain CSV, by its first bytes.
+
+    Args:
+        beginning: The first 16 bytes of the file, or more.
+    """
+    return _by_magic(_FORMATS, beginning)
+
+
+def other_format(beginning: bytes) -> str | None:
+    """Says what a file is that is no table, by its first bytes.
+
+    Args:
+        beginning: The first 16 bytes of the file, or more.
+    """
+    return _by_magic(_OTHERS, beginning)
+
+
+def describe_content(beginning: bytes) -> str | None:
+    r"""Says what a file holds whose beginning is that of no CSV.
+
+    Args:
+        beginning: The first `BEGINNING_BYTES` of the file.
+
+    Returns:
+        What it is, or None if it may be CSV.
+
+    Example:
+
+    >>> describe_content(b'{"age": 36}\n{"age": 41}\n')
+    'JSON'
+    >>> describe_content(b'"{age}","[mg]"\n36,1\n') is None
+    True
+    """
+    if found := table_format(beginning):
+        return _IN_FORMAT[found]
+    if what := other_format(beginning):
+        return what
+    if beginning[257:262] == b"ustar":
+        return "a tar archive"
+    text = beginning.decode("utf-8-sig", errors="ignore").lstrip()
+    if markup := _MARKUP.match(text):
+        return "an HTML page" if markup[1] else "XML"
+    is_whole = len(beginning) < BEGINNING_BYTES
+    return "JSON" if _is_json(text, is_whole=is_whole) else None
+
+
+def _by_magic(known: Mapping[bytes, T], beginning: bytes) -> T | None:
+    for magic, what in known.items():
+        # A header may begin with the letters, as ORCID does with ORC; it has no control
+        # characters.
+        is_binary = not magic.isalnum() or _CONTROL.search(beginning[:16])
+        if beginning.startswith(magic) and is_binary:
+            return what
+    return None
+
+
+def _is_json(text: str, *, is_whole: bool) -> bool:
+    """Whether a text begins with JSON values that are objects or arrays."""
+    if text[:1] not in ("{", "["):
+        return False
+    if _JSON_OBJECT.match(text):
+        return True
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except RecursionError:
+        return True
+    except json.JSONDecodeError as error:
+        # Half of it was JSON, and then the beginning was cut off.
+        return not is_whole and error.pos > len(text) // 2
+    # One value to a line: a header that is one, such as [1], is followed by cells.
+    rest = text[end:]
+    following = rest.lstrip()
+    return not following or (rest[0] in "\r\n" and following[0] in "{[")

@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from tfbbb.cli.report import echo_identifiers, echo_schema
+from tfbbb.cli.report import echo_identifiers, echo_metrics, echo_schema
 from tfbbb.data import Schema
 
 
@@ -33,3 +33,19 @@ def test_text_that_differs_in_most_rows_looks_like_an_identifier(capsys):
         "identifier; --ignore 'a name' leaves it out.\n"
     )
     assert warnings(50, 60) == warnings(51, 102) == ""
+
+
+def test_the_log_likelihood_is_told_from_the_nll_of_the_bar(capsys):
+    echo_metrics({"rmse": 1.5, "log_likelihood": -0.75, "nll": 0.75})
+    figures, note = capsys.readouterr().out.split("They average over the posterior. ")
+    assert figures.splitlines() == [
+        "  root mean squared error          1.5",
+        "  log-likelihood per row         -0.75",
+    ]
+    assert note.startswith("nll and val_nll of the progress bar")
+    assert "of single draws of the weights" in note
+
+
+def test_figures_without_a_log_likelihood_need_no_note(capsys):
+    echo_metrics({"rmse": 1.5})
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -17,6 +17,8 @@ _FIGURES = ("loss", "nll", "kl", "val_nll")
 class EpochBar:
     """A progress bar with epoch, loss, nll, kl and val_nll.
 
+    The figures are those of training: of one draw of the weights per step.
+
     Args:
         console: Where to show it. What is no terminal gets the last line only.
     """

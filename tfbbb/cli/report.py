@@ -18,6 +18,11 @@ _LABELS = {
     "brier_score": "Brier score",
     "log_likelihood": "log-likelihood per row",
 }
+_NOTE = (
+    "They average over the posterior. nll and val_nll of the progress bar are the\n"
+    "negative log-likelihood per row, too, but of single draws of the weights: they\n"
+    "vary, and are higher as a rule."
+)
 _SHARES = ("coverage_90", "accuracy")
 _MOST_NAMES = 12
 _MOST_USUAL_CATEGORIES = 50
@@ -68,12 +73,19 @@ def echo_figures(trained: "TrainedTable") -> None:
 
 
 def echo_metrics(metrics: Mapping[str, float]) -> None:
-    """Prints figures, one per line; the nll is the log-likelihood once more."""
+    """Prints figures, one per line; the nll is the log-likelihood once more.
+
+    The progress bar above them has the nll, too, and another: that of one draw of the
+    weights per step. In its mean over the draws it is no less than the nll of their
+    average (Jensen's inequality), which the figures are of.
+    """
     for name, value in metrics.items():
         if name not in _LABELS:
             continue
         figure = f"{100 * value:.1f} %" if name in _SHARES else f"{value:.4g}"
         typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
+    if "log_likelihood" in metrics:
+        typer.echo(_NOTE)
 
 
 def _listed(names: Sequence[str]) -> str:

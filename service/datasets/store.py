@@ -42,12 +42,25 @@ class DatasetStore:
         self._uploads = settings.data_dir / "uploads"
 
     def sweep(self) -> None:
-        """Removes what dead processes left; others may be at work meanwhile."""
+        """Removes what dead processes left; others may be at work meanwhile.
+
+        A database without any dataset removes none of the files.
+        """
         sweep_uploads(self._uploads)
         with self._database.reading() as session:
             query = sqlalchemy.select(Dataset.sha256).distinct()
             referred = set(session.scalars(query))
-        for path in (self._settings.data_dir / "datasets").glob("*"):
+        files = list((self._settings.data_dir / "datasets").glob("*"))
+        if files and not referred:
+            # The database may be a new one, in the place of one that was lost.
+            logger.warning(
+                "the database knows none of the %d files in %s: they stay; restore the "
+                "database from a backup if it was lost, else delete them",
+                len(files),
+                self._settings.data_dir / "datasets",
+            )
+            return
+        for path in files:
             name = _FILE.fullmatch(path.name)
             if name and name[1] not in referred:
                 self._remove_unreferred(name[1], name[2])

@@ -160,6 +160,19 @@ def test_nothing_is_taken_once_the_database_file_is_another(
     assert fault is not delete or not path.exists()
 
 
+def test_a_start_on_a_new_database_keeps_the_tables_of_the_old(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with listening(create_app(settings)) as client:
+        assert client.post("/v1/datasets", content=b"a,b\n1,2\n").status_code == 201
+    (table,) = (settings.data_dir / "datasets").iterdir()
+    for path in settings.data_dir.glob("tfbbb.sqlite3*"):
+        path.unlink()
+    with listening(create_app(settings)):
+        assert table.exists()
+    assert "the database knows none of the 1 files" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("number", "status", "message"),
     [

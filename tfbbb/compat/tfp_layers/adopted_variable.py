@@ -1,5 +1,7 @@
-"""Variables of TensorFlow as variables of Keras."""
+"""Variables of TensorFlow as variables of Keras layers."""
 
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -13,7 +15,7 @@ class AdoptedVariable(keras.Variable):
     """A Keras variable over a `tf.Variable` that exists: one value, two objects.
 
     So a model trains and saves the variables of distributions and of layers of legacy
-    Keras, such as a trainable prior.
+    Keras, such as a trainable prior. Layers get it from `adopt`.
 
     Args:
         variable: The `tf.Variable`, whose constraint is kept.
@@ -36,12 +38,58 @@ class AdoptedVariable(keras.Variable):
         self._initialize(self._adopted)
 
 
+# An optimizer updates each Keras variable of a model, so all layers that share a
+# `tf.Variable` must share the Keras variable, too.
+_ADOPTED: weakref.WeakValueDictionary[Any, AdoptedVariable] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
+    """Makes variables of TensorFlow variables of a layer.
+
+    Keras trains and saves them with the layer; so does `tf.train.Checkpoint`. The
+    layer may be built already. A variable that is the layer's already stays as it is.
+    """
+    tracker = layer._tracker
+    for variable in variables:
+        adopted = _ADOPTED.get(variable.ref())
+        if adopted is None:
+            adopted = _ADOPTED[variable.ref()] = AdoptedVariable(variable)
+        stores = "trainable_variables", "non_trainable_variables"
+        if any(tracker.is_in_store(store, adopted) for store in stores):
+            continue
+        was_locked = tracker.locked
+        tracker.unlock()
+        # Keras unfreezes a layer's trainable variables only.
+        tracker.add_to_store(stores[0 if variable.trainable else 1], adopted)
+        if was_locked:
+            tracker.lock()
+        if not layer.trainable:
+            adopted.trainable = False
+        track_in_checkpoints(layer, variable)
+
+
+def track_in_checkpoints(layer: keras.Layer, variable: Any) -> None:
+    """Makes a variable of a layer part of its checkpoints and SavedModels.
+
+    TensorFlow saves what it reaches through attributes, not the variables that Keras
+    knows of.
+    """
+    number = sum(name.startswith(_ATTRIBUTE) for name in vars(layer))
+    setattr(layer, f"{_ATTRIBUTE}{number}", variable)
+
+
+_ATTRIBUTE = "_checkpointed_variable_"
+
+
 def variables_of(value: Any) -> list[tf.Variable]:
     """Returns the variables that a distribution, bijector or tensor reads, each once.
 
-    Those of Keras layers are not among them: their layers know them.
+    The variables of Keras layers are left out: their layers train and save them.
     """
     found: dict[int, tf.Variable] = {}
+    searched: dict[int, Any] = {}
 
     def search(value: Any) -> None:
         if isinstance(value, tf.Variable):
@@ -51,19 +99,30 @@ def variables_of(value: Any) -> list[tf.Variable]:
         elif isinstance(value, list | tuple):
             for element in value:
                 search(element)
-        elif isinstance(value, tfp.util.DeferredTensor):
-            search([value.pretransformed_input, value.also_track])
-        elif isinstance(value, _PARAMETERISED):
-            search(value.parameters)
-        elif isinstance(value, tf.Module) and not isinstance(value, VariableReference):
+        elif not isinstance(value, tf.Module) or isinstance(value, VariableReference):
+            return
+        elif isinstance(value, _SEARCHED_BY_ATTRIBUTE):
+            if id(value) in searched:
+                return
+            # Hold a reference so that the id is not reused.
+            searched[id(value)] = value
+            if isinstance(value, tfp.util.DeferredTensor):
+                search([value.pretransformed_input, value.also_track])
+            else:
+                search(value.parameters)
+            ignored = value._TF_MODULE_IGNORED_PROPERTIES
+            search([v for k, v in sorted(vars(value).items()) if k not in ignored])
+        else:
             search(value.variables)
 
     search(value)
     return list(found.values())
 
 
-_PARAMETERISED = (
+# `tf.Module.variables` of them is slow, and fails where they read a `VariableReference`.
+_SEARCHED_BY_ATTRIBUTE = (
     tfp.distributions.Distribution,
     tfp.bijectors.Bijector,
     tfp.math.psd_kernels.PositiveSemidefiniteKernel,
+    tfp.util.DeferredTensor,
 )

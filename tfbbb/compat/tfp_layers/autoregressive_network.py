@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.compat.tfp_layers.adopted_variable import track_in_checkpoints
+
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 _ORDERS = ("left-to-right", "right-to-left", "random")
 _DEGREES = ("equal", "random")
@@ -207,7 +209,9 @@ class AutoregressiveNetwork(keras.Layer):
         }
 
     def _add(self, name: str, shape: Any, options: dict[str, Any]) -> keras.Variable:
-        return self.add_weight(name=name, shape=shape, **options)
+        variable = self.add_weight(name=name, shape=shape, **options)
+        track_in_checkpoints(self, variable)
+        return variable
 
     def _takes_condition(self, k: int) -> bool:
         return self._conditional and (k == 0 or self._conditioned == "all_layers")

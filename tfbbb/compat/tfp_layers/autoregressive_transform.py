@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.compat.tfp_layers.adopted_variable import adopt
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.function_config import to_config
@@ -45,7 +46,7 @@ class AutoregressiveTransform(DistributionLambda):
         if not self._made.built:
             self._made.build(tf.TensorShape(input_shape))
         if not isinstance(self._made, keras.Layer):
-            self._adopt(self._made.variables)
+            adopt(self, self._made.variables)
         self.built = True
 
     def compute_output_spec(self, distribution: Any) -> keras.KerasTensor:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable, variables_of
+from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.divergence import divergence
 from tfbbb.compat.tfp_layers.function_config import from_config, to_config
@@ -102,13 +102,13 @@ class DenseVariational(keras.Layer):
             for model in (self._posterior, self._prior):
                 if isinstance(model, keras.Layer) and not model.built:
                     model.build(input_shape)
-        for variable in variables_of([self._posterior, self._prior]):
-            self._track_variable(AdoptedVariable(variable))
+        adopt(self, variables_of([self._posterior, self._prior]))
         self.built = True
 
     def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)
-        posterior, prior = self._posterior(inputs), self._prior(inputs)
+        posterior = self._distribution(self._posterior, inputs)
+        prior = self._distribution(self._prior, inputs)
         if not isinstance(posterior, DistributionTensor):
             raise TypeError(
                 "`make_posterior_fn` must return a model that ends in a layer such as "
@@ -132,6 +132,13 @@ class DenseVariational(keras.Layer):
         if self.use_bias:
             outputs += weights[..., size * self.units :]
         return self.activation(outputs)
+
+    def _distribution(self, make: Any, inputs: Any) -> Any:
+        distribution = make(inputs)
+        # A model tracks its variables itself. Those of a function show in its result.
+        if not isinstance(make, keras.Layer):
+            adopt(self, variables_of(distribution))
+        return distribution
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)

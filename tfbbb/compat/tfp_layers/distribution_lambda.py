@@ -7,7 +7,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers import convert_to_tensor
-from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable, variables_of
+from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.full_precision import full_precision
 from tfbbb.compat.tfp_layers.function_config import from_config, to_config
@@ -59,11 +59,10 @@ class DistributionLambda(keras.Layer):
         super().__init__(dtype=full_precision(kwargs.pop("dtype", None)), **kwargs)
         self._make_distribution_fn = make_distribution_fn
         self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
-        self._adopted: dict[int, tf.Variable] = {}
         self._makes_input: Any = None
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
         self.supports_jit = False
-        self._adopt(getattr(self.activity_regularizer, "variables", ()))
+        adopt(self, getattr(self.activity_regularizer, "variables", ()))
         # A layer among the attributes is trained with this one.
         self._prior = getattr(self.activity_regularizer, "distribution_b", None)
 
@@ -83,7 +82,8 @@ class DistributionLambda(keras.Layer):
                 "The output of a layer must be a distribution of one tensor, not a "
                 f"joint one of several. Received: {distribution!r}"
             )
-        self._adopt(variables_of(distribution))
+        # A scale or a prior that is a `tf.Variable` is trained with the model.
+        adopt(self, variables_of(distribution))
         if self._convert_to_tensor_fn is None:
             raise NotImplementedError(
                 "The output of a layer needs a tensor that stands for it. "
@@ -124,22 +124,6 @@ class DistributionLambda(keras.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         return cls(**{key: _read(value) for key, value in config.items()})
-
-    def _adopt(self, variables: Any) -> None:
-        """Makes variables that a distribution holds variables of this layer.
-
-        A scale or a prior that is a `tf.Variable` is to be trained with the model.
-        """
-        new = [v for v in variables if id(v) not in self._adopted]
-        if not new:
-            return
-        # The distribution is first made after `build`, when Keras has closed the list.
-        self._tracker.unlock()
-        for variable in new:
-            self._adopted[id(variable)] = variable
-            self._track_variable(AdoptedVariable(variable))
-        if self.built:
-            self._tracker.lock()
 
 
 def _read(value: Any) -> Any:

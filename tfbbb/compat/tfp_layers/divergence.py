@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable, variables_of
+from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.full_precision import full_precision
 
@@ -147,8 +147,7 @@ class KLDivergenceAddLoss(keras.Layer):
         )
         if isinstance(distribution_b, keras.Layer):
             self._prior = distribution_b
-        for variable in self._regularizer.variables:
-            self._track_variable(AdoptedVariable(variable))
+        adopt(self, self._regularizer.variables)
         self.supports_jit = False
 
     def build(self, input_shape: Any) -> None:

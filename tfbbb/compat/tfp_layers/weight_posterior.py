@@ -6,6 +6,11 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.compat.tfp_layers.adopted_variable import (
+    adopt,
+    track_in_checkpoints,
+    variables_of,
+)
 from tfbbb.compat.tfp_layers.default_distributions import (
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
@@ -99,6 +104,7 @@ class WeightPosterior(keras.Layer):
             # Posterior and divergence stay in full precision.
             autocast=False,
         )
+        track_in_checkpoints(self, variable)
         return VariableReference(variable)
 
     def _add_distributions(self, kernel_shape: tuple, bias_shape: tuple) -> None:
@@ -108,6 +114,7 @@ class WeightPosterior(keras.Layer):
                 "The weights of a variational layer are floating-point numbers. "
                 f"Received: dtype={dtype.name!r}"
             )
+        distributions = []
         for weight, shape in (("kernel", kernel_shape), ("bias", bias_shape)):
             for kind in ("posterior", "prior"):
                 make = getattr(self, f"{weight}_{kind}_fn")
@@ -119,6 +126,9 @@ class WeightPosterior(keras.Layer):
                         dtype, list(shape), name, self.trainable, self.add_variable
                     )
                 setattr(self, name, distribution)
+                distributions.append(distribution)
+        # After all of `add_variable`: the order of the weights in legacy files.
+        adopt(self, variables_of(distributions))
 
     def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)

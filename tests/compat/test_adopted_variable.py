@@ -186,6 +186,7 @@ def test_checkpoints_restore_variables_that_are_adopted_later(tmp_path):
 @pytest.mark.parametrize("make", [dense, lambda: scaled(tf.Variable(2.0))])
 def test_keras_files_restore_every_variable(make, tmp_path):
     first = make()
+    assert len(first.weights) >= 6
     first.compile(keras.optimizers.SGD(0.01), loss="mse")
     first.fit(X, Y, verbose=0)
     first.save_weights(tmp_path / "model.weights.h5")
@@ -246,3 +247,32 @@ def test_variables_that_a_distribution_makes_are_trained():
     prior = NormalOfItsOwnScale(0.0)
     layer = tfpl.KLDivergenceAddLoss(prior, use_exact_kl=True)
     assert len(layer.trainable_variables) == 1
+
+
+def test_functions_of_dense_variational_may_read_variables():
+    loc = tf.Variable(tf.ones(5))
+
+    def posterior(kernel_size, bias_size=0, dtype=None):
+        n = kernel_size + bias_size
+        return keras.Sequential(
+            [tfpl.VariableLayer(2 * n, dtype=dtype), tfpl.IndependentNormal(n)]
+        )
+
+    def prior(kernel_size, bias_size=0, dtype=None):
+        return lambda _: tfd.Independent(tfd.Normal(loc, 1.0), 1)
+
+    layer = tfpl.DenseVariational(1, posterior, prior, kl_use_exact=True)
+    model = keras.Sequential([keras.Input((4,)), layer])
+    assert len(model.trainable_variables) == 2
+    model.compile(keras.optimizers.SGD(0.1), loss="mse")
+    model.fit(X, Y, verbose=0)
+    assert np.all(loc != 1.0)
+
+
+def test_a_layer_may_be_called_on_its_own_output():
+    scale = tf.Variable(0.5)
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(2 * t, scale), "mean")
+    x = keras.Input((1,))
+    model = keras.Model(x, layer(layer(x)))
+    assert len(model.trainable_variables) == 1
+    np.testing.assert_array_equal(model(X[:, :1]).mean(), 4 * X[:, :1])

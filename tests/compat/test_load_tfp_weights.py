@@ -116,6 +116,33 @@ def test_layers_correspond_by_name_where_all_names_do():
             np.testing.assert_array_equal(w, v)
 
 
+def normal_of_variables(dtype, shape, name, trainable, add_variable_fn):
+    values = tf.fill(shape, tf.constant(0.5, dtype))
+    loc = tf.Variable(values, name=f"{name}_loc")
+    scale = tfp.util.TransformedVariable(values, tfp.bijectors.Exp(), name=name)
+    return tfd.Independent(tfd.Normal(loc, scale), len(shape))
+
+
+@pytest.mark.parametrize("source", ["model", "weights.h5", "a.weights.h5"])
+def test_variables_of_a_prior_are_taken(source, tmp_path):
+    legacy, model = (
+        library.Sequential(
+            [
+                library.Input((4,)),
+                layers.DenseFlipout(1, kernel_prior_fn=normal_of_variables),
+            ]
+        )
+        for library, layers in ((tf_keras, theirs), (keras, ours))
+    )
+    for number, weight in enumerate(legacy.weights):
+        weight.assign(tf.fill(weight.shape, 0.1 * number))
+    if source != "model":
+        legacy.save_weights(tmp_path / source)
+    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
+    for w, v in zip(model.weights, legacy.weights, strict=True):
+        np.testing.assert_array_equal(w, v)
+
+
 def test_native_layers_take_means_and_standard_deviations(legacy_dense):
     model = keras.Sequential(
         [

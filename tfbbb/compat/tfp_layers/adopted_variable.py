@@ -30,7 +30,8 @@ class AdoptedVariable(keras.Variable):
             dtype=variable.dtype,
             trainable=variable.trainable,
             autocast=False,
-            name=variable.name.split(":")[0].replace("/", "_"),
+            # The scopes of Keras are in the path already.
+            name=variable.name.split(":")[0].rsplit("/", 1)[-1],
         )
         self.constraint = getattr(variable, "constraint", None)
 
@@ -119,7 +120,7 @@ def variables_of(value: Any) -> list[tf.Variable]:
     return list(found.values())
 
 
-# `tf.Module.variables` of them is slow, and fails where they read a `VariableReference`.
+# `tf.Module.variables` is slow, and fails where they read a `VariableReference`.
 _SEARCHED_BY_ATTRIBUTE = (
     tfp.distributions.Distribution,
     tfp.bijectors.Bijector,

@@ -102,13 +102,17 @@ class DenseVariational(keras.Layer):
             for model in (self._posterior, self._prior):
                 if isinstance(model, keras.Layer) and not model.built:
                     model.build(input_shape)
-        adopt(self, variables_of([self._posterior, self._prior]))
+            # A model tracks its variables itself; those that a function reads show in
+            # what it returns.
+            inputs = tf.zeros([size or 1 for size in input_shape], self.compute_dtype)
+            for make in (self._posterior, self._prior):
+                if not isinstance(make, keras.Layer):
+                    adopt(self, variables_of([make, make(inputs)]))
         self.built = True
 
     def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)
-        posterior = self._distribution(self._posterior, inputs)
-        prior = self._distribution(self._prior, inputs)
+        posterior, prior = self._posterior(inputs), self._prior(inputs)
         if not isinstance(posterior, DistributionTensor):
             raise TypeError(
                 "`make_posterior_fn` must return a model that ends in a layer such as "
@@ -132,13 +136,6 @@ class DenseVariational(keras.Layer):
         if self.use_bias:
             outputs += weights[..., size * self.units :]
         return self.activation(outputs)
-
-    def _distribution(self, make: Any, inputs: Any) -> Any:
-        distribution = make(inputs)
-        # A model tracks its variables itself. Those of a function show in its result.
-        if not isinstance(make, keras.Layer):
-            adopt(self, variables_of(distribution))
-        return distribution
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)

@@ -67,8 +67,11 @@ class DistributionLambda(keras.Layer):
         self._prior = getattr(self.activity_regularizer, "distribution_b", None)
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._makes_input is not None:
-            inputs = self._makes_input(inputs)
+        make_input, self._makes_input = self._makes_input, None
+        if make_input is not None:
+            # The layer before may be this one.
+            inputs = make_input(inputs)
+            self._makes_input = make_input
         distribution = self._make_distribution_fn(
             inputs, *args, **{**self._arguments, **kwargs}
         )

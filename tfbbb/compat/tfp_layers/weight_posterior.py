@@ -114,7 +114,6 @@ class WeightPosterior(keras.Layer):
                 "The weights of a variational layer are floating-point numbers. "
                 f"Received: dtype={dtype.name!r}"
             )
-        distributions = []
         for weight, shape in (("kernel", kernel_shape), ("bias", bias_shape)):
             for kind in ("posterior", "prior"):
                 make = getattr(self, f"{weight}_{kind}_fn")
@@ -126,9 +125,8 @@ class WeightPosterior(keras.Layer):
                         dtype, list(shape), name, self.trainable, self.add_variable
                     )
                 setattr(self, name, distribution)
-                distributions.append(distribution)
-        # After all of `add_variable`: the order of the weights in legacy files.
-        adopt(self, variables_of(distributions))
+                # At once, for the order of the weights in legacy files.
+                adopt(self, variables_of(distribution))
 
     def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)

@@ -276,3 +276,22 @@ def test_a_layer_may_be_called_on_its_own_output():
     model = keras.Model(x, layer(layer(x)))
     assert len(model.trainable_variables) == 1
     np.testing.assert_array_equal(model(X[:, :1]).mean(), 4 * X[:, :1])
+
+
+def test_variables_made_in_every_call_are_refused():
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, tf.Variable(1.0)))
+    layer(X)
+    with pytest.raises(ValueError, match=r"outside of the function.*Variable:0"):
+        layer(X)
+
+
+def test_a_variable_made_in_the_first_call_is_trained():
+    made = []
+
+    def normal(t):
+        made or made.append(tf.Variable(1.0))
+        return tfd.Normal(t, made[0])
+
+    layer = tfpl.DistributionLambda(normal)
+    layer(X), layer(X)
+    assert len(layer.trainable_variables) == 1

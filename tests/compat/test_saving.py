@@ -168,3 +168,20 @@ def test_weights_of_a_trainable_prior_are_saved(tmp_path):
     first.save_weights(tmp_path / "a.weights.h5")
     second.load_weights(tmp_path / "a.weights.h5")
     np.testing.assert_array_equal(second.weights[0], [1.0, 2.0])
+
+
+def test_a_variable_that_layers_share_is_loaded_once(tmp_path):
+    scale = tfp.util.TransformedVariable(2.0, tfp.bijectors.Softplus())
+    model = keras.Sequential(
+        [
+            keras.Input((3,)),
+            tfpl.DistributionLambda(lambda t: tfd.Normal(t, scale), "mean"),
+            tfpl.DistributionLambda(lambda t: tfd.Normal(2 * t, scale), "stddev"),
+        ]
+    )
+    first = saved_and_loaded(model, tmp_path, safe_mode=False)
+    second = saved_and_loaded(model, tmp_path, safe_mode=False)
+    assert [len(m.weights) for m in (model, first, second)] == [1, 1, 1]
+    first.weights[0].assign(7.0)
+    np.testing.assert_allclose(first(tf.ones([1, 3])), np.full((1, 3), 7.0), rtol=1e-3)
+    np.testing.assert_allclose(second(tf.ones([1, 3])), np.full((1, 3), 2.0), rtol=1e-6)

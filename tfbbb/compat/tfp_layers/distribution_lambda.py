@@ -1,5 +1,7 @@
 """A layer whose output is a distribution."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -60,6 +62,7 @@ class DistributionLambda(keras.Layer):
         self._make_distribution_fn = make_distribution_fn
         self._convert_to_tensor_fn = convert_to_tensor.get(convert_to_tensor_fn)
         self._makes_input: Any = None
+        self._made_distribution = False
         # XLA on CPUs draws random numbers slowly, and not from every distribution.
         self.supports_jit = False
         adopt(self, getattr(self.activity_regularizer, "variables", ()))
@@ -72,9 +75,11 @@ class DistributionLambda(keras.Layer):
             # The layer before may be this one.
             inputs = make_input(inputs)
             self._makes_input = make_input
-        distribution = self._make_distribution_fn(
-            inputs, *args, **{**self._arguments, **kwargs}
-        )
+        new: list[tf.Variable] = []
+        with _collect_new_variables(new):
+            distribution = self._make_distribution_fn(
+                inputs, *args, **{**self._arguments, **kwargs}
+            )
         if not isinstance(distribution, tfd.Distribution):
             raise TypeError(
                 "`make_distribution_fn` must return a "
@@ -86,7 +91,16 @@ class DistributionLambda(keras.Layer):
                 f"joint one of several. Received: {distribution!r}"
             )
         # A scale or a prior that is a `tf.Variable` is trained with the model.
-        adopt(self, variables_of(distribution))
+        variables = variables_of(distribution)
+        untrainable = [v for v in variables if any(v is made for made in new)]
+        if self._made_distribution and untrainable:
+            raise ValueError(
+                "`make_distribution_fn` must not create variables in every call: they "
+                "would never be trained. Create them once, outside of the function. "
+                f"Received: new variables {[v.name for v in untrainable]}"
+            )
+        self._made_distribution = True
+        adopt(self, variables)
         if self._convert_to_tensor_fn is None:
             raise NotImplementedError(
                 "The output of a layer needs a tensor that stands for it. "
@@ -127,6 +141,16 @@ class DistributionLambda(keras.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         return cls(**{key: _read(value) for key, value in config.items()})
+
+
+@contextlib.contextmanager
+def _collect_new_variables(new: list[tf.Variable]) -> Iterator[None]:
+    def create(next_creator: Any, **options: Any) -> tf.Variable:
+        new.append(next_creator(**options))
+        return new[-1]
+
+    with tf.variable_creator_scope(create):
+        yield
 
 
 def _read(value: Any) -> Any:

@@ -1,13 +1,16 @@
 """Functions in the configuration of a layer."""
 
 import base64
+import io
 import marshal
 import pickle
 from typing import Any
 
 import cloudpickle  # type: ignore[import-untyped]
 import keras
+import tensorflow as tf
 
+_PACKAGE = "tfbbb.compat.tfp_layers"
 _PICKLED = "pickled_function"
 _CODE = base64.b64encode(marshal.dumps((lambda: None).__code__)).decode("ascii")
 _LAMBDA = {"class_name": "__lambda__", "config": {"value": [_CODE, None, None]}}
@@ -24,7 +27,9 @@ def to_config(function: Any) -> Any:
         return function
     if hasattr(function, "get_config") or _is_registered(function):
         return keras.saving.serialize_keras_object(function)
-    code = base64.b64encode(cloudpickle.dumps(function)).decode("ascii")
+    pickled = io.BytesIO()
+    _Pickler(pickled).dump(function)
+    code = base64.b64encode(pickled.getvalue()).decode("ascii")
     return {"class_name": _PICKLED, "config": code}
 
 
@@ -47,6 +52,46 @@ def from_config(config: Any) -> Any:
             "Received: safe_mode=True"
         )
     return pickle.loads(base64.b64decode(config["config"]))
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Pickles functions so that variables that several functions read stay shared."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, tf.Variable):
+            return _read_variable, (obj._unique_id, *obj.__reduce__())
+        return super().reducer_override(obj)
+
+
+@keras.saving.register_keras_serializable(package=_PACKAGE)
+class _SharedVariable:
+    """Holds a variable while Keras loads the layers of one model."""
+
+    def __init__(self, make: Any, arguments: Any):
+        self.make = make
+        self.arguments = arguments
+        self.variable = make(*arguments)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"make": self.make, "arguments": self.arguments}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "_SharedVariable":
+        return cls(**config)
+
+
+def _read_variable(name: str, make: Any, arguments: Any) -> tf.Variable:
+    """Returns the variable of that name in the model that is being loaded."""
+    # Keras keeps shared objects while it loads one model. Outside of that, as in
+    # `clone_model`, every function gets a variable of its own.
+    config = {
+        "module": None,
+        "class_name": "_SharedVariable",
+        "registered_name": f"{_PACKAGE}>_SharedVariable",
+        "config": {"make": make, "arguments": arguments},
+        "shared_object_id": name,
+    }
+    return keras.saving.deserialize_keras_object(config).variable
 
 
 def _is_registered(function: Any) -> bool:

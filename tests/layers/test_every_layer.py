@@ -284,6 +284,17 @@ def test_members_of_all_layers_are_saved_cloned_predicted_and_exported(tmp_path)
     model.export_predictive(tmp_path / "1", method="weight")
 
 
+@pytest.mark.parametrize("members", [None, 2])
+def test_checkpoints_restore_every_weight(members, tmp_path):
+    first, second = (every_layer(of_model=members) for _ in range(2))
+    for number, weight in enumerate(first.weights):
+        weight.assign(tf.fill(weight.shape, 0.1 * number + 0.05))
+    path = tf.train.Checkpoint(model=first).save(tmp_path / "checkpoint")
+    tf.train.Checkpoint(model=second).restore(path).assert_consumed()
+    for one, other in zip(first.weights, second.weights, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=one.path)
+
+
 def spread_means(model):
     generator = np.random.default_rng(2)
     for layer in model.variational_layers:

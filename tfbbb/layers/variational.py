@@ -167,7 +167,7 @@ class VariationalLayer(keras.Layer):
             if self.members > 1:
                 initializer = MemberInitializer(initializer, self.members)
                 shape = (self.members, *shape)
-            return self.add_weight(
+            variable = self.add_weight(
                 name=f"{name}_{parameter}",
                 shape=shape,
                 initializer=initializer,
@@ -177,6 +177,9 @@ class VariationalLayer(keras.Layer):
                 dtype="float32",
                 autocast=False,
             )
+            # `tf.train.Checkpoint` saves what it reaches through attributes.
+            setattr(self, f"_variable_{name}_{parameter}", variable)
+            return variable
 
         self._refuse_for_members(
             self.members, {"regularizer": regularizer, "constraint": constraint}

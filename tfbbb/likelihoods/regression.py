@@ -70,9 +70,12 @@ class Regression(StandardizedTargets):
             leading = () if self.members == 1 else (self.members,)
             for name, size in self._noise_sizes(self.num_targets).items():
                 initial = RAW_UNIT - self._noise_offset if name == "noise" else 0.0
-                self._learned[name] = self._variable(
+                variable = self._variable(
                     f"raw_{name}", (*leading, size), initial, trainable=True
                 )
+                self._learned[name] = variable
+                # `tf.train.Checkpoint` saves what it reaches through attributes.
+                setattr(self, f"_learned_{name}", variable)
                 if self.members > 1:
                     self._columns[name] = size
 

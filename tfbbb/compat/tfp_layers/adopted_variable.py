@@ -1,5 +1,6 @@
 """Variables of TensorFlow as variables of Keras layers."""
 
+import warnings
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -69,6 +70,28 @@ def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
         if not layer.trainable:
             adopted.trainable = False
         track_in_checkpoints(layer, variable)
+
+
+def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
+    """Loads a file that was saved before the layer adopted variables.
+
+    Returns:
+        Whether this is such a file. If so, warns of the variables that it lacks; if
+        not, loads nothing.
+    """
+    variables = [*layer._trainable_variables, *layer._non_trainable_variables]
+    adopted = [v.name for v in variables if isinstance(v, AdoptedVariable)]
+    if not adopted or len(store.keys()) != len(variables) - len(adopted):
+        return False
+    own = (v for v in variables if not isinstance(v, AdoptedVariable))
+    for number, variable in enumerate(own):
+        variable.assign(store[f"{number}"])
+    warnings.warn(
+        f"The file lacks the variables {adopted} of the layer '{layer.name}'. They "
+        "keep their initial values. Save the model again to have them in the file.",
+        stacklevel=2,
+    )
+    return True
 
 
 def track_in_checkpoints(layer: keras.Layer, variable: Any) -> None:

@@ -5,7 +5,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
+from tfbbb.compat.tfp_layers.adopted_variable import (
+    adopt,
+    load_without_adopted,
+    variables_of,
+)
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.divergence import divergence
 from tfbbb.compat.tfp_layers.function_config import from_config, to_config
@@ -139,6 +143,10 @@ class DenseVariational(keras.Layer):
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return (*input_shape[:-1], self.units)
+
+    def load_own_variables(self, store: Any) -> None:
+        if not load_without_adopted(self, store):
+            super().load_own_variables(store)
 
     def get_config(self) -> dict[str, Any]:
         return {

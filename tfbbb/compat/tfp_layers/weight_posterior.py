@@ -8,6 +8,7 @@ import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.adopted_variable import (
     adopt,
+    load_without_adopted,
     track_in_checkpoints,
     variables_of,
 )
@@ -178,6 +179,10 @@ class WeightPosterior(keras.Layer):
                 f"Received: {posterior!r}"
             )
         return posterior.distribution
+
+    def load_own_variables(self, store: Any) -> None:
+        if not load_without_adopted(self, store):
+            super().load_own_variables(store)
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -167,7 +167,8 @@ class _ConvReparameterization(Reparameterization, _Convolution):
         activation: Keras activation, by name or as a function.
         activity_regularizer: Penalty on the output.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel.
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
@@ -196,7 +197,8 @@ class _ConvFlipout(Flipout, _Convolution):
         activation: Keras activation, by name or as a function.
         activity_regularizer: Penalty on the output.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel.
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the

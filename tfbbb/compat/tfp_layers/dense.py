@@ -99,7 +99,8 @@ class DenseReparameterization(Reparameterization, _Dense):
         activity_regularizer: Penalty on the output.
         trainable: Whether the variables are trained.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel.
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
@@ -133,7 +134,8 @@ class DenseLocalReparameterization(LocalReparameterization, _Dense):
         activity_regularizer: Penalty on the output.
         trainable: Whether the variables are trained.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel.
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
@@ -176,7 +178,8 @@ class DenseFlipout(Flipout, _Dense):
         activity_regularizer: Penalty on the output.
         trainable: Whether the variables are trained.
         kernel_posterior_fn: Function of `dtype, shape, name, trainable,
-            add_variable_fn` that returns the posterior of the kernel.
+            add_variable_fn` that returns the posterior of the kernel. The layer
+            trains and saves each `tf.Variable` that it reads.
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the

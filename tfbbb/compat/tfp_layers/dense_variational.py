@@ -45,7 +45,8 @@ class DenseVariational(keras.Layer):
         make_posterior_fn: Function of `kernel_size, bias_size, dtype` that returns a
             function, such as a model, of the inputs that returns the posterior of all
             weights in one vector, as a distribution layer does.
-        make_prior_fn: The same for the prior, which may be any distribution.
+        make_prior_fn: The same for the prior, which may be any distribution. The layer
+            trains and saves each `tf.Variable` that posterior or prior reads.
         kl_weight: Weight of the divergence in the loss, `1/N` for N training rows; None
             is 1.
         kl_use_exact: Whether the divergence is computed in closed form. Else it is

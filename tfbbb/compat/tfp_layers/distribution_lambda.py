@@ -39,7 +39,8 @@ class DistributionLambda(keras.Layer):
     array([[0.6931]], dtype=float32)
 
     Args:
-        make_distribution_fn: Function of the inputs that returns a distribution.
+        make_distribution_fn: Function of the inputs that returns a distribution. The
+            layer trains and saves each `tf.Variable` that the distribution reads.
         convert_to_tensor_fn: Function of the distribution that returns the tensor
             that stands for it, or one of the names `"sample"`, `"mean"`, `"mode"`,
             `"stddev"`, `"variance"`.
@@ -48,7 +49,8 @@ class DistributionLambda(keras.Layer):
 
     Raises:
         TypeError: If the function does not return a distribution of one tensor.
-        ValueError: For a `convert_to_tensor_fn` that is neither name nor function.
+        ValueError: For a `convert_to_tensor_fn` that is neither name nor function, or
+            if `make_distribution_fn` creates variables in every call.
     """
 
     def __init__(

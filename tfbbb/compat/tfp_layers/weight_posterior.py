@@ -59,6 +59,9 @@ class WeightPosterior(keras.Layer):
     estimator, the other base of a concrete layer, draws the kernel's product with the
     inputs in `_draw`, by means of `_linear(inputs, kernel)`.
 
+    The layer trains and saves each `tf.Variable` that its posteriors and priors read,
+    whether or not it comes from `add_variable_fn`.
+
     Each call adds `kernel_divergence_fn(q, p, kernel)` to the losses, and the same for
     the bias if it has a prior.
 

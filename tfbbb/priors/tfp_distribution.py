@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.priors.distribution_config import from_config, to_config
 from tfbbb.priors.prior import AddWeight, Parameters, Prior
 
 
@@ -51,7 +52,7 @@ class TFPDistribution(Prior):
 
     def get_config(self) -> dict[str, Any]:
         if _is_distribution(self._made_from):
-            return {"distribution": _encoded(self._made_from)}
+            return {"distribution": to_config(self._made_from)}
         function = keras.saving.serialize_keras_object(self._made_from)
         return {"distribution": {"function": function}}
 
@@ -60,7 +61,7 @@ class TFPDistribution(Prior):
         encoded = config["distribution"]
         if "function" in encoded:
             return cls(keras.saving.deserialize_keras_object(encoded["function"]))
-        return cls(_decoded(encoded))
+        return cls(from_config(encoded))
 
     def __repr__(self) -> str:
         return f"TFPDistribution({self._made_from!r})"
@@ -139,69 +140,3 @@ def _broadcasts_to(batch: tuple[int, ...], shape: tuple[int, ...]) -> bool:
         return np.broadcast_shapes(batch, shape) == shape
     except ValueError:
         return False
-
-
-def _encoded(value: Any) -> Any:
-    """Returns a distribution, with the arguments it was made of, ready for JSON."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple):
-        return [_encoded(item) for item in value]
-    for module, base in _libraries():
-        name = type(value).__name__
-        if isinstance(value, base) and getattr(module, name, None) is type(value):
-            return {"name": name, "kind": base.__name__, "arguments": _arguments(value)}
-    if isinstance(value, tf.DType):
-        return {"dtype": value.name}
-    if tf.is_tensor(value) or isinstance(value, np.ndarray | np.generic):
-        array = np.asarray(value)
-        return {"array": array.tolist(), "dtype": str(array.dtype)}
-    raise ValueError(
-        "The prior cannot be saved: it, or an argument of it, is no number, array, "
-        "distribution or bijector of TFP. Pass a registered function "
-        f"`(shape, fan_in)` that returns the distribution instead. Received: {value!r}"
-    )
-
-
-def _arguments(made: Any) -> dict[str, Any]:
-    """Returns the encoded arguments that a distribution or bijector was made of."""
-    # The class itself shows the arguments of TFP's wrapper, which names none.
-    defaults = inspect.signature(type(made).__init__).parameters
-    return {
-        name: _encoded(value)
-        for name, value in made.parameters.items()
-        if name not in defaults or defaults[name].default is not value
-    }
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_decoded(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return np.asarray(value["array"], value["dtype"])
-    if "dtype" in value:
-        return tf.as_dtype(value["dtype"])
-    for module, base in _libraries():
-        made = getattr(module, value["name"], None)
-        if (
-            value["kind"] == base.__name__
-            and inspect.isclass(made)
-            and issubclass(made, base)
-        ):
-            return made(**{k: _decoded(v) for k, v in value["arguments"].items()})
-    raise ValueError(
-        "The config of the prior names no distribution and no bijector of TensorFlow "
-        f"Probability. Received: {value!r}"
-    )
-
-
-def _libraries() -> list[tuple[Any, type]]:
-    """Returns the modules whose objects are saved by name, and their base classes."""
-    import tensorflow_probability as tfp
-
-    return [
-        (tfp.distributions, tfp.distributions.Distribution),
-        (tfp.bijectors, tfp.bijectors.Bijector),
-    ]

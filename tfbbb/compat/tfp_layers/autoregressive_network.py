@@ -10,6 +10,12 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.compat.tfp_layers.adopted_variable import track_in_checkpoints
+from tfbbb.compat.tfp_layers.function_config import (
+    activation_config,
+    activity_regularizer_config,
+    read_values,
+    to_config,
+)
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 _ORDERS = ("left-to-right", "right-to-left", "random")
@@ -187,7 +193,6 @@ class AutoregressiveNetwork(keras.Layer):
         return (*input_shape, self._params)
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
         order = self._input_order
         return {
             **super().get_config(),
@@ -201,12 +206,17 @@ class AutoregressiveNetwork(keras.Layer):
             if isinstance(order, str)
             else np.array(order).tolist(),
             "hidden_degrees": self._hidden_degrees,
-            "activation": keras.activations.serialize(self._activation),
+            **activity_regularizer_config(self),
+            "activation": activation_config(self._activation),
             "use_bias": self._use_bias,
-            **{f"kernel_{key}": serialize(v) for key, v in self._kernel.items()},
-            **{f"bias_{key}": serialize(v) for key, v in self._bias.items()},
+            **{f"kernel_{key}": to_config(v) for key, v in self._kernel.items()},
+            **{f"bias_{key}": to_config(v) for key, v in self._bias.items()},
             "validate_args": self._validate_args,
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "AutoregressiveNetwork":
+        return cls(**read_values(config))
 
     def _add(self, name: str, shape: Any, options: dict[str, Any]) -> keras.Variable:
         variable = self.add_weight(name=name, shape=shape, **options)

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfbbb.compat.tfp_layers.function_config import read_values, to_config
+
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 class BlockwiseInitializer(keras.initializers.Initializer):
@@ -69,8 +71,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
     def get_config(self) -> dict[str, Any]:
         return {
             "initializers": [
-                keras.initializers.serialize(keras.initializers.get(init))
-                for init in self.initializers
+                to_config(keras.initializers.get(init)) for init in self.initializers
             ],
             "sizes": [int(n) for n in np.asarray(self.sizes)],
             "validate_args": self.validate_args,
@@ -78,7 +79,8 @@ class BlockwiseInitializer(keras.initializers.Initializer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "BlockwiseInitializer":
+        given = dict(enumerate(config["initializers"]))
         initializers = [
-            keras.initializers.deserialize(init) for init in config["initializers"]
+            keras.initializers.get(init) for init in read_values(given).values()
         ]
         return cls(**{**config, "initializers": initializers})

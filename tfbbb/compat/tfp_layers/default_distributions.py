@@ -8,6 +8,8 @@ import ml_dtypes
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.compat.tfp_layers.function_config import read_values, to_config
+
 tfd = tfp.distributions
 
 _PACKAGE = "tfbbb.compat.tfp_layers"
@@ -65,20 +67,18 @@ class LocScaleFn:
         return loc, tfp.util.DeferredTensor(untransformed, scale)
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
         return {
             "is_singular": self.is_singular,
-            **{f"loc_{k}": serialize(v) for k, v in self.loc.items()},
+            **{f"loc_{k}": to_config(v) for k, v in self.loc.items()},
             **{
-                f"untransformed_scale_{k}": serialize(v)
+                f"untransformed_scale_{k}": to_config(v)
                 for k, v in self.untransformed_scale.items()
             },
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "LocScaleFn":
-        deserialize = keras.saving.deserialize_keras_object
-        return cls(**{k: deserialize(v) for k, v in config.items()})
+        return cls(**read_values(config))
 
 
 def _afresh(options: dict[str, Any]) -> dict[str, Any]:

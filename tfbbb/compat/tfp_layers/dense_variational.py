@@ -12,7 +12,13 @@ from tfbbb.compat.tfp_layers.adopted_variable import (
 )
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.divergence import divergence
-from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.compat.tfp_layers.function_config import (
+    activation_config,
+    activity_regularizer_config,
+    from_config,
+    read_values,
+    to_config,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -157,7 +163,8 @@ class DenseVariational(keras.Layer):
             "make_prior_fn": to_config(self._make_prior_fn),
             "kl_weight": None if self.kl_weight is None else float(self.kl_weight),
             "kl_use_exact": self.kl_use_exact,
-            "activation": keras.activations.serialize(self.activation),
+            **activity_regularizer_config(self),
+            "activation": activation_config(self.activation),
             "use_bias": self.use_bias,
         }
 
@@ -167,4 +174,4 @@ class DenseVariational(keras.Layer):
             name: from_config(config[name])
             for name in ("make_posterior_fn", "make_prior_fn")
         }
-        return cls(**{**config, **functions})
+        return cls(**{**read_values(config), **functions})

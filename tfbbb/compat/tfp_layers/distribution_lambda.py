@@ -12,7 +12,11 @@ from tfbbb.compat.tfp_layers import convert_to_tensor
 from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.full_precision import full_precision
-from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.compat.tfp_layers.function_config import (
+    activity_regularizer_config,
+    from_config,
+    to_config,
+)
 
 tfd = tfp.distributions
 
@@ -132,13 +136,18 @@ class DistributionLambda(keras.Layer):
         return {
             **super().get_config(),
             **self._serialized_conversion(),
-            **({"arguments": self._arguments} if self._arguments else {}),
+            **self._serialized_arguments(),
             "make_distribution_fn": to_config(self._make_distribution_fn),
         }
 
     def _serialized_conversion(self) -> dict[str, Any]:
         function = convert_to_tensor.serialize(self._convert_to_tensor_fn)
-        return {"convert_to_tensor_fn": function}
+        return {"convert_to_tensor_fn": function, **activity_regularizer_config(self)}
+
+    def _serialized_arguments(self) -> dict[str, Any]:
+        if not self._arguments:
+            return {}
+        return {"arguments": keras.saving.serialize_keras_object(self._arguments)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:

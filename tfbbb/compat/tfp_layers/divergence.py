@@ -4,14 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.full_precision import full_precision
+from tfbbb.compat.tfp_layers.function_config import from_config, to_config
 
 tfd = tfp.distributions
+
+_register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
 # A prior that is a model has an input, which it ignores.
 _NO_INPUT = (1, 1)
@@ -48,6 +52,7 @@ def divergence(
     return tf.reduce_sum(kl)
 
 
+@_register
 class KLDivergenceRegularizer(keras.regularizers.Regularizer):
     """Penalises a distribution-valued layer by its divergence from a prior.
 
@@ -101,6 +106,22 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         """The variables of the prior and of the weight."""
         return variables_of([self.distribution_b, self.weight])
 
+    def get_config(self) -> dict[str, Any]:
+        axis, weight = self.test_points_reduce_axis, self.weight
+        config = {
+            "distribution_b": to_config(self.distribution_b),
+            "use_exact_kl": self.use_exact_kl,
+            "test_points_reduce_axis": _plain(axis),
+            "weight": to_config(weight) if variables_of(weight) else _plain(weight),
+        }
+        if self.test_points_fn is not tf.convert_to_tensor:
+            config["test_points_fn"] = to_config(self.test_points_fn)
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "KLDivergenceRegularizer":
+        return cls(**{key: from_config(value) for key, value in config.items()})
+
     def _prior(self) -> Any:
         prior = self.distribution_b
         if isinstance(prior, keras.Model):
@@ -110,7 +131,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         return prior
 
 
-@keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
+@_register
 class KLDivergenceAddLoss(keras.Layer):
     """Passes a distribution on and adds its divergence from a prior to the losses.
 
@@ -161,9 +182,20 @@ class KLDivergenceAddLoss(keras.Layer):
         self.add_loss(self._regularizer(distribution_a))
         return distribution_a
 
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self._regularizer.get_config()}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "KLDivergenceAddLoss":
+        return cls(**{key: from_config(value) for key, value in config.items()})
+
     def compute_output_spec(self, distribution_a: Any) -> keras.KerasTensor:
         # Before data flow there is a shape, but no distribution.
         spec = keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
         if hasattr(distribution_a, "made_of"):
             spec.made_of = distribution_a.made_of
         return spec
+
+
+def _plain(value: Any) -> Any:
+    return None if value is None else np.asarray(value).tolist()

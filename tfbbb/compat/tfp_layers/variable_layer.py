@@ -7,6 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.compat.tfp_layers.full_precision import full_precision
+from tfbbb.compat.tfp_layers.function_config import (
+    activation_config,
+    read_values,
+    to_config,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -79,8 +84,12 @@ class VariableLayer(keras.Layer):
         return {
             **super().get_config(),
             "shape": list(self._shape),
-            "activation": keras.activations.serialize(self.activation),
-            "initializer": keras.initializers.serialize(self.initializer),
-            "regularizer": keras.regularizers.serialize(self.regularizer),
-            "constraint": keras.constraints.serialize(self.constraint),
+            "activation": activation_config(self.activation),
+            "initializer": to_config(self.initializer),
+            "regularizer": to_config(self.regularizer),
+            "constraint": to_config(self.constraint),
         }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> "VariableLayer":
+        return cls(**read_values(config))

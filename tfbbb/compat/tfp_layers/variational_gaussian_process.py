@@ -9,7 +9,11 @@ import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers import convert_to_tensor
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
-from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.compat.tfp_layers.function_config import (
+    from_config,
+    read_values,
+    to_config,
+)
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
 
 tfd = tfp.distributions
@@ -164,10 +168,7 @@ class VariationalGaussianProcess(DistributionLambda):
             "num_inducing_points": self._num_inducing_points,
             "kernel_provider": to_config(self._kernel_provider),
             "event_shape": list(self._event_shape),
-            **{
-                key: keras.initializers.serialize(value) if value else None
-                for key, value in self._initializers.items()
-            },
+            **{key: to_config(value) for key, value in self._initializers.items()},
             "mean_fn": to_config(self._mean_fn),
             "jitter": float(self._jitter),
             "convert_to_tensor_fn": convert_to_tensor.serialize(
@@ -182,7 +183,7 @@ class VariationalGaussianProcess(DistributionLambda):
             for key, value in config.items()
             if key not in _INITIALIZERS
         }
-        return cls(**{**config, **read})
+        return cls(**{**read_values(config), **read})
 
     def _add(self, name: str, shape: tuple, initializer: Any) -> VariableReference:
         return VariableReference(

@@ -16,7 +16,13 @@ from tfbbb.compat.tfp_layers.default_distributions import (
     default_mean_field_normal_fn,
     default_multivariate_normal_fn,
 )
-from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.compat.tfp_layers.function_config import (
+    activation_config,
+    activity_regularizer_config,
+    from_config,
+    read_values,
+    to_config,
+)
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
 
 tfd = tfp.distributions
@@ -190,7 +196,8 @@ class WeightPosterior(keras.Layer):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "activation": keras.activations.serialize(self.activation),
+            **activity_regularizer_config(self),
+            "activation": activation_config(self.activation),
             **{name: to_config(getattr(self, name)) for name in FUNCTIONS},
             **({"seed": self.seed} if self.takes_seed else {}),
         }
@@ -198,4 +205,4 @@ class WeightPosterior(keras.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         functions = {name: from_config(config[name]) for name in FUNCTIONS}
-        return cls(**{**config, **functions})
+        return cls(**{**read_values(config), **functions})

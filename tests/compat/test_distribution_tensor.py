@@ -41,6 +41,27 @@ def test_it_is_a_distribution_with_everything_of_its_kind(output):
     assert "Normal" in repr(output)
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        "log_prob",
+        "prob",
+        "cdf",
+        "log_cdf",
+        "survival_function",
+        "log_survival_function",
+        "unnormalized_log_prob",
+        "quantile",
+    ],
+)
+def test_methods_take_values_in_any_float_dtype(output, method):
+    expected = getattr(output.tensor_distribution, method)(0.3)
+    for dtype in (tf.float16, tf.float32, tf.float64):
+        found = getattr(output, method)(tf.constant(0.3, dtype))
+        assert found.dtype == tf.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
 def test_it_is_its_tensor_wherever_a_tensor_is_wanted(output):
     np.testing.assert_array_equal(output + 1.0, [1.0, 2.0])
     np.testing.assert_array_equal(2.0 * output, [0.0, 2.0])

@@ -32,7 +32,9 @@ _OF_A_VALUE = frozenset(
         "log_prob",
         "log_survival_function",
         "prob",
+        "quantile",
         "survival_function",
+        "unnormalized_log_prob",
     }
 )
 

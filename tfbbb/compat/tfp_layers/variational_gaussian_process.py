@@ -150,6 +150,8 @@ class VariationalGaussianProcess(DistributionLambda):
         )
 
         def variational_loss(y: Any, kl_weight: Any = 1.0) -> Any:
+            # Keras passes targets in `floatx`, whatever the dtype of the model.
+            y, kl_weight = tf.cast(y, process.dtype), tf.cast(kl_weight, process.dtype)
             return process.variational_loss(transpose.forward(y), kl_weight=kl_weight)
 
         distribution.variational_loss = variational_loss

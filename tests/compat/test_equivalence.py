@@ -143,6 +143,31 @@ def test_flipout_seeds_fix_the_same_signs():
     assert_equal_calls(our, their, inputs)
 
 
+@pytest.mark.parametrize("name", [*DENSE, *CONVOLUTIONS])
+def test_layers_show_the_same_draws(name):
+    dense = name in DENSE
+    rank = 0 if dense else int(name[len("Convolution")])
+    inputs = tf.random.normal([2, *[6] * rank, 3], seed=1)
+    arguments = (4,) if dense else (4, 3)
+    our, their = (getattr(m, name)(*arguments) for m in (ours, theirs))
+    with_equal_weights(our, their, inputs)
+    assert_equal_calls(our, their, inputs)
+    for attribute in (
+        "kernel_posterior_tensor",
+        "kernel_posterior_affine_tensor",
+        "bias_posterior_tensor",
+    ):
+        a, b = getattr(our, attribute), getattr(their, attribute)
+        assert (a is None) == (b is None)
+        if b is not None:
+            np.testing.assert_allclose(a, b, **ROUNDING)
+    a, b = our.kernel_posterior_affine, their.kernel_posterior_affine
+    assert (a is None) == (b is None)
+    if b is not None:
+        np.testing.assert_allclose(a.mean(), b.mean(), **ROUNDING)
+        np.testing.assert_allclose(a.stddev(), b.stddev(), **ROUNDING)
+
+
 def joint_posterior(layers, sequential):
     def make(kernel_size, bias_size=0, dtype=None):
         n = kernel_size + bias_size

@@ -15,6 +15,7 @@ class Reparameterization(WeightPosterior):
 
     def _draw(self, inputs: Any) -> tuple[Any, Any]:
         kernel = self.kernel_posterior_tensor_fn(self.kernel_posterior)
+        self._last_draws.update(kernel_posterior_tensor=kernel)
         return self._linear(inputs, tf.cast(kernel, self.compute_dtype)), kernel
 
 
@@ -33,8 +34,10 @@ class LocalReparameterization(WeightPosterior):
         # The gradient of the root at zero, the variance of a row of zeros, is infinite.
         positive = variance > 0
         scale = tf.where(positive, tf.sqrt(tf.where(positive, variance, 1)), 0)
-        outputs = self.kernel_posterior_tensor_fn(
-            tfd.Normal(tf.cast(mean, dtype), scale)
+        affine = tfd.Normal(tf.cast(mean, dtype), scale)
+        outputs = self.kernel_posterior_tensor_fn(affine)
+        self._last_draws.update(
+            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=outputs
         )
         return tf.cast(outputs, self.compute_dtype), None
 
@@ -47,8 +50,10 @@ class Flipout(WeightPosterior):
 
     def _draw(self, inputs: Any) -> tuple[Any, Any]:
         kernel = self._normal_kernel()
-        perturbation = self.kernel_posterior_tensor_fn(
-            tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
+        affine = tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
+        perturbation = self.kernel_posterior_tensor_fn(affine)
+        self._last_draws.update(
+            kernel_posterior_affine=affine, kernel_posterior_affine_tensor=perturbation
         )
         seeds = tfp.util.SeedStream(self.seed, salt=self.salt)
         sign_into, sign_out_of = (

@@ -23,6 +23,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     read_values,
     to_config,
 )
+from tfbbb.compat.tfp_layers.last_draws import LastDraws
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
 
 tfd = tfp.distributions
@@ -87,10 +88,38 @@ class WeightPosterior(keras.Layer):
             )
         self.activation = keras.activations.get(activation)
         self.seed = seed
+        self._last_draws = LastDraws()
         for name in FUNCTIONS:
             setattr(self, name, functions[name])
         # XLA on CPUs draws random numbers slowly.
         self.supports_jit = False
+
+    @property
+    def kernel_posterior_tensor(self) -> Any:
+        """The kernel that the last call drew; None where it drew no kernel.
+
+        Eager code reads what the last eager call drew, a traced function what the last
+        call in the same trace drew. The same holds for the three attributes below.
+        """
+        return self._last_draws.get("kernel_posterior_tensor")
+
+    @property
+    def kernel_posterior_affine(self) -> Any:
+        """The distribution of which the last call drew in place of a kernel, or None.
+
+        Local reparameterization draws outputs, flipout a perturbation of the kernel.
+        """
+        return self._last_draws.get("kernel_posterior_affine")
+
+    @property
+    def kernel_posterior_affine_tensor(self) -> Any:
+        """The last draw of `kernel_posterior_affine`, or None."""
+        return self._last_draws.get("kernel_posterior_affine_tensor")
+
+    @property
+    def bias_posterior_tensor(self) -> Any:
+        """The bias that the last call drew; None without a bias."""
+        return self._last_draws.get("bias_posterior_tensor")
 
     def add_variable(
         self,
@@ -144,6 +173,7 @@ class WeightPosterior(keras.Layer):
         bias = None
         if self.bias_posterior is not None:
             bias = self.bias_posterior_tensor_fn(self.bias_posterior)
+            self._last_draws.update(bias_posterior_tensor=bias)
             outputs = self._add_bias(outputs, tf.cast(bias, self.compute_dtype))
         self._add_divergence("kernel", kernel)
         self._add_divergence("bias", bias)

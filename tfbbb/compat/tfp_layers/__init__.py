@@ -7,6 +7,7 @@ A program that was written for `tfp.layers` of TensorFlow Probability 0.25 runs 
 
 # Imported for its effect on models of distributions under `tf.distribute`.
 import tfbbb.compat.tfp_layers.symbolic_build  # noqa: F401
+from tfbbb.compat.tfp_layers import util
 from tfbbb.compat.tfp_layers.autoregressive_network import AutoregressiveNetwork
 from tfbbb.compat.tfp_layers.autoregressive_transform import AutoregressiveTransform
 from tfbbb.compat.tfp_layers.blockwise_initializer import BlockwiseInitializer
@@ -61,6 +62,7 @@ from tfbbb.compat.tfp_layers.variable_layer import VariableLayer
 from tfbbb.compat.tfp_layers.variational_gaussian_process import (
     VariationalGaussianProcess,
 )
+from tfbbb.compat.tfp_layers.weight_norm import WeightNorm
 
 __all__ = [
     "AutoregressiveNetwork",
@@ -98,7 +100,9 @@ __all__ = [
     "OneHotCategorical",
     "VariableLayer",
     "VariationalGaussianProcess",
+    "WeightNorm",
     "default_loc_scale_fn",
     "default_mean_field_normal_fn",
     "default_multivariate_normal_fn",
+    "util",
 ]

@@ -42,7 +42,7 @@ def to_config(value: Any) -> Any:
     """
     if value is None or isinstance(value, str | dict):
         return value
-    if _is_saved_by_keras(value):
+    if is_saved_by_keras(value):
         return keras.saving.serialize_keras_object(value)
     if isinstance(value, tfp.distributions.Distribution) and not variables_of(value):
         try:
@@ -109,7 +109,8 @@ def activity_regularizer_config(layer: keras.Layer) -> dict[str, Any]:
     return {"activity_regularizer": to_config(layer.activity_regularizer)}
 
 
-def _is_saved_by_keras(value: Any) -> bool:
+def is_saved_by_keras(value: Any) -> bool:
+    """Returns whether Keras saves a function or an object and reads it back."""
     named = value if hasattr(value, "__name__") else type(value)
     registered = keras.saving.get_registered_name(named)
     if keras.saving.get_registered_object(registered) is named:

@@ -353,6 +353,38 @@ def test_divergences_from_a_prior_are_the_same(kind, options):
     assert len(again) == (kind == "KLDivergenceRegularizer")
 
 
+STANDARD_NORMAL = tfd.MultivariateNormalDiag(tf.zeros(2))
+PENALTIES = {
+    "a_divergence": (lambda m: m.KLDivergenceRegularizer(STANDARD_NORMAL, True), 2),
+    "squares": (lambda m: "l2", 2),
+    "an_added_divergence": (lambda m: m.KLDivergenceAddLoss(STANDARD_NORMAL, True), 1),
+}
+
+
+@pytest.mark.parametrize("kind", ["sequential", "functional"])
+@pytest.mark.parametrize(("penalty", "times"), PENALTIES.values(), ids=PENALTIES)
+def test_tfp_counts_regularizers_twice_in_training(penalty, times, kind):
+    x = np.random.default_rng(0).normal(size=(8, 5)).astype("float32")
+    losses = []
+    for module, library in ((ours, keras), (theirs, tf_keras)):
+        penalised = penalty(module)
+        if times == 2:
+            layers = [
+                module.MultivariateNormalTriL(2, "mean", activity_regularizer=penalised)
+            ]
+        else:
+            layers = [module.MultivariateNormalTriL(2), penalised]
+        model = library.Sequential(layers)
+        if kind == "functional":
+            inputs = outputs = library.Input((5,))
+            for layer in layers:
+                outputs = layer(outputs)
+            model = library.Model(inputs, outputs)
+        model.compile("sgd", loss=lambda y, d: 0.0 * d.log_prob(y))
+        losses.append(model.fit(x, x[:, :2], batch_size=8, verbose=0).history["loss"])
+    np.testing.assert_allclose(losses[1], times * np.array(losses[0]), rtol=1e-5)
+
+
 class Kernel(keras.layers.Layer):
     kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(1.5, 0.7)
 

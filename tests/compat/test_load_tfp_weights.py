@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_probability as tfp
 import tf_keras
+from tensorflow_probability.python.layers.weight_norm import WeightNorm
 
 import tfbbb
 import tfbbb.compat.tfp_layers as ours
@@ -100,6 +101,21 @@ def test_a_saved_model_is_a_source_of_weights(legacy_dense, tmp_path):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4)])
     load_tfp_weights(str(tmp_path / "model.h5"), model)
     np.testing.assert_array_equal(model.weights[0], simple.weights[0])
+
+
+@pytest.mark.parametrize("source", ["model", "weights.h5"])
+def test_normalised_layers_take_every_weight(source, tmp_path):
+    legacy = tf_keras.Sequential([WeightNorm(tf_keras.layers.Dense(4))])
+    x = np.random.default_rng(4).normal(size=(9, 3)).astype("float32")
+    expected = legacy(x)
+    if source != "model":
+        legacy.save_weights(tmp_path / source)
+    model = keras.Sequential(
+        [keras.Input((3,)), ours.WeightNorm(keras.layers.Dense(4))]
+    )
+    load_tfp_weights(legacy if source == "model" else tmp_path / source, model)
+    assert model.layers[0].initialized.numpy()
+    np.testing.assert_allclose(model(x), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_layers_correspond_by_name_where_all_names_do():

@@ -51,6 +51,10 @@ def _to_layer(legacy: LayerWeights, layer: Any) -> list[Assignment]:
     variables = ordered_weights(layer)
     names = [name for name, _ in legacy.weights]
     own_names = [variable.name for variable in variables]
+    if set(names) == set(own_names) and len(set(names)) == len(names):
+        # A wrapper orders its weights and those of its layer in another way.
+        values_by_name = dict(legacy.weights)
+        return [(variable, values_by_name[variable.name]) for variable in variables]
     if len(names) != len(variables) or (None not in names and names != own_names):
         raise ValueError(
             f"The weights of the layer '{layer.name}' are {own_names}; those of the "

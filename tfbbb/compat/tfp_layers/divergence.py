@@ -56,9 +56,16 @@ def divergence(
 class KLDivergenceRegularizer(keras.regularizers.Regularizer):
     """Penalises a distribution-valued layer by its divergence from a prior.
 
-    `weight * sum_batch KL(a || distribution_b)`, a being the output of the layer whose
-    `activity_regularizer` this is. Keras divides that by the number of rows. It counts
-    once per call: `tfp.layers` on legacy Keras counts it twice.
+    `weight * sum_batch KL(a || distribution_b)`, where a is the output of the layer
+    whose `activity_regularizer` this is. Keras divides that by the number of rows.
+
+    Each call counts the divergence once. `tfp.layers` counts it twice: for legacy Keras
+    its distribution layers have two outputs, the distribution and its tensor, and both
+    are penalised. Pass twice the `weight` for the loss of such a program.
+
+    A model with a prior of constants is saved by the prior's class and arguments. One
+    with a function, or with a prior of variables, is pickled and loads with
+    `keras.saving.load_model(path, safe_mode=False)`.
 
     Args:
         distribution_b: The prior: a distribution, a function without arguments that

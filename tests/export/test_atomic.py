@@ -1,7 +1,9 @@
+import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,20 @@ def test_nothing_is_left_where_the_body_raises(
     with pytest.raises(error):
         fail()
     assert names(tmp_path) == []
+
+
+def test_what_killed_processes_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    for name, age in {
+        ".staging-1-0123abcd": 25 * 3600.0,
+        ".staging-2-89abcdef": 3600.0,
+        ".staging-of-a-user": 25 * 3600.0,
+    }.items():
+        (tmp_path / name).mkdir()
+        write(tmp_path / name)
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    with atomic_directory(tmp_path / "3") as staging:
+        write(staging)
+    assert names(tmp_path) == [".staging-2-89abcdef", ".staging-of-a-user", "3"]
 
 
 def test_folders_that_hold_something_else_are_left(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ import errno
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfbbb.flushing import flush
 
 _STAGING_PREFIX = ".staging-"
+# A model is written within minutes.
+_ABANDONED_SECONDS = 24 * 3600.0
 
 
 @contextlib.contextmanager
@@ -20,7 +23,8 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     The directory lies beside `path`, is flushed to disk with all its files and then
     renamed, so `path` never holds half of something, whenever the process or the
     machine stops. If the body raises, nothing is left, nor any folder above `path` that
-    was made for it.
+    was made for it. A process that is killed leaves its directory; the next one that
+    writes beside it removes it once it is a day old.
 
     Raises:
         FileExistsError: Where there is something at `path` already.
@@ -29,6 +33,7 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     check_free(path)
     made = [parent for parent in path.parents if not parent.exists()]
     staging = path.with_name(f"{_STAGING_PREFIX}{path.name}-{secrets.token_hex(4)}")
+    _remove_abandoned(path.parent)
     try:
         staging.mkdir(parents=True)
         yield staging
@@ -50,6 +55,14 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
                 parent.rmdir()
         raise
     flush(path.parent)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Removes the directories that killed processes left."""
+    for staging in parent.glob(f"{_STAGING_PREFIX}*-{'[0-9a-f]' * 8}"):
+        with contextlib.suppress(OSError):
+            if time.time() - staging.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(staging)
 
 
 def staged_for(name: str) -> str:

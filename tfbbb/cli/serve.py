@@ -73,7 +73,7 @@ def serve(
     TFBBB_THREADS                 requests that are computed at the same time
     TFBBB_DEFAULT_NUM_SAMPLES     draws behind an answer; the model's by default
     TFBBB_MAX_ROWS_TIMES_SAMPLES  most rows x draws of one request
-    TFBBB_MAX_BODY_BYTES          largest body of a request but an upload
+    TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -66,7 +66,7 @@ class Beta(MeanConcentration):
         super().__init__(heteroscedastic, concentration, standardize, **kwargs)
         if not (is_finite_number(low) and is_finite_number(high)):
             raise ValueError(
-                "The bounds must be finite numbers. "
+                "The bounds must be finite numbers, `low` smaller than `high`. "
                 f"Received: low={low!r}, high={high!r}"
             )
         self.low = low

@@ -22,11 +22,11 @@ from typing import Any
 import httpx
 from timing import interleaved, machine, print_table, write_json
 
-from service.database import Database, upgrade
-from service.database.tables import Event, Job
-from service.jobs.files import JobFiles
-from service.jobs.schemas import JobRequest
-from service.settings import Settings
+from service.api.jobs.schemas import JobRequest
+from service.shared.database import Database, upgrade
+from service.shared.database.tables import Event, Job
+from service.shared.files import JobFiles
+from service.shared.settings import Settings
 
 ROOT = Path(__file__).parent.parent
 PORT = 8392

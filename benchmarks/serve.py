@@ -25,9 +25,9 @@ import numpy as np
 import orjson
 from timing import interleaved, machine, print_table, write_json
 
-from service.keys.credential import Credential
-from service.predictions.query import parse_query
-from service.predictions.table import from_rows
+from service.api.keys.credential import Credential
+from service.model_process.query import parse_query
+from service.model_process.table import from_rows
 from tfbbb import BayesianModel
 from tfbbb.export import load
 from tfbbb.layers import DenseVariational

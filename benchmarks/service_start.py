@@ -21,7 +21,7 @@ import httpx
 import psutil
 from timing import machine, print_table, write_json
 
-from service.keys.credential import Credential
+from service.api.keys.credential import Credential
 
 ROOT = Path(__file__).parent.parent
 

@@ -32,9 +32,9 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 # What a process of the service does, by a word of its command line.
 _ROLES = {
     "tfbbb.cli": "API",
-    "service.models.worker": "models",
-    "service.jobs.dispatcher": "dispatcher",
-    "service.datasets.inspect": "inspection",
+    "service.model_process.worker": "models",
+    "service.job_process.dispatcher": "dispatcher",
+    "service.inspection_process.inspect": "inspection",
     "service.trainer": "trainer",
 }
 

@@ -6,131 +6,14 @@ to its output, and runs what is named in each line `JOB_ID ATTEMPT` of its input
 leaves, its job saved and back in the queue, at the end of its input or at SIGTERM.
 """
 
-import argparse
 import logging
 import os
-import signal
-import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import IO
 
-from service.database import Database
-from service.jobs.files import JobFiles
-from service.jobs.queue import Lease, Queue
-from service.jobs.run import Attempt, Workshop
-from service.settings import Settings
-
-logger = logging.getLogger("service.trainer")
-
-
-def main(
-    make_workshop: Callable[[Settings], Workshop], arguments: list[str] | None = None
-) -> int:
-    """Runs the process; returns its exit code.
-
-    Args:
-        make_workshop: Makes what trains.
-        arguments: The command line.
-    """
-    parser = argparse.ArgumentParser("python -m service.trainer")
-    parser.add_argument("job_id", help="a queued job, or one leased to the attempt")
-    parser.add_argument("--attempt", type=int, help="the attempt leased for it")
-    parser.add_argument("--stay", action="store_true", help="take more jobs from stdin")
-    options = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("absl").setLevel(logging.ERROR)
-    settings = Settings.from_environment()
-    queue = Queue(Database(settings.effective_database_url), settings)
-    leaving = threading.Event()
-    signal.signal(signal.SIGTERM, lambda number, frame: leaving.set())
-    lease: Lease | None = None
-    if options.attempt is not None:
-        lease = Lease(options.job_id, options.attempt)
-    else:
-        lease = queue.lease_job(options.job_id, socket.gethostname(), os.getpid())
-    if lease is None:
-        print(f"There is no queued job {options.job_id}.", file=sys.stderr)
-        return 1
-    workshop = make_workshop(settings)
-    if not options.stay:
-        return 0 if run(Attempt(queue, lease, leaving, workshop)) else 1
-    inbox = Inbox(sys.stdin, leaving)
-    while run(Attempt(queue, lease, leaving, workshop)):
-        print("ready", flush=True)
-        if (lease := inbox.next()) is None:
-            break
-    return 0
-
-
-def run(attempt: Attempt) -> bool:
-    """Runs an attempt, its output in the job's log; see `Attempt.run`."""
-    lease = attempt.lease
-    with output_in(JobFiles(attempt.queue.settings, lease.job_id)):
-        logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
-        return attempt.run()
-
-
-class Inbox:
-    """The leases that a dispatcher sends, one per line of the input.
-
-    At the input's end, as when the dispatcher dies, `leaving` is set.
-    """
-
-    def __init__(self, source: IO[str], leaving: threading.Event) -> None:
-        self._source = source
-        self._leaving = leaving
-        self._lines: list[str] = []
-        self._changed = threading.Condition()
-        threading.Thread(target=self._read, name="inbox", daemon=True).start()
-
-    def next(self) -> Lease | None:
-        """Waits for the next lease; None if the process is to leave."""
-        with self._changed:
-            while not self._lines:
-                if self._leaving.is_set():
-                    return None
-                # A signal sets `leaving` without a notice.
-                self._changed.wait(0.5)
-            job_id, attempt = self._lines.pop(0).split()
-        return Lease(job_id, int(attempt))
-
-    def _read(self) -> None:
-        for line in self._source:
-            with self._changed:
-                self._lines.append(line)
-                self._changed.notify()
-        self._leaving.set()
-        with self._changed:
-            self._changed.notify()
-
-
-@contextmanager
-def output_in(files: JobFiles) -> Iterator[None]:
-    """Sends what is written to the terminal, by libraries too, to the job's log."""
-    files.directory.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    before = [os.dup(number) for number in (1, 2)]
-    with files.log.open("ab") as log:
-        for number in (1, 2):
-            os.dup2(log.fileno(), number)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        for number, saved in zip((1, 2), before, strict=True):
-            os.dup2(saved, number)
-            os.close(saved)
-
+from service.job_process.trainer import main
 
 if __name__ == "__main__":
-    from service.jobs.training import TableWorkshop
+    from service.job_process.table_trainer import TableWorkshop
 
     code = main(TableWorkshop)
     logging.shutdown()

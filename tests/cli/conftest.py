@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from service.database import Database, upgrade
-from service.settings import Settings
+from service.shared.database import Database, upgrade
+from service.shared.settings import Settings
 from tfbbb.cli import app
 from tfbbb.data.writing import write_table
 from tfbbb.training import JobSpec, train_table

@@ -4,10 +4,10 @@ import threading
 import pytest
 from typer.testing import CliRunner
 
-from service.database import Database
-from service.jobs.queue import Queue
-from service.settings import Settings
-from tests.service.jobs.queued import leased, registered
+from service.shared.database import Database
+from service.shared.queue import Queue
+from service.shared.settings import Settings
+from tests.service.queued import leased, registered
 from tests.service.serving import ADMIN_KEY, serving
 from tfbbb.cli import app
 
@@ -62,7 +62,7 @@ def submit(remote, *options):
 
 
 def spec_of(queue, job_id):
-    from service.database.tables import Job
+    from service.shared.database.tables import Job
 
     with queue.database.reading() as session:
         return session.get_one(Job, job_id).spec

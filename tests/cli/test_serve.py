@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings
+from service.shared.settings import Settings
 
 
 @pytest.fixture

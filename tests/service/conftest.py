@@ -7,8 +7,9 @@ import httpx
 import psycopg
 import pytest
 
-from service.database import Base, Database
-from service.settings import Settings
+from service.shared.database import Base, Database, upgrade
+from service.shared.queue import Queue
+from service.shared.settings import Settings
 from tests import exported_models
 from tests.service.postgresql import postgresql_server
 from tests.service.serving import serving, wait_until_ready
@@ -70,3 +71,22 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"create database {name}")
     return f"{server}/{name}"
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return Settings(
+        data_dir=tmp_path / "data",
+        models=tmp_path / "models",
+        database_url=database_url,
+        lease_seconds=5.0,
+        job_slots=2,
+    )
+
+
+@pytest.fixture
+def queue(settings: Settings) -> Iterator[Queue]:
+    database = Database(settings.effective_database_url)
+    upgrade(database, settings.data_dir / "backups")
+    yield Queue(database, settings)
+    database.close()

@@ -13,9 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
+from service.api.http.unreadable import OneShapeProtocol
 from service.app import create_app
-from service.http.unreadable import OneShapeProtocol
-from service.settings import Settings
+from service.shared.settings import Settings
 
 ADMIN_KEY = "tests.0123456789abcdef0123456789abcdef"
 AS_ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}

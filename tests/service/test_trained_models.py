@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
-from service.predictions.schemas import request_body
-from service.settings import Settings
+from service.api.predictions.schemas import request_body
+from service.shared.settings import Settings
 from tests.service.serving import ask, serving, wait_until_ready
 from tfbbb.data import Schema, preprocessing, samples
 

@@ -28,7 +28,7 @@ def backup(
     to the directory of models.
     """
     with errors_in_one_sentence():
-        from service.backup import BackupError, back_up
+        from service.shared.backup import BackupError, back_up
 
         settings = service_settings(
             models=models, data_dir=data_dir, database_url=database_url

@@ -75,7 +75,7 @@ def checked(fields: dict[str, Any]) -> "JobSpec":
     """
     from pydantic import ValidationError
 
-    from service.validation import what_is_wrong
+    from service.shared.validation import what_is_wrong
     from tfbbb.training.spec import JobSpec
 
     try:

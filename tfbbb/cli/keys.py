@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.keys.scope import Scope
+from service.api.keys.scope import Scope
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.listing import put_rows
 from tfbbb.cli.service_options import (
@@ -19,7 +19,7 @@ from tfbbb.cli.service_options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from service.database import Database
+    from service.shared.database import Database
 
 # The largest count that the database holds.
 _MOST = 2**31 - 1
@@ -75,8 +75,8 @@ def create(
     Whoever makes it says what it allows; --scope may be given repeatedly.
     """
     with _database(data_dir, database_url) as database:
-        from service.keys.credential import Credential
-        from service.keys.repository import add_key
+        from service.api.keys.credential import Credential
+        from service.api.keys.repository import add_key
 
         credential = Credential.preset(_given()) if key_stdin else Credential.generate()
         with database.writing() as session:
@@ -99,7 +99,7 @@ def create(
 def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
     """List the keys, without their secrets."""
     with _database(data_dir, database_url) as database:
-        from service.keys.repository import list_keys
+        from service.api.keys.repository import list_keys
 
         with database.reading() as session:
             found, now = list_keys(session), database.now(session)
@@ -120,8 +120,8 @@ def revoke(
 ) -> None:
     """Refuse a key from now on."""
     with _database(data_dir, database_url) as database:
-        from service.errors import ServiceError
-        from service.keys.repository import list_keys, revoke_key
+        from service.api.keys.repository import list_keys, revoke_key
+        from service.shared.errors import ServiceError
 
         try:
             with database.writing() as session:
@@ -138,7 +138,7 @@ def _database(
 ) -> "Iterator[Database]":
     """The database of the service; what is wrong is said in one sentence."""
     with errors_in_one_sentence():
-        from service.keys.credential import CredentialError
+        from service.api.keys.credential import CredentialError
 
         settings = service_settings(data_dir=data_dir, database_url=database_url)
         try:

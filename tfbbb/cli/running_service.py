@@ -40,7 +40,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
     Raises:
         CommandError: The service doesn't start; quotes the end of its log.
     """
-    from service.keys.credential import Credential
+    from service.api.keys.credential import Credential
 
     port, key = _free_port(), Credential.generate().text
     with (

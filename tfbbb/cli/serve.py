@@ -18,8 +18,8 @@ from tfbbb.cli.service_options import (
 )
 
 if TYPE_CHECKING:
-    from service.keys.credential import Credential
-    from service.settings import Settings
+    from service.api.keys.credential import Credential
+    from service.shared.settings import Settings
 
 _SECONDS_TO_FINISH_REQUESTS = 30
 
@@ -79,8 +79,8 @@ def serve(
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import uvicorn
 
+        from service.api.http.unreadable import OneShapeProtocol
         from service.app import create_app
-        from service.http.unreadable import OneShapeProtocol
 
         settings = service_settings(
             models=models,
@@ -116,8 +116,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _first_key(settings: "Settings", host: str) -> "Credential | None":
-    from service.keys.credential import CredentialError
-    from service.keys.first import NoKeyError, first_key
+    from service.api.keys.credential import CredentialError
+    from service.api.keys.first import NoKeyError, first_key
 
     try:
         with service_database(settings, starting=True) as database:

@@ -11,8 +11,8 @@ import typer
 from tfbbb.cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from service.database import Database
-    from service.settings import Settings
+    from service.shared.database import Database
+    from service.shared.settings import Settings
 
 Models = Annotated[
     Path | None,
@@ -46,7 +46,7 @@ def service_settings(**options: object) -> "Settings":
     Raises:
         CommandError: A setting has a wrong value.
     """
-    from service.settings import Settings, SettingsError
+    from service.shared.settings import Settings, SettingsError
 
     given = {
         f"TFBBB_{name.upper()}": str(value)
@@ -75,7 +75,7 @@ def service_database(
     """
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
-    from service.database import Database, NewerDatabaseError, upgrade
+    from service.shared.database import Database, NewerDatabaseError, upgrade
 
     try:
         database = Database(settings.effective_database_url)
@@ -98,7 +98,7 @@ def service_database(
 
 def _check_exists(database: "Database") -> None:
     """Raises `CommandError` unless a service has made its tables."""
-    from service.database.upgrade import revision
+    from service.shared.database.upgrade import revision
 
     path = database.path
     if (path is None or path.is_file()) and revision(database) is not None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from service.jobs.state import State
+from service.shared.job_state import State
 from tfbbb.cli.listing import AsJson, Limit, put_list, time_of
 from tfbbb.cli.remote.service import JobId, Key, Url, service
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _model_name(text: str) -> str:
-    from service.models.name import is_model_name
+    from service.shared.model_name import is_model_name
 
     if not is_model_name(text):
         raise typer.BadParameter(

@@ -1,0 +1,165 @@
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry, ProcessCollector
+
+import tfbbb
+from service.api import documentation
+from service.api.child_processes import child_processes
+from service.api.datasets import endpoints as datasets
+from service.api.datasets.inspector import Inspector
+from service.api.datasets.store import DatasetStore
+from service.api.health import endpoints as health
+from service.api.http.closed_route import check_closed
+from service.api.http.head import HeadAsGet
+from service.api.http.outages import (
+    DATABASE_OUTAGES,
+    answer_database_outage,
+    answer_disk_outage,
+)
+from service.api.jobs import endpoints as jobs
+from service.api.jobs.event_stream import NothingFollows, answer_that_nothing_follows
+from service.api.keys import endpoints as keys
+from service.api.keys.access_log import keep_keys_out_of_the_access_log
+from service.api.keys.authentication import Authentication
+from service.api.keys.browser import open_documentation
+from service.api.keys.keyring import Keyring
+from service.api.keys.repository import preset_admin_key
+from service.api.labels import endpoints as labels
+from service.api.metrics import endpoints as metrics_endpoints
+from service.api.metrics.jobs import JobMetrics
+from service.api.metrics.requests import RequestMetrics
+from service.api.models import endpoints as models
+from service.api.models.client import ModelsClient
+from service.api.models.latest_version import Charge
+from service.api.predictions import endpoints as predictions
+from service.api.state import ServiceState
+from service.api.stopping import told_to_stop
+from service.shared.database import Database, upgrade
+from service.shared.errors import (
+    Forbidden,
+    Unauthenticated,
+    Unavailable,
+    answer_errors_in_one_shape,
+    as_json,
+    responses,
+)
+from service.shared.queue import Queue
+from service.shared.settings import Settings
+
+_DESCRIPTION = """
+Predictions of Bayesian neural networks, with their uncertainty split into what more
+data would remove (*epistemic*) and what it would not (*aleatoric*).
+
+Predictions have the paths and bodies of TensorFlow Serving's REST API; a request may
+add `parameters`, and an answer says how many draws are behind it. The same request gets
+the same answer.
+
+Models are trained by jobs on uploaded datasets. All of these are shared: every key with
+the scope `train` sees them, and may cancel or delete those that another key made.
+
+Times are ISO 8601, in UTC.
+"""
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Makes the service, an ASGI application.
+
+    Args:
+        settings: Read from the environment by default.
+
+    Example:
+
+    `uvicorn --factory --http service.api.http.unreadable:OneShapeProtocol
+    service.app:create_app`
+    """
+    settings = settings or Settings.from_environment()
+    metrics = CollectorRegistry()
+    ProcessCollector(registry=metrics)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, ServiceState]]:
+        database = Database(settings.effective_database_url)
+        await asyncio.to_thread(_prepare, database, settings)
+        keyring = Keyring(database, settings)
+        # The path of a socket may have but some hundred characters.
+        with (
+            told_to_stop() as stopping,
+            TemporaryDirectory(prefix="tfbbb-") as directory,
+        ):
+            socket = Path(directory) / "models"
+            async with child_processes(settings, socket, stopping) as children:
+                client = ModelsClient(socket, settings.threads)
+                queue = Queue(database, settings)
+                metrics.register(JobMetrics(database))
+                state = ServiceState(
+                    settings=settings,
+                    database=database,
+                    keyring=keyring,
+                    models=client,
+                    charge=Charge(client),
+                    queue=queue,
+                    stopping=stopping,
+                    datasets=DatasetStore(settings, database),
+                    inspector=Inspector(),
+                    dispatcher=children.dispatcher,
+                    metrics=metrics,
+                )
+                # What is there by now stays. Looked through for garbage again and
+                # again, it makes a body of 1 MB of JSON take half a second to parse.
+                gc.freeze()
+                yield {"service": state}
+                client.close()
+        database.close()
+
+    app = FastAPI(
+        title="tfbbb",
+        version=tfbbb.__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
+        # Behind a proxy that speaks TLS it would lead keys out into the open.
+        redirect_slashes=False,
+    )
+    refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
+    for closed in (
+        predictions,
+        models,
+        labels,
+        jobs,
+        keys,
+        datasets,
+        metrics_endpoints,
+    ):
+        check_closed(closed.router)
+        app.include_router(closed.router, responses=refusals)
+    app.include_router(health.router)
+    app.include_router(documentation.router)
+    app.add_api_route("/", open_documentation, include_in_schema=False)
+    app.add_middleware(Authentication)
+    app.add_middleware(RequestMetrics, registry=metrics)
+    app.add_middleware(HeadAsGet)
+    answer_errors_in_one_shape(app)
+    app.add_exception_handler(NothingFollows, answer_that_nothing_follows)
+    for outage in DATABASE_OUTAGES:
+        app.add_exception_handler(outage, answer_database_outage)
+    app.add_exception_handler(OSError, answer_disk_outage)  # type: ignore[arg-type]
+    return app
+
+
+def _prepare(database: Database, settings: Settings) -> None:
+    """Brings the database up to date, and what dead processes left out of the way."""
+    keep_keys_out_of_the_access_log()
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    database.wait()
+    upgrade(database, settings.data_dir / "backups")
+    if settings.admin_key is not None:
+        preset_admin_key(database, settings.admin_key.get_secret_value())
+    DatasetStore(settings, database).sweep()

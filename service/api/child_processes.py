@@ -1,0 +1,68 @@
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from service.api.supervision import SupervisedProcess
+from service.shared.settings import Settings
+
+_DISPATCHER = "service.job_process.dispatcher"
+
+# A dispatcher waits for its trainers to save their jobs.
+_SECONDS_TO_STOP_DISPATCHER = 35.0
+_SECONDS_TO_STOP_MODELS = 5.0
+
+
+class Children(NamedTuple):
+    """The processes beside that of the API; those that are not asked for don't run."""
+
+    models: SupervisedProcess
+    dispatcher: SupervisedProcess
+
+
+@asynccontextmanager
+async def child_processes(
+    settings: Settings, socket: Path, stopping: asyncio.Event
+) -> AsyncIterator[Children]:
+    """Runs the processes that the settings ask for until the block ends.
+
+    Jobs are put back as soon as the service is told to stop, while it still answers
+    what it was asked; the models go last, when nobody asks any more.
+
+    Args:
+        settings: The operator's choices.
+        socket: Where the process of the models is to listen.
+        stopping: Set when the service is told to stop.
+    """
+    environment = os.environ | settings.environment()
+    # They know all clients by what is in the database.
+    environment.pop("TFBBB_ADMIN_KEY", None)
+
+    def process(name: str, module: str, *arguments: str) -> SupervisedProcess:
+        command = [sys.executable, "-m", module, *arguments]
+        return SupervisedProcess(name, command, environment)
+
+    models = process("the model process", "service.model_process.worker", str(socket))
+    dispatcher = process("the dispatcher", _DISPATCHER, "--until-input-ends")
+
+    async def dispatch() -> None:
+        dispatcher.start()
+        try:
+            await stopping.wait()
+        finally:
+            await asyncio.to_thread(dispatcher.stop, _SECONDS_TO_STOP_DISPATCHER)
+
+    if settings.start_models:
+        models.start()
+    dispatching = asyncio.create_task(dispatch()) if settings.start_dispatcher else None
+    try:
+        yield Children(models, dispatcher)
+    finally:
+        stopping.set()
+        if dispatching is not None:
+            await dispatching
+        if settings.start_models:
+            await asyncio.to_thread(models.stop, _SECONDS_TO_STOP_MODELS)

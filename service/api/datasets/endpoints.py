@@ -1,0 +1,150 @@
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.api.datasets import repository
+from service.api.datasets.schemas import (
+    Dataset,
+    DatasetId,
+    DatasetPage,
+    DatasetSummary,
+    Schema,
+    upload_body,
+)
+from service.api.datasets.store import dataset_path
+from service.api.datasets.uploading import upload
+from service.api.http.body_limit import limit_body
+from service.api.http.closed_route import ClosedRoute
+from service.api.keys.caller import Training
+from service.api.pagination import Cursor
+from service.api.state import State
+from service.shared.errors import (
+    DatasetInUse,
+    InsufficientStorage,
+    InvalidRequest,
+    InvalidTable,
+    QuotaExceeded,
+    RequestTooLarge,
+    Unavailable,
+    UnknownDataset,
+    UnsupportedMediaType,
+    UploadTimeout,
+    responses,
+)
+from service.shared.inspection_limits import Limits
+from service.shared.inspection_task import Preview, Task
+
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ClosedRoute)
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Upload a table",
+    openapi_extra={"requestBody": upload_body()},
+    responses={
+        200: {"model": Dataset, "description": "The same bytes were there already."},
+        **responses(
+            InvalidRequest,
+            QuotaExceeded,
+            UploadTimeout,
+            RequestTooLarge,
+            UnsupportedMediaType,
+            InvalidTable,
+            Unavailable,
+            InsufficientStorage,
+        ),
+    },
+)
+@limit_body(None)  # Counted where it is streamed to disk.
+async def upload_dataset(
+    state: State,
+    caller: Training,
+    request: Request,
+    response: Response,
+    name: Annotated[str | None, Query(description="By default the file's.")] = None,
+) -> Dataset:
+    """Takes in a table as CSV, CSV compressed with gzip, Parquet or Arrow IPC.
+
+    It is sent as the part `file` of a form, or as it is. The answer says what the table
+    holds, and what of it will not help a model.
+    """
+    dataset, is_new = await upload(state, caller, request, name)
+    response.status_code = 201 if is_new else 200
+    return Dataset.of(dataset)
+
+
+@router.get("", summary="List datasets", responses=responses(InvalidRequest))
+def list_datasets(
+    state: State,
+    _: Training,
+    name: Annotated[str | None, Query(description="What the name holds.")] = None,
+    sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> DatasetPage:
+    """Lists datasets, newest first; `next_cursor` of the answer gives the next page."""
+    with state.database.reading() as session:
+        datasets, following = repository.page(
+            session,
+            name=name,
+            sha256=sha256,
+            before=None if cursor is None else Cursor.parse(cursor),
+            limit=limit,
+        )
+    return DatasetPage(
+        datasets=[DatasetSummary.of(dataset) for dataset in datasets],
+        next_cursor=None if following is None else str(following),
+    )
+
+
+@router.get("/{id}", summary="Look at a dataset", responses=responses(UnknownDataset))
+def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
+    """Describes a table, its columns and what is wrong with them."""
+    with state.database.reading() as session:
+        return Dataset.of(repository.get_dataset(session, id))
+
+
+@router.get(
+    "/{id}/schema", summary="Columns of a dataset", responses=responses(UnknownDataset)
+)
+def get_schema(state: State, _: Training, id: DatasetId) -> Schema:
+    """Describes the columns of a table, and what is wrong with them."""
+    with state.database.reading() as session:
+        return Schema.of(repository.get_dataset(session, id))
+
+
+@router.get(
+    "/{id}/preview",
+    summary="First rows of a dataset",
+    responses=responses(InvalidRequest, UnknownDataset, InvalidTable),
+)
+async def get_preview(
+    state: State,
+    _: Training,
+    id: DatasetId,
+    rows: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> Preview:
+    """Shows rows as they were read: missing values are `null`, dates are text."""
+    dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
+    task = Task(
+        path=dataset_path(state.settings.data_dir, dataset.sha256, dataset.format),
+        format=dataset.format,
+        limits=Limits.of(state.settings),
+        preview_rows=rows,
+        columns=[column["name"] for column in dataset.columns],
+        text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],
+    )
+    return await state.inspector.preview(task)
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    summary="Delete a dataset",
+    responses=responses(UnknownDataset, DatasetInUse),
+)
+def delete_dataset(state: State, _: Training, id: DatasetId) -> None:
+    """Deletes a table that no unfinished job needs. Models trained on it stay."""
+    state.datasets.delete(id)

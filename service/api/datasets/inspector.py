@@ -1,0 +1,115 @@
+"""Reading tables in a process of their own, which a hostile file may end."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from service.shared.errors import InvalidTable
+from service.shared.inspection_limits import Limits
+from service.shared.inspection_task import Inspection, Outcome, Preview, Task
+from tfbbb.data.format import Format
+
+logger = logging.getLogger(__name__)
+
+# Imports take a while on a machine that is busy.
+_SECONDS_TO_START = 30.0
+# Address space is limited: no more of it is to be set aside than is used.
+ENVIRONMENT = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "2",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "2",
+}
+
+
+class Inspector:
+    """Has tables read, a few at a time; who wants but their first rows waits for none.
+
+    Args:
+        processes: How many at a time, of each kind.
+    """
+
+    def __init__(self, processes: int = 2) -> None:
+        self._inspections = asyncio.Semaphore(processes)
+        self._previews = asyncio.Semaphore(processes)
+
+    async def inspect(self, path: Path, format: Format, limits: Limits) -> Inspection:
+        """Looks at all rows of a table.
+
+        Raises:
+            InvalidTable: If it is none, or takes more than the limits.
+        """
+        task = Task(path=path, format=format, limits=limits)
+        async with self._inspections:
+            found = (await _outcome(task)).inspection
+        assert found is not None
+        return found
+
+    async def preview(self, task: Task) -> Preview:
+        """Reads the first rows of a table.
+
+        Raises:
+            InvalidTable: If the file is damaged.
+        """
+        async with self._previews:
+            shown = (await _outcome(task)).preview
+        assert shown is not None
+        return shown
+
+
+async def _outcome(task: Task) -> Outcome:
+    outcome = await _run(task)
+    if outcome.error is not None:
+        raise InvalidTable(outcome.error)
+    return outcome
+
+
+async def _run(task: Task) -> Outcome:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "service.inspection_process.inspect"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=_environment(),
+    )
+    seconds = task.limits.seconds
+    try:
+        async with asyncio.timeout(seconds + _SECONDS_TO_START):
+            answer, errors = await process.communicate(task.model_dump_json().encode())
+    except TimeoutError:
+        return _took_too_long(seconds)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode == 0:
+        return Outcome.model_validate_json(answer)
+    logger.warning(
+        "the inspection of %s ended with %s: %s",
+        task.path.name,
+        process.returncode,
+        errors[-1000:].decode(errors="replace"),
+    )
+    if process.returncode == -signal.SIGXCPU:
+        return _took_too_long(seconds)
+    return Outcome(
+        error="The table can't be read: doing so needs more memory than the "
+        f"{task.limits.memory_bytes} bytes there are for it, or ends the program; "
+        "write it in smaller row groups or batches, or as CSV."
+    )
+
+
+def _environment() -> dict[str, str]:
+    """What the process needs: neither the key nor the database's password."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TFBBB_")}
+    return kept | ENVIRONMENT
+
+
+def _took_too_long(seconds: float) -> Outcome:
+    return Outcome(
+        error=f"The table takes longer to read than {seconds:g} s "
+        "(TFBBB_INSPECTION_SECONDS); Parquet is read fastest."
+    )

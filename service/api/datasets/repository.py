@@ -1,0 +1,128 @@
+"""Datasets in the database."""
+
+import re
+from collections.abc import Sequence
+
+import sqlalchemy
+from sqlalchemy.orm import Session, defer
+
+from service.api import pagination as cursor
+from service.api.keys.caller import Caller
+from service.api.pagination import Cursor
+from service.shared.database import Database
+from service.shared.database.tables import Dataset, Job, Key
+from service.shared.errors import DatasetInUse, QuotaExceeded, UnknownDataset
+from service.shared.job_state import UNFINISHED
+
+_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def owned_by(caller: Caller) -> sqlalchemy.ColumnElement[bool]:
+    """Whether a dataset is the caller's own."""
+    return Dataset.key_id.is_not_distinct_from(caller.key_id)
+
+
+def get_dataset(
+    session: Session, dataset_id: str, *, to_change: bool = False
+) -> Dataset:
+    """Finds a dataset.
+
+    Raises:
+        UnknownDataset: If there is none of this id.
+    """
+    found = None
+    if _ID.fullmatch(dataset_id):
+        found = session.get(Dataset, dataset_id, with_for_update=to_change or None)
+    if found is None:
+        raise UnknownDataset(
+            "There is no such dataset; `GET /v1/datasets` lists them. "
+            f"Received: {dataset_id!r:.100}"
+        )
+    return found
+
+
+def find_dataset(database: Database, dataset_id: str) -> Dataset:
+    """Finds a dataset in a transaction of its own."""
+    with database.reading() as session:
+        return get_dataset(session, dataset_id)
+
+
+def page(
+    session: Session,
+    *,
+    name: str | None,
+    sha256: str | None,
+    before: Cursor | None,
+    limit: int,
+) -> tuple[Sequence[Dataset], Cursor | None]:
+    """Some datasets, newest first, and where the next page begins, if there is one.
+
+    Their columns and problems are left out.
+
+    Args:
+        session: A transaction.
+        name: Only those whose names hold this text.
+        sha256: Only those of these bytes.
+        before: The place after which to begin.
+        limit: How many.
+    """
+    query = sqlalchemy.select(Dataset).options(
+        defer(Dataset.columns), defer(Dataset.problems)
+    )
+    if name is not None:
+        # PostgreSQL has no NUL in its texts, and refuses to look for one.
+        clean = name.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        query = query.where(Dataset.name.contains(clean, autoescape=True))
+    if sha256 is not None:
+        query = query.where(Dataset.sha256 == sha256)
+    return cursor.page(session, query, Dataset, before, limit)
+
+
+def find_upload(session: Session, caller: Caller, sha256: str) -> Dataset | None:
+    """The caller's dataset of these bytes."""
+    return session.scalar(
+        sqlalchemy.select(Dataset).where(Dataset.sha256 == sha256, owned_by(caller))
+    )
+
+
+def find_same_bytes(session: Session, sha256: str) -> Dataset | None:
+    """Anybody's dataset of these bytes."""
+    query = sqlalchemy.select(Dataset).where(Dataset.sha256 == sha256).limit(1)
+    return session.scalar(query)
+
+
+def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
+    """Raises `QuotaExceeded` unless the caller may have one more dataset."""
+    if caller.key_id is not None:
+        # Two uploads of one key can't both take the last place.
+        key = sqlalchemy.select(Key.id).where(Key.id == caller.key_id)
+        session.execute(key.with_for_update())
+    used = sqlalchemy.func.coalesce(sqlalchemy.func.sum(Dataset.num_bytes), 0)
+    query = sqlalchemy.select(sqlalchemy.func.count(), used).where(owned_by(caller))
+    count, num_used = session.execute(query).one()
+    advice = "delete some, or ask whoever runs the service for a higher limit."
+    if count >= caller.max_datasets:
+        raise QuotaExceeded(
+            f"The key {caller.name!r:.100} may have {caller.max_datasets} datasets; "
+            f"{advice} Received: one more than {count}"
+        )
+    if num_used + num_bytes > caller.max_dataset_bytes:
+        raise QuotaExceeded(
+            f"The datasets of the key {caller.name!r:.100} may have "
+            f"{caller.max_dataset_bytes} bytes in all; {advice} Received: {num_bytes} "
+            f"bytes beside {num_used}"
+        )
+
+
+def check_unused(session: Session, dataset: Dataset) -> None:
+    """Raises `DatasetInUse` if a job that has not ended needs the dataset."""
+    job_id = session.scalar(
+        sqlalchemy.select(Job.id)
+        .where(Job.dataset_id == dataset.id, Job.state.in_(UNFINISHED))
+        .limit(1)
+    )
+    if job_id is not None:
+        raise DatasetInUse(
+            f"The job {job_id} needs the dataset; cancel it, or wait until it has "
+            f"ended. Received: {dataset.id}"
+        )

@@ -1,0 +1,134 @@
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from fastapi import Path
+from pydantic import BaseModel, Field
+
+from service.api.datasets.formats import MEDIA_TYPES
+from service.shared.database import tables
+
+_EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
+
+DatasetId = Annotated[
+    str,
+    Path(
+        description="One of those that `GET /v1/datasets` lists.",
+        examples=[_EXAMPLE_ID],
+    ),
+]
+
+
+class Column(BaseModel):
+    """A column of a table, with the figures of its values."""
+
+    name: str = Field(examples=["age"])
+    type: str = Field(
+        description="`number`, `text`, `boolean`, `date` (or time) or `other`.",
+        examples=["number"],
+    )
+    missing: int = Field(description="Number of missing values.", examples=[0])
+    distinct: int | None = Field(
+        description="Number of different values; `null` above 1000.", examples=[57]
+    )
+    min: float | str | None = Field(None, description="Of numbers and dates.")
+    max: float | str | None = None
+    mean: float | None = Field(None, description="Of numbers.")
+    standard_deviation: float | None = None
+    most_common: list[tuple[str | bool, int]] | None = Field(
+        None,
+        description="Values and how often they occur, of text and truth values; "
+        "empty where there are too many.",
+    )
+
+
+class Problem(BaseModel):
+    """Something of a table that will not help a model, or that none can read."""
+
+    column: str | None = Field(
+        description="`null` where it is of the whole table.", examples=["id"]
+    )
+    message: str = Field(examples=["It has no values; leave it out."])
+
+
+class DatasetSummary(BaseModel):
+    """An uploaded table in the list of datasets."""
+
+    id: str = Field(examples=[_EXAMPLE_ID])
+    name: str = Field(description="Of the uploaded file.", examples=["people.csv"])
+    sha256: str = Field(description="Of the uploaded bytes.")
+    format: str = Field(
+        description="`csv`, `csv.gz`, `parquet` or `arrow`.", examples=["csv"]
+    )
+    num_bytes: int = Field(examples=[25434])
+    num_rows: int = Field(examples=[442])
+    created_at: datetime
+
+    @classmethod
+    def of(cls, dataset: tables.Dataset) -> Self:
+        """What is told of `dataset`."""
+        return cls.model_validate(_told(dataset))
+
+
+class Schema(BaseModel):
+    """The columns of a table, and what is wrong with them."""
+
+    columns: list[Column]
+    problems: list[Problem]
+
+    @classmethod
+    def of(cls, dataset: tables.Dataset) -> Self:
+        """The schema of `dataset`."""
+        return cls.model_validate(
+            {"columns": dataset.columns, "problems": dataset.problems}
+        )
+
+
+class Dataset(DatasetSummary):
+    """An uploaded table."""
+
+    columns: list[Column]
+    problems: list[Problem]
+
+    @classmethod
+    def of(cls, dataset: tables.Dataset) -> Self:
+        """All that is known of `dataset`."""
+        more = {"columns": dataset.columns, "problems": dataset.problems}
+        return cls.model_validate({**_told(dataset), **more})
+
+
+class DatasetPage(BaseModel):
+    """Datasets, newest first."""
+
+    datasets: list[DatasetSummary]
+    next_cursor: str | None = Field(
+        description="What to send as `cursor` for those before; `null` at the end.",
+        examples=[None],
+    )
+
+
+def upload_body() -> dict[str, Any]:
+    """What OpenAPI says of the body of an upload."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    form = {
+        "type": "object",
+        "properties": {"file": {"type": "string", "format": "binary"}},
+        "required": ["file"],
+    }
+    content: dict[str, Any] = dict.fromkeys(MEDIA_TYPES, binary)
+    content["text/csv"] = {**binary, "example": "age,score\n36,1.5\n41,2.5\n"}
+    return {
+        "required": True,
+        "content": {"multipart/form-data": {"schema": form}, **content},
+    }
+
+
+def _told(dataset: tables.Dataset) -> dict[str, Any]:
+    return {
+        "id": dataset.id,
+        "name": dataset.name,
+        "sha256": dataset.sha256,
+        "format": dataset.format,
+        "num_bytes": dataset.num_bytes,
+        "num_rows": dataset.num_rows,
+        "created_at": datetime.fromtimestamp(dataset.created_at, UTC),
+    }

@@ -1,0 +1,179 @@
+import logging
+import re
+from pathlib import Path
+
+import sqlalchemy
+from sqlalchemy.orm import Session
+
+from service.api.datasets import repository
+from service.api.datasets.upload_file import UploadFile, storing, sweep_uploads
+from service.api.keys.caller import Caller
+from service.shared.database import Database, DatabaseFileError
+from service.shared.database.tables import Dataset
+from service.shared.errors import Unavailable
+from service.shared.inspection_task import Inspection
+from service.shared.settings import Settings
+from tfbbb.data.format import Format
+
+logger = logging.getLogger(__name__)
+
+_FILE = re.compile(r"([0-9a-f]{64})\.(csv|csv\.gz|parquet|arrow)")
+
+
+def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
+    """Where the bytes of a dataset lie."""
+    return data_dir / "datasets" / f"{sha256}.{format}"
+
+
+class DatasetStore:
+    """Files of datasets, each there once, and the rows that refer to them.
+
+    A file comes before its first row and goes after its last. What a process leaves
+    behind that dies in between is removed at the next start.
+
+    Args:
+        settings: Where the files are, and how much of the disk stays free.
+        database: The rows.
+    """
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+        self._uploads = settings.data_dir / "uploads"
+
+    def sweep(self) -> None:
+        """Removes what dead processes left; others may be at work meanwhile.
+
+        A database without any dataset removes none of the files.
+        """
+        sweep_uploads(self._uploads)
+        with self._database.reading() as session:
+            query = sqlalchemy.select(Dataset.sha256).distinct()
+            referred = set(session.scalars(query))
+        files = list((self._settings.data_dir / "datasets").glob("*"))
+        if files and not referred:
+            # The database may be a new one, in the place of one that was lost.
+            logger.warning(
+                "the database knows none of the %d files in %s: they stay; restore the "
+                "database from a backup if it was lost, else delete them",
+                len(files),
+                self._settings.data_dir / "datasets",
+            )
+            return
+        for path in files:
+            name = _FILE.fullmatch(path.name)
+            if name and name[1] not in referred:
+                self._remove_unreferred(name[1], name[2])
+
+    def begin(self) -> UploadFile:
+        """Starts the file of an upload.
+
+        Raises:
+            InsufficientStorage: If the disk is nearly full.
+            Unavailable: If the data directory can't be written, or the database's
+                file is gone.
+        """
+        try:
+            self._database.check()
+        except DatabaseFileError as error:
+            raise Unavailable(str(error.orig)) from None
+        with storing():
+            return UploadFile(self._uploads, self._settings.min_free_bytes)
+
+    def known(
+        self, caller: Caller, file: UploadFile
+    ) -> tuple[Dataset | None, Inspection | None]:
+        """What is known of the bytes of an upload.
+
+        Returns:
+            The caller's dataset of them, and what was found when they first came.
+
+        Raises:
+            QuotaExceeded: If they are new to the caller, who may have no more.
+        """
+        with self._database.writing() as session:
+            own = repository.find_upload(session, caller, file.sha256)
+            if own is not None:
+                return own, None
+            repository.check_quota(session, caller, file.num_bytes)
+            same = repository.find_same_bytes(session, file.sha256)
+        if same is None:
+            return None, None
+        return None, Inspection(
+            num_rows=same.num_rows, columns=same.columns, problems=same.problems
+        )
+
+    def add(
+        self,
+        caller: Caller,
+        name: str,
+        file: UploadFile,
+        format: Format,
+        inspection: Inspection,
+    ) -> tuple[Dataset, bool]:
+        """Gives an upload its place, and its row.
+
+        Returns:
+            The dataset, and whether it is a new one.
+
+        Raises:
+            QuotaExceeded: If the caller may have no more.
+        """
+        with storing():
+            file.sync()
+        with self._database.writing() as session:
+            self._lock(session, file.sha256)
+            own = repository.find_upload(session, caller, file.sha256)
+            if own is not None:
+                return own, False
+            repository.check_quota(session, caller, file.num_bytes)
+            with storing():
+                file.move(self._path(file.sha256, format))
+            dataset = Dataset(
+                key_id=caller.key_id,
+                name=name,
+                sha256=file.sha256,
+                format=format,
+                num_bytes=file.num_bytes,
+                num_rows=inspection.num_rows,
+                columns=inspection.columns,
+                problems=inspection.problems,
+                created_at=self._database.now(session),
+            )
+            session.add(dataset)
+            session.flush()
+        return dataset, True
+
+    def delete(self, dataset_id: str) -> None:
+        """Deletes a dataset, and its file unless another needs it.
+
+        Raises:
+            UnknownDataset: If there is none.
+            DatasetInUse: If a job needs it.
+        """
+        with self._database.writing() as session:
+            dataset = repository.get_dataset(session, dataset_id, to_change=True)
+            repository.check_unused(session, dataset)
+            session.delete(dataset)
+        self._remove_unreferred(dataset.sha256, dataset.format)
+
+    def _remove_unreferred(self, sha256: str, format: str) -> None:
+        with self._database.writing() as session:
+            self._lock(session, sha256)
+            if repository.find_same_bytes(session, sha256) is not None:
+                return
+            try:
+                self._path(sha256, format).unlink(missing_ok=True)
+            except OSError as error:
+                # The row is gone; the next start tries once more.
+                logger.warning("a deleted dataset's file stays: %s", error)
+
+    def _lock(self, session: Session, sha256: str) -> None:
+        """Lets one transaction at a time decide on a file; SQLite has but one."""
+        if not self._database.is_sqlite:
+            number = int(sha256[:15], 16)
+            lock = sqlalchemy.func.pg_advisory_xact_lock(number)
+            session.execute(sqlalchemy.select(lock))
+
+    def _path(self, sha256: str, format: str) -> Path:
+        return dataset_path(self._settings.data_dir, sha256, format)

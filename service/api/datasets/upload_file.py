@@ -1,0 +1,138 @@
+import errno
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from service.shared.database import new_id
+from service.shared.errors import InsufficientStorage, Unavailable
+from tfbbb.flushing import flush
+
+logger = logging.getLogger(__name__)
+
+_BYTES_BETWEEN_LOOKS = 2**25
+
+
+class UploadFile:
+    """A file that is being written, in a directory of such files.
+
+    While it is open it is locked, so that other processes can tell it from one whose
+    writer is dead.
+
+    Args:
+        directory: Where to write; it is made where there is none.
+        min_free_bytes: Free disk below which writing is refused.
+    """
+
+    def __init__(self, directory: Path, min_free_bytes: int) -> None:
+        self._min_free_bytes = min_free_bytes
+        self._sha256 = hashlib.sha256()
+        self.num_bytes = 0
+        self.beginning = b""
+        self._look_at = _BYTES_BETWEEN_LOOKS
+        directory.mkdir(parents=True, exist_ok=True)
+        self._check_space(directory)
+        self.path, self._descriptor = _create(directory)
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was written so far."""
+        return self._sha256.hexdigest()
+
+    def write(self, data: bytes | bytearray) -> None:
+        """Appends data."""
+        if self.num_bytes >= self._look_at:
+            self._check_space(self.path)
+            self._look_at = self.num_bytes + _BYTES_BETWEEN_LOOKS
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+        self._sha256.update(data)
+        self.num_bytes += len(data)
+        if len(self.beginning) < 16:
+            self.beginning = (self.beginning + data[:16])[:16]
+
+    def move(self, destination: Path) -> None:
+        """Gives it its place; once this returns, it outlives a loss of power."""
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        self.path.replace(destination)
+        flush(destination.parent)
+
+    def sync(self) -> None:
+        """Has the disk hold what was written."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Ends the writing; a file that was not moved is gone."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            # The next start finds it without a writer.
+            logger.warning("what came of an upload stays: %s", error)
+        finally:
+            os.close(self._descriptor)
+
+    def _check_space(self, path: Path) -> None:
+        free = shutil.disk_usage(path).free
+        if free < self._min_free_bytes:
+            raise InsufficientStorage(
+                f"The disk has {free} free bytes, and {self._min_free_bytes} are kept "
+                "free (TFBBB_MIN_FREE_BYTES); delete datasets, or ask whoever runs "
+                "the service for room."
+            )
+
+
+def sweep_uploads(directory: Path) -> None:
+    """Removes the files whose writers are dead."""
+    for path in directory.glob("*.upload"):
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+            logger.info("removed what was left of an upload, %s", path.name)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            logger.warning("what was left of an upload stays: %s", error)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def storing() -> Iterator[None]:
+    """Says to the client what the disk refused."""
+    try:
+        yield
+    except OSError as error:
+        logger.error("an upload can't be stored: %s", error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InsufficientStorage(
+                "The disk is full; delete datasets, or ask whoever runs the service "
+                "for room."
+            ) from error
+        raise Unavailable(
+            f"The upload can't be stored: {error.strerror}; ask whoever runs the "
+            "service to look at its data directory."
+        ) from error
+
+
+def _create(directory: Path) -> tuple[Path, int]:
+    while True:
+        path = directory / f"{new_id()}.upload"
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        else:
+            # A sweep may have come between the two.
+            if os.fstat(descriptor).st_nlink:
+                return path, descriptor
+        os.close(descriptor)

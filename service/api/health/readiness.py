@@ -1,0 +1,107 @@
+"""What must work before requests are sent here."""
+
+import asyncio
+import logging
+import shutil
+import socket
+from collections.abc import Awaitable, Callable
+
+import sqlalchemy
+from sqlalchemy.exc import DBAPIError
+
+from service.api.state import ServiceState
+from service.shared.database import DatabaseFileError
+from service.shared.database.tables import Dispatcher
+from service.shared.errors import ServiceError, Unavailable
+
+logger = logging.getLogger(__name__)
+
+_SECONDS_TO_ANSWER = 3.0
+
+
+async def check_ready(state: ServiceState) -> None:
+    """Raises `Unavailable`, with every part that is not ready and why."""
+    parts: dict[str, Callable[[ServiceState], Awaitable[None]]] = {
+        "database": _check_database,
+        "disk": _check_disk,
+        "models": _check_models,
+        "dispatcher": _check_dispatcher,
+    }
+    problems = await asyncio.gather(
+        *(_problem(name, check, state) for name, check in parts.items())
+    )
+    if any(problems):
+        raise Unavailable(" ".join(filter(None, problems)))
+
+
+async def _problem(
+    name: str, check: Callable[[ServiceState], Awaitable[None]], state: ServiceState
+) -> str | None:
+    try:
+        await asyncio.wait_for(check(state), _SECONDS_TO_ANSWER)
+    except ServiceError as error:
+        return f"{name}: {error}"
+    except TimeoutError:
+        return f"{name}: There was no answer in {_SECONDS_TO_ANSWER:g} s."
+    except DatabaseFileError as error:
+        # Said once: other parts may have met it, too.
+        return f"{name}: {error.orig}" if name == "database" else None
+    except DBAPIError as error:
+        # Anybody may ask whether the service is ready: addresses stay in the log.
+        logger.warning("the database does not answer: %s", error.orig)
+        return f"{name}: The database does not answer."
+    return None
+
+
+async def _check_database(state: ServiceState) -> None:
+    def ask() -> None:
+        state.database.check()
+        with state.database.reading() as session:
+            session.execute(sqlalchemy.select(1))
+
+    await asyncio.to_thread(ask)
+
+
+async def _check_disk(state: ServiceState) -> None:
+    # A disk of another machine may not answer, for which nobody else is to wait.
+    await asyncio.to_thread(_look_for_room, state)
+
+
+def _look_for_room(state: ServiceState) -> None:
+    least = state.settings.min_free_bytes
+    # Anybody may ask: paths stay out of the answer.
+    for what, directory in (
+        ("data directory", state.settings.data_dir),
+        ("directory of models", state.settings.models),
+    ):
+        if not directory.is_dir():
+            raise Unavailable(f"There is no {what}.")
+        free = shutil.disk_usage(directory).free
+        if free < least:
+            raise Unavailable(
+                f"The {what} has {free} free bytes, and needs {least} "
+                "(TFBBB_MIN_FREE_BYTES)."
+            )
+
+
+async def _check_models(state: ServiceState) -> None:
+    if state.settings.start_models:
+        await state.models.check_ready()
+
+
+async def _check_dispatcher(state: ServiceState) -> None:
+    if state.settings.start_dispatcher and not await asyncio.to_thread(_lives, state):
+        raise Unavailable("The process that runs jobs has not been heard of lately.")
+
+
+def _lives(state: ServiceState) -> bool:
+    with state.database.reading() as session:
+        now = state.database.now(session)
+        seen = session.scalar(
+            sqlalchemy.select(Dispatcher.id).where(
+                Dispatcher.machine == socket.gethostname(),
+                Dispatcher.process == state.dispatcher.pid,
+                Dispatcher.seen_at > now - state.settings.lease_seconds,
+            )
+        )
+    return seen is not None

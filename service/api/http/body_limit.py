@@ -1,0 +1,98 @@
+"""The largest body of each route."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
+
+from service.shared.errors import RequestTooLarge
+from service.shared.settings import Settings
+
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """The largest body of a route.
+
+    Args:
+        max_bytes: The largest body, where no setting says it.
+        setting: The setting that says it.
+    """
+
+    max_bytes: int = 2**20
+    setting: str | None = None
+
+    @property
+    def description(self) -> str:
+        """What OpenAPI says of the answer to a body that is too large."""
+        if self.setting is None:
+            return f"The body is larger than {self.max_bytes} bytes."
+        return f"The body is larger than {Settings.variable(self.setting)}."
+
+    def enforce(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> tuple[Receive, Send]:
+        """Returns `receive` and `send` of a request whose body is counted.
+
+        Reads nothing of the body.
+
+        Raises:
+            RequestTooLarge: If the body is declared to be too large.
+        """
+        max_bytes, message = self._of(scope["state"]["service"].settings)
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdecimal() and (len(length) > 20 or int(length) > max_bytes):
+            raise RequestTooLarge(message)
+        left, answering = max_bytes, False
+
+        async def counted() -> Message:
+            nonlocal left
+            received = await receive()
+            left -= len(received.get("body", b""))
+            if left < 0 and answering:
+                return {"type": "http.disconnect"}
+            if left < 0:
+                # FastAPI lets no other exception through where it reads a body.
+                raise HTTPException(RequestTooLarge.status, message)
+            return received
+
+        async def watched(message: Message) -> None:
+            nonlocal answering
+            answering = True
+            await send(message)
+
+        return counted, watched
+
+    def _of(self, settings: Settings) -> tuple[int, str]:
+        if self.setting is None:
+            return self.max_bytes, (
+                f"The body may have at most {self.max_bytes} bytes; send less at once."
+            )
+        max_bytes: int = getattr(settings, self.setting)
+        return max_bytes, (
+            f"The body may have at most {max_bytes} bytes "
+            f"({Settings.variable(self.setting)}); send less at once."
+        )
+
+
+_DEFAULT = BodyLimit()
+
+
+def limit_body(limit: BodyLimit | None) -> Callable[[_Endpoint], _Endpoint]:
+    """Gives an endpoint another limit than the default, or none if it has its own."""
+
+    def set_limit(endpoint: _Endpoint) -> _Endpoint:
+        endpoint.body_limit = limit  # type: ignore[attr-defined]
+        return endpoint
+
+    return set_limit
+
+
+def body_limit(endpoint: Callable[..., Any]) -> BodyLimit | None:
+    """The limit of an endpoint; None if the endpoint counts the bytes itself."""
+    limit: BodyLimit | None = getattr(endpoint, "body_limit", _DEFAULT)
+    return limit

@@ -1,0 +1,94 @@
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from fastapi import APIRouter
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
+
+from service.api.http.body_limit import body_limit
+from service.api.keys.caller import Caller
+from service.api.keys.scope import Scope
+from service.shared.errors import Forbidden, RequestTooLarge, as_json
+
+
+class _NameConvertor(StringConvertor):
+    """A part of a path up to the colon of a verb, as in `NAME:predict`."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("name", _NameConvertor())
+
+
+class ClosedRoute(APIRoute):
+    """A route that needs a key with a scope, and limits the body of a request.
+
+    Both are checked before FastAPI reads the body: it parses the body before it calls
+    any dependency. The scope is that of `may_predict`, `Training` or `may_administer`
+    among the dependencies, the limit that of `limit_body`. Both are in the OpenAPI
+    document.
+
+    A parameter of the path ends at a colon, so that `/{name}` does not match
+    `NAME:predict`.
+
+    Raises:
+        TypeError: If no dependency states a scope.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(re.sub(r"{(\w+)}", r"{\1:name}", path), endpoint, **options)
+        scopes = set(_scopes(self.dependant))
+        if not scopes:
+            raise TypeError(
+                "A closed route needs `may_predict`, `Training` or `may_administer` "
+                f"among its dependencies. Received: {path}, which has none of them"
+            )
+        self.scope = max(scopes, key=lambda scope: len(scope.implied))
+        self.body_limit = body_limit(endpoint)
+        self.responses = self._documented()
+
+    async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Answers a request; refuses it before a byte of its body is read."""
+        if scope["method"] in cast(set[str], self.methods):
+            caller: Caller = scope["state"]["caller"]
+            caller.require(self.scope)
+            if self.body_limit is not None:
+                receive, send = self.body_limit.enforce(scope, receive, send)
+        await super().handle(scope, receive, send)
+
+    def _documented(self) -> dict[int | str, dict[str, Any]]:
+        """The responses, with what this class may answer."""
+        documented = dict(self.responses)
+        needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
+        limit = self.body_limit
+        if limit is not None and (self.body_field or limit.setting):
+            needs[RequestTooLarge.status] = limit.description
+        for status, need in needs.items():
+            given = documented.get(status)
+            if given is None:
+                (shape,) = as_json({status: {"description": need}}).values()
+                documented[status] = shape
+            else:
+                description = f"{need} {given['description']}"
+                documented[status] = given | {"description": description}
+        return documented
+
+
+def check_closed(router: APIRouter) -> None:
+    """Raises TypeError unless every route of a router is a `ClosedRoute`."""
+    for route in router.routes:
+        if not isinstance(route, ClosedRoute):
+            raise TypeError(
+                "Every route of this router needs a scope: make the router with "
+                f"`route_class=ClosedRoute`. Received: {route}"
+            )
+
+
+def _scopes(dependant: Dependant) -> Iterator[Scope]:
+    yield from map(Scope, dependant.own_oauth_scopes or ())
+    for dependency in dependant.dependencies:
+        yield from _scopes(dependency)

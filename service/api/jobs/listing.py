@@ -1,0 +1,27 @@
+"""Pages of jobs, newest first."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.api import pagination as cursor
+from service.api.pagination import Cursor
+from service.shared.database.tables import Job
+from service.shared.job_state import State
+
+
+def page(
+    session: Session,
+    *,
+    state: State | None,
+    name: str | None,
+    dataset_id: str | None,
+    before: Cursor | None,
+    limit: int,
+) -> tuple[Sequence[Job], Cursor | None]:
+    """Some jobs, newest first, and where the next page begins, if there is one."""
+    wanted = {"state": state, "name": name, "dataset_id": dataset_id}
+    given = {column: value for column, value in wanted.items() if value is not None}
+    query = select(Job).filter_by(**given)
+    return cursor.page(session, query, Job, before, limit)

@@ -1,0 +1,145 @@
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.shared.database import tables
+from service.shared.job_state import State
+from service.shared.model_name import MODEL_NAME
+from tfbbb.training.spec import JobSpec
+
+_ID = r"^[0-9a-f]{24}$"
+_EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
+
+Id = Annotated[str, Field(pattern=_ID, examples=[_EXAMPLE_ID])]
+Name = Annotated[str, Field(pattern=f"^{MODEL_NAME}$", examples=["houses"])]
+JobId = Annotated[
+    str,
+    Path(
+        pattern=_ID,
+        description="One of those that `GET /v1/jobs` lists.",
+        examples=[_EXAMPLE_ID],
+    ),
+]
+
+
+class JobRequest(JobSpec):
+    """What to train on, and how; `dataset_id`, `target` and `name` are enough."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"dataset_id": _EXAMPLE_ID, "target": "price", "name": "houses"}
+            ]
+        }
+    )
+
+    dataset_id: Id = Field(description="The table, from `POST /v1/datasets`.")
+    name: Name = Field(description="The model; the job publishes its next version.")
+    priority: int = Field(
+        0,
+        strict=True,
+        ge=-100,
+        le=100,
+        description="Jobs of a higher one are taken from the queue first.",
+    )
+
+    def spec(self) -> dict[str, Any]:
+        """What the trainer needs to know: a `JobSpec` with every default filled in."""
+        return self.model_dump(mode="json", include=set(JobSpec.model_fields))
+
+
+class JobSummary(BaseModel):
+    """A job in the list of jobs. Times are UTC."""
+
+    id: Id
+    name: Name
+    state: State
+    target: str = Field(examples=["price"])
+    dataset_id: Id | None = Field(description="`null` once the dataset was deleted.")
+    priority: int
+    attempt: int = Field(description="How often it was started.", examples=[1])
+    progress: dict[str, Any] = Field(
+        description="How far it is, with its latest figures; empty before it starts.",
+        examples=[
+            {
+                "epoch": 12,
+                "epochs": 40,
+                "step": 1800,
+                "steps": 6000,
+                "figures": {"nll": 0.91, "kl": 31.2, "val_nll": 0.95},
+            }
+        ],
+    )
+    cancel_requested: bool = Field(
+        description="Whether it stops as soon as it can.", examples=[False]
+    )
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: str | None = Field(description="Why it failed.", examples=[None])
+    version: int | None = Field(
+        description="The version of the model that it published.", examples=[None]
+    )
+
+    @classmethod
+    def of(cls, job: tables.Job) -> Self:
+        """What is told of `job`."""
+        return cls.model_validate(_told(job))
+
+
+class JobStatus(JobSummary):
+    """A job."""
+
+    dataset_sha256: str = Field(description="Of the bytes that were uploaded.")
+    spec: dict[str, Any] = Field(
+        description="As it was sent, with every default filled in.",
+        examples=[{"target": "price"}],
+    )
+    eta_seconds: float | None = Field(
+        description="When training will be through, by its pace so far; `null` while "
+        "there is none.",
+        examples=[41.5],
+    )
+    log: str = Field(description="The end of what the trainer wrote.", examples=[""])
+
+    @classmethod
+    def of_all(cls, job: tables.Job, eta_seconds: float | None, log: str) -> Self:
+        """All that is known of `job`."""
+        more = {
+            "dataset_sha256": job.dataset_sha256,
+            "spec": job.spec,
+            "eta_seconds": eta_seconds,
+            "log": log,
+        }
+        return cls.model_validate({**_told(job), **more})
+
+
+class JobPage(BaseModel):
+    """Jobs, newest first."""
+
+    jobs: list[JobSummary]
+    next_cursor: str | None = Field(
+        description="What to send as `cursor` for those before; `null` at the end.",
+        examples=[None],
+    )
+
+
+def _told(job: tables.Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "state": job.state,
+        "target": job.spec["target"],
+        "dataset_id": job.dataset_id,
+        "priority": job.priority,
+        "attempt": job.attempt,
+        "progress": job.progress,
+        "cancel_requested": job.cancel_requested_at is not None,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+        "error": job.error,
+        "version": job.version,
+    }

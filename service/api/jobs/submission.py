@@ -1,0 +1,187 @@
+"""From a request to a queued job."""
+
+import hashlib
+from pathlib import Path
+
+import orjson
+import sqlalchemy
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.api.jobs.schemas import JobRequest
+from service.api.keys.caller import Caller
+from service.shared.database import Database
+from service.shared.database.tables import Dataset, Job, ModelVersion
+from service.shared.errors import (
+    IdempotencyKeyReused,
+    InvalidRequest,
+    JobStateConflict,
+    QueueFull,
+    UnknownDataset,
+    UnknownModel,
+)
+from service.shared.job_state import State
+from service.shared.queue import Queue
+from tfbbb.training.continuation import check_continuation
+from tfbbb.training.spec import SpecError
+
+
+def submit(
+    queue: Queue, caller: Caller, request: JobRequest, idempotency_key: str | None
+) -> tuple[Job, bool]:
+    """Queues a job, unless the same request has queued it before.
+
+    Args:
+        queue: The queue.
+        caller: Whose job it is.
+        request: What to train.
+        idempotency_key: The caller's name for this request, if it gave one.
+
+    Returns:
+        The job, and whether it is new.
+    """
+    sha256 = _sha256(request)
+    with queue.database.writing() as session:
+        _one_at_a_time(queue.database, session, caller)
+        if idempotency_key is not None:
+            earlier = _find(session, caller, idempotency_key)
+            if earlier is not None:
+                if earlier.request_sha256 == sha256:
+                    return earlier, False
+                raise IdempotencyKeyReused(
+                    f"The Idempotency-Key {idempotency_key!r:.100} was sent with "
+                    f"another body, for which job {earlier.id} was made; give every "
+                    "job a key of its own."
+                )
+        _check_quota(session, caller)
+        dataset = _checked_dataset(session, queue.settings.models, request)
+        job = Job(
+            key_id=caller.key_id,
+            idempotency_key=idempotency_key,
+            request_sha256=sha256,
+            name=request.name,
+            dataset_id=dataset.id,
+            dataset_sha256=dataset.sha256,
+            dataset_format=dataset.format,
+            spec=request.spec(),
+            priority=request.priority,
+            progress={},
+            created_at=queue.database.now(session),
+        )
+        queue.submit(session, job)
+        return job, True
+
+
+def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
+    """Makes sure that the caller may have one more job wait, until the commit.
+
+    Raises:
+        QueueFull: If it may not.
+    """
+    _one_at_a_time(queue.database, session, caller)
+    _check_quota(session, caller)
+
+
+def hold_needs(session: Session, job: Job) -> None:
+    """Makes sure that what a job needs is there, and stays until the commit.
+
+    Raises:
+        JobStateConflict: If its dataset, or the version it starts from, was deleted.
+    """
+    if job.dataset_id is None or _hold_dataset(session, job.dataset_id) is None:
+        raise JobStateConflict(
+            f"The dataset of job {job.id} was deleted: upload it again and make a new "
+            "job."
+        )
+    start = job.spec.get("start_from")
+    if start and _hold_version(session, start["model"], start["version"]) is None:
+        raise JobStateConflict(
+            f"Job {job.id} starts from version {start['version']} of the model "
+            f"{start['model']!r}, which was deleted: make a new job that starts from "
+            "another."
+        )
+
+
+def _hold_dataset(session: Session, dataset_id: str) -> Dataset | None:
+    """The dataset, locked until the commit: others may submit too, but none delete."""
+    shared = {"read": True, "key_share": True}
+    return session.get(Dataset, dataset_id, with_for_update=shared)
+
+
+def _hold_version(session: Session, name: str, number: int) -> ModelVersion | None:
+    """The version, locked until the commit; None if it was deleted."""
+    version = session.get(ModelVersion, (name, number), with_for_update={"read": True})
+    return None if version is None or version.deleted_at is not None else version
+
+
+def _sha256(request: JobRequest) -> str:
+    document = request.model_dump(mode="json")
+    body = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()
+
+
+def _one_at_a_time(database: Database, session: Session, caller: Caller) -> None:
+    """Lets requests of one key wait for one another; SQLite does so for all."""
+    if not database.is_sqlite:
+        lock = sqlalchemy.func.hashtext(f"jobs of {caller.key_id}")
+        session.execute(select(sqlalchemy.func.pg_advisory_xact_lock(lock)))
+
+
+def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:
+    return session.scalar(
+        select(Job).where(
+            Job.key_id.is_not_distinct_from(caller.key_id),
+            Job.idempotency_key == idempotency_key,
+        )
+    )
+
+
+def _check_quota(session: Session, caller: Caller) -> None:
+    queued = select(sqlalchemy.func.count()).where(
+        Job.state == State.QUEUED, Job.key_id.is_not_distinct_from(caller.key_id)
+    )
+    count = session.scalar(queued) or 0
+    if count >= caller.max_queued_jobs:
+        raise QueueFull(
+            f"{count} jobs of the key {caller.name!r} wait already, of "
+            f"{caller.max_queued_jobs} that may: wait until some have started, or "
+            "cancel some."
+        )
+
+
+def _checked_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
+    """The dataset of a request that can be trained on it, locked until the commit."""
+    dataset = _hold_dataset(session, request.dataset_id)
+    if dataset is None:
+        raise UnknownDataset(
+            f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists them."
+        )
+    try:
+        request.check_columns(dataset.columns)
+        if request.start_from is not None:
+            _check_start(session, models, request, dataset)
+    except SpecError as error:
+        raise InvalidRequest(str(error)) from None
+    return dataset
+
+
+def _check_start(
+    session: Session, models: Path, request: JobRequest, dataset: Dataset
+) -> None:
+    """Raises unless the version to go on from is there, and the request fits it.
+
+    It is locked until the commit: a version that a job needs is not deleted.
+    """
+    start = request.start_from
+    assert start is not None
+    if _hold_version(session, start.model, start.version) is None:
+        raise UnknownModel(
+            f"start_from: there is no version {start.version} of the model "
+            f"{start.model!r}; `GET /v1/models` lists what there is."
+        )
+    # Brings NumPy and Arrow along, without which the service starts sooner.
+    from tfbbb.training.record import TrainingRecord
+
+    record = TrainingRecord.read(models / start.model / str(start.version))
+    names = [column["name"] for column in dataset.columns]
+    check_continuation(request, record, names)

@@ -1,0 +1,140 @@
+import asyncio
+from http import HTTPMethod
+from urllib.parse import parse_qs
+
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
+from service.api.keys.browser import cookie_name
+from service.api.keys.caller import Caller
+from service.api.keys.credential import Credential, CredentialError
+from service.api.keys.first import is_loopback
+from service.api.state import ServiceState
+from service.shared.errors import (
+    Forbidden,
+    ServiceError,
+    Unauthenticated,
+    error_response,
+)
+
+_OPEN = "/health/"
+_SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
+
+
+class Authentication:
+    """Closes every path but those under /health/ to requests without a good key.
+
+    Unknown paths are closed as well: who has no key learns nothing of what there is.
+    `ClosedRoute` checks what the key allows.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._writing: set[asyncio.Future[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not scope["path"].startswith(_OPEN):
+            connection = HTTPConnection(scope)
+            try:
+                connection.state.caller = await self._caller(connection)
+            except ServiceError as error:
+                headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+                response = error_response(error.status, str(error), headers)
+                await response(scope, receive, send)
+                return
+            except DATABASE_OUTAGES as error:
+                response = answer_database_outage(Request(scope), error)
+                await response(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    async def _caller(self, connection: HTTPConnection) -> Caller:
+        state: ServiceState = connection.state.service
+        text = _bearer(connection)
+        if text is None:
+            # A browser sends cookies, and reaches this machine, on behalf of any page.
+            _refuse_other_sites(connection)
+            if state.settings.insecure:
+                _refuse_other_names(connection)
+                return Caller.anyone(state.settings)
+            text = _browser_key(connection)
+        try:
+            credential = Credential.parse(text)
+        except CredentialError as error:
+            raise Unauthenticated(str(error)) from None
+        keyring = state.keyring
+        caller = keyring.recall(credential)
+        if caller is None:
+            caller = await asyncio.to_thread(keyring.authenticate, credential)
+        if keyring.is_use_due(caller):
+            loop = asyncio.get_running_loop()
+            writing = loop.run_in_executor(None, keyring.record_use, caller)
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+        return caller
+
+
+def _bearer(connection: HTTPConnection) -> str | None:
+    header = connection.headers.get("authorization")
+    if header is None:
+        return None
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated(
+            "The key must be sent as `Authorization: Bearer prefix.secret`. "
+            f"Received: the scheme {scheme!r:.20}"
+        )
+    return text.strip()
+
+
+def _browser_key(connection: HTTPConnection) -> str:
+    """The key of a cookie, or of the URL that was printed at the first start."""
+    if connection.scope["path"] == "/":
+        for key in parse_qs(connection.url.query).get("key", ()):
+            return key
+    if (name := cookie_name(connection)) in connection.cookies:
+        return connection.cookies[name]
+    raise Unauthenticated(
+        "A key is needed: send `Authorization: Bearer prefix.secret`; "
+        "`tfbbb keys create NAME --scope train` makes one. In a browser, open "
+        "/?key=prefix.secret once. Received: no key"
+    )
+
+
+def _refuse_other_names(connection: HTTPConnection) -> None:
+    """Raises `Forbidden` if a name of anybody's has led to this machine alone.
+
+    A page can have its own name lead here, and is then of the same origin.
+    """
+    server, name = connection.scope["server"], connection.url.hostname
+    if server and is_loopback(server[0]) and not is_loopback(name or server[0]):
+        raise Forbidden(
+            "Without keys this machine is asked as localhost or 127.0.0.1, also by a "
+            f"proxy before it. Received: the host {name!r:.100}"
+        )
+
+
+def _refuse_other_sites(connection: HTTPConnection) -> None:
+    """Raises `Forbidden` if a page of another origin made the browser ask.
+
+    `SameSite` alone does not tell one port of this machine from another.
+    """
+    headers = connection.headers
+    site = headers.get("sec-fetch-site")
+    # As a whole window: in a frame, another page could guide the user's clicks.
+    opens = headers.get("sec-fetch-dest") == "document"
+    safe = connection.scope["method"] in _SAFE
+    if site is not None:
+        allowed = site == "same-origin" or (safe and (site == "none" or opens))
+    elif (origin := headers.get("origin")) is not None:
+        allowed = origin.partition("://")[2] == headers.get("host")
+    else:
+        allowed = safe or "cookie" not in headers
+    if not allowed:
+        raise Forbidden(
+            "A page of another origin may not ask in your name: send the key as "
+            "`Authorization: Bearer prefix.secret`. "
+            f"Received: Sec-Fetch-Site {site!r:.20}, Origin "
+            f"{headers.get('origin')!r:.100}"
+        )

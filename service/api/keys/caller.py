@@ -1,0 +1,102 @@
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Self, cast
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
+
+from service.api.keys.scope import Scope
+from service.shared.database.tables import Key
+from service.shared.errors import Forbidden
+from service.shared.settings import Settings
+
+# Says in OpenAPI how to send a key; the middleware has judged it by then.
+_BEARER = HTTPBearer(
+    auto_error=False, scheme_name="key", description="An API key, `prefix.secret`."
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who is asking.
+
+    Args:
+        key_id: The key that was sent; None where the service runs without keys.
+        name: The key's name.
+        scopes: What the caller may do, with all that this implies.
+        max_datasets: Most datasets that the key may own.
+        max_dataset_bytes: Most bytes in them.
+        max_queued_jobs: Most of its jobs that may wait at a time.
+    """
+
+    key_id: str | None
+    name: str
+    scopes: frozenset[Scope]
+    max_datasets: int
+    max_dataset_bytes: int
+    max_queued_jobs: int
+
+    @classmethod
+    def of_key(cls, key: Key, settings: Settings) -> Self:
+        """The owner of a key; limits that it has none of are those of the settings."""
+
+        def limit(name: str) -> int:
+            own = getattr(key, name)
+            return cast(int, getattr(settings, name) if own is None else own)
+
+        return cls(
+            key.id,
+            key.name,
+            _with_implied(key.scopes),
+            limit("max_datasets"),
+            limit("max_dataset_bytes"),
+            limit("max_queued_jobs"),
+        )
+
+    @classmethod
+    def anyone(cls, settings: Settings) -> Self:
+        """Whoever asks a service that runs without keys."""
+        return cls(
+            None,
+            "anyone",
+            Scope.ADMIN.implied,
+            settings.max_datasets,
+            settings.max_dataset_bytes,
+            settings.max_queued_jobs,
+        )
+
+    def require(self, scope: Scope) -> None:
+        """Raises `Forbidden` unless the caller has `scope`."""
+        if scope not in self.scopes:
+            held = ", ".join(sorted(self.scopes)) or "none"
+            raise Forbidden(
+                f"This needs a key with the scope {scope}; ask for one whoever runs "
+                f"the service. Received: the key {self.name!r:.100}, with {held}"
+            )
+
+
+def _with_implied(scopes: Iterable[str]) -> frozenset[Scope]:
+    return frozenset().union(*(Scope(scope).implied for scope in scopes))
+
+
+def caller_of(request: Request) -> Caller:
+    """Who the middleware found to be asking."""
+    return cast(Caller, request.state.caller)
+
+
+async def _allowed(
+    request: Request, needed: SecurityScopes, _: Annotated[object, Depends(_BEARER)]
+) -> Caller:
+    """The caller, of whom `ClosedRoute` has required the scopes already.
+
+    FastAPI calls this only once it has parsed the body.
+    """
+    caller = caller_of(request)
+    for scope in needed.scopes:
+        caller.require(Scope(scope))
+    return caller
+
+
+may_predict = Security(_allowed, scopes=[Scope.PREDICT])
+may_administer = Security(_allowed, scopes=[Scope.ADMIN])
+Training = Annotated[Caller, Security(_allowed, scopes=[Scope.TRAIN])]

@@ -1,0 +1,58 @@
+from fastapi import APIRouter, Response
+
+from service.api.http.closed_route import ClosedRoute
+from service.api.keys.caller import may_administer
+from service.api.keys.credential import Credential
+from service.api.keys.repository import add_key, list_keys, revoke_key
+from service.api.keys.schemas import KeyId, KeyList, KeyRequest, KeySummary, NewKey
+from service.api.state import State
+from service.shared.errors import InvalidRequest, LastAdminKey, UnknownKey, responses
+
+router = APIRouter(
+    prefix="/v1/keys",
+    tags=["keys"],
+    dependencies=[may_administer],
+    route_class=ClosedRoute,
+)
+
+
+@router.post(
+    "",
+    status_code=201,
+    summary="Make a key",
+    responses=responses(InvalidRequest),
+)
+def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
+    """Answers the key; of its secret the service keeps only a hash."""
+    credential = Credential.generate()
+    limits = request.model_dump(exclude={"name", "scopes", "expires_in_seconds"})
+    with state.database.writing() as session:
+        if request.expires_in_seconds is not None:
+            now = state.database.now(session)
+            limits["expires_at"] = now + request.expires_in_seconds
+        key = add_key(
+            state.database, session, credential, request.name, request.scopes, **limits
+        )
+    response.headers["Cache-Control"] = "no-store"
+    return NewKey(**KeySummary.of(key).model_dump(), key=credential.text)
+
+
+@router.get("", summary="List the keys", responses=responses())
+def get_keys(state: State) -> KeyList:
+    """Lists all keys, without their secrets; revoked and expired ones as well."""
+    with state.database.reading() as session:
+        keys = [KeySummary.of(key) for key in list_keys(session)]
+    return KeyList(keys=keys)
+
+
+@router.delete(
+    "/{key_id}",
+    summary="Revoke a key",
+    responses=responses(InvalidRequest, UnknownKey, LastAdminKey),
+)
+def delete_key(state: State, key_id: KeyId) -> KeySummary:
+    """Refuses the key from now on. What it made stays; the last admin key does too."""
+    with state.database.writing() as session:
+        key = revoke_key(state.database, session, key_id)
+    state.keyring.forget()
+    return KeySummary.of(key)

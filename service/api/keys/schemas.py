@@ -1,0 +1,97 @@
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from service.api.keys.scope import Scope
+from service.shared.database.tables import Key
+from tfbbb.known_fields import KnownFields
+
+KeyId = Annotated[
+    str,
+    Path(
+        description="The `id` of a key.",
+        pattern="^[0-9a-f]{24}$",
+        examples=["5f1d7e2a9c3b4d6e8f012345"],
+    ),
+]
+Count = Annotated[int | None, Field(ge=0, lt=2**31)]
+
+
+class KeyRequest(KnownFields):
+    """What a key is to be for and to allow."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "nightly predictions", "scopes": ["predict"]}]
+        }
+    )
+
+    name: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=200,
+            pattern=r"^[^\x00-\x1f\x7f]*$",
+            description="What the key is for, in one line.",
+            examples=["nightly predictions"],
+        ),
+    ]
+    scopes: Annotated[
+        list[Scope],
+        Field(
+            fail_fast=True,
+            min_length=1,
+            max_length=len(Scope),
+            description="`train` includes `predict`, and `admin` everything.",
+            examples=[["predict"]],
+        ),
+    ]
+    expires_in_seconds: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            le=10**10,
+            description="By default it does not.",
+            examples=[90 * 86400],
+        ),
+    ] = None
+    max_datasets: Count = None
+    max_dataset_bytes: Annotated[int | None, Field(ge=0, le=2**53)] = None
+    max_queued_jobs: Count = None
+
+
+class KeySummary(BaseModel):
+    """A key without its secret. Limits of `null` are those of the service."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    max_datasets: int | None
+    max_dataset_bytes: int | None
+    max_queued_jobs: int | None
+
+    @classmethod
+    def of(cls, key: Key) -> Self:
+        """Describes a key of the database."""
+        return cls.model_validate(key, from_attributes=True)
+
+
+class NewKey(KeySummary):
+    """A key that was just made, with what its owner sends."""
+
+    key: Annotated[
+        str, Field(description="`prefix.secret`: shown this once, and not kept.")
+    ]
+
+
+class KeyList(BaseModel):
+    """All keys, the newest first."""
+
+    keys: list[KeySummary]

@@ -1,0 +1,102 @@
+import asyncio
+
+from fastapi import APIRouter, Response
+
+from service.api.http.closed_route import ClosedRoute
+from service.api.keys.caller import Training, may_predict
+from service.api.labels import repository
+from service.api.labels.moving import check_may_move, move_label
+from service.api.labels.resolution import version_behind
+from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
+from service.api.models.schemas import Metadata, ModelName, ModelStatus
+from service.api.state import State
+from service.shared.errors import (
+    InvalidRequest,
+    LabelRefused,
+    Unavailable,
+    UnknownLabel,
+    UnknownModel,
+    responses,
+)
+
+router = APIRouter(
+    prefix="/v1/models/{name}/labels",
+    tags=["labels"],
+    dependencies=[may_predict],
+    route_class=ClosedRoute,
+)
+
+
+@router.get(
+    "",
+    summary="List the labels of a model",
+    responses=responses(UnknownModel, Unavailable),
+)
+async def list_labels(state: State, name: ModelName) -> LabelList:
+    """Lists the labels with the versions they point at, `latest` first."""
+    status = await state.models.model(name)
+    latest = [
+        LabelStatus(label=label, version=int(version), moved_at=None)
+        for label, version in status.labels.items()
+    ]
+    rows = await asyncio.to_thread(repository.labels, state.database, name)
+    return LabelList(labels=[*latest, *map(LabelStatus.of, rows)])
+
+
+@router.get(
+    "/{label}",
+    summary="Describe the version behind a label",
+    responses=responses(UnknownLabel, Unavailable),
+)
+async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
+    """Says in which state the version is, and what it reads."""
+    return await state.models.version(name, await version_behind(state, name, label))
+
+
+@router.get(
+    "/{label}/metadata",
+    summary="Signatures and manifest of the version behind a label",
+    response_model=Metadata,
+    responses=responses(UnknownLabel, Unavailable),
+)
+async def get_label_metadata(
+    state: State, name: ModelName, label: LabelName
+) -> Response:
+    """Describes the version that the label points at."""
+    version = await version_behind(state, name, label)
+    content = await state.models.metadata(name, version)
+    return Response(content, media_type="application/json")
+
+
+@router.put(
+    "/{label}",
+    summary="Point a label at a version",
+    responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
+)
+async def put_label(
+    state: State,
+    caller: Training,
+    name: ModelName,
+    label: LabelName,
+    target: LabelTarget,
+) -> LabelStatus:
+    """Makes the label, or moves it, if the version answers and the gate lets it pass.
+
+    Needs a key that may train.
+    """
+    row = await move_label(state, caller, name, label, target)
+    return LabelStatus.of(row)
+
+
+@router.delete(
+    "/{label}",
+    status_code=204,
+    summary="Remove a label",
+    responses=responses(InvalidRequest, UnknownLabel, LabelRefused, Unavailable),
+)
+async def delete_label(
+    state: State, _: Training, name: ModelName, label: LabelName
+) -> None:
+    """Removes the label; its version stays. Needs a key that may train."""
+    check_may_move(label)
+    await asyncio.to_thread(repository.remove, state.database, name, label)

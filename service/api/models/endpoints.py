@@ -1,0 +1,136 @@
+import asyncio
+
+from fastapi import APIRouter, Response
+
+from service.api.http.closed_route import ClosedRoute
+from service.api.keys.caller import Training, may_predict
+from service.api.labels import repository as labels
+from service.api.models.lineage import lineage_of
+from service.api.models.schemas import (
+    Metadata,
+    ModelList,
+    ModelName,
+    ModelStatus,
+    VersionDetails,
+    VersionNumber,
+)
+from service.api.state import State
+from service.model_process.version import State as VersionState
+from service.shared.errors import (
+    InvalidRequest,
+    Unavailable,
+    UnknownModel,
+    VersionInUse,
+    responses,
+)
+from service.shared.version_deletion import delete_version, finish_deletions
+
+router = APIRouter(
+    prefix="/v1/models",
+    tags=["models"],
+    dependencies=[may_predict],
+    route_class=ClosedRoute,
+)
+
+
+@router.get("", summary="List the models", responses=responses(Unavailable))
+async def list_models(state: State) -> ModelList:
+    """Lists every model under the registry's root with its versions and labels."""
+    models = await state.models.models()
+    by_name = {model.name: model for model in models.models}
+    for row in await asyncio.to_thread(labels.labels, state.database):
+        if row.name in by_name:
+            by_name[row.name].labels[row.label] = str(row.number)
+    return models
+
+
+@router.get(
+    "/{name}",
+    summary="Describe a model",
+    responses=responses(UnknownModel, Unavailable),
+)
+async def get_model(state: State, name: ModelName) -> ModelStatus:
+    """Says in which state the versions are, and what the newest good one reads."""
+    status = await state.models.model(name)
+    for row in await asyncio.to_thread(labels.labels, state.database, name):
+        status.labels[row.label] = str(row.number)
+    return status
+
+
+@router.get(
+    "/{name}/versions/{version}",
+    summary="Describe a version",
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
+)
+async def get_version(
+    state: State, name: ModelName, version: VersionNumber
+) -> VersionDetails:
+    """Says in which state the version is, what it reads and where it comes from."""
+    status = await state.models.version(name, version)
+    for row in await asyncio.to_thread(labels.labels, state.database, name):
+        if row.number == version:
+            status.labels[row.label] = str(row.number)
+    lineage = await asyncio.to_thread(lineage_of, state.database, name, version)
+    return VersionDetails(**status.model_dump(), lineage=lineage)
+
+
+@router.delete(
+    "/{name}/versions/{version}",
+    status_code=204,
+    summary="Delete a version",
+    responses=responses(InvalidRequest, UnknownModel, VersionInUse, Unavailable),
+)
+async def remove_version(
+    state: State, _: Training, name: ModelName, version: VersionNumber
+) -> None:
+    """Removes the files of a version that nothing needs; its number stays taken.
+
+    Refused while a label points at it, a job starts from it, or it is what answers when
+    no version is named. Needs a key that may train.
+    """
+    await state.models.version(name, version)  # There is such a version.
+    _check_is_not_latest(await state.models.model(name), version)
+    root = state.settings.models
+    await asyncio.to_thread(delete_version, state.database, root, name, version)
+    await asyncio.to_thread(finish_deletions, state.database, root)
+    await state.models.rescan()
+
+
+@router.get(
+    "/{name}/metadata",
+    summary="Signatures and manifest of a model",
+    response_model=Metadata,
+    responses=responses(UnknownModel, Unavailable),
+)
+async def get_metadata(state: State, name: ModelName) -> Response:
+    """Describes the version that answers when none is asked for."""
+    content = await state.models.metadata(name, None)
+    return Response(content, media_type="application/json")
+
+
+@router.get(
+    "/{name}/versions/{version}/metadata",
+    summary="Signatures and manifest of a version",
+    response_model=Metadata,
+    responses=responses(InvalidRequest, UnknownModel, Unavailable),
+)
+async def get_version_metadata(
+    state: State, name: ModelName, version: VersionNumber
+) -> Response:
+    """Describes the version asked for."""
+    content = await state.models.metadata(name, version)
+    return Response(content, media_type="application/json")
+
+
+def _check_is_not_latest(status: ModelStatus, number: int) -> None:
+    """Raises `VersionInUse` if a version answers when none is named, or is about to."""
+    good = (
+        version.version
+        for version in status.model_version_status
+        if version.state is not VersionState.END
+    )
+    if str(number) in (next(good, None), status.labels.get("latest")):
+        raise VersionInUse(
+            f"Version {number} of the model {status.name!r} answers when none is "
+            "named, as the newest that is good; publish a newer one first."
+        )

@@ -1,0 +1,10 @@
+from service.api.models.schemas import Lineage
+from service.shared.database import Database
+from service.shared.database.tables import ModelVersion
+
+
+def lineage_of(database: Database, name: str, number: int) -> Lineage | None:
+    """Where a version comes from, if it has been published or adopted."""
+    with database.reading() as session:
+        row = session.get(ModelVersion, (name, number))
+    return Lineage.of(row) if row is not None else None

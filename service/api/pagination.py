@@ -1,0 +1,74 @@
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+import orjson
+from sqlalchemy import Select, tuple_
+from sqlalchemy.orm import Session
+
+from service.shared.database.tables import Dataset, Job
+from service.shared.errors import InvalidRequest
+
+Listed = TypeVar("Listed", Dataset, Job)
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in a list ordered by time: after the entry of this time and id."""
+
+    created_at: float
+    id: str
+
+    def __str__(self) -> str:
+        """The form in which clients keep it."""
+        place = orjson.dumps([self.created_at, self.id])
+        return base64.urlsafe_b64encode(place).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads what `str` wrote.
+
+        Raises:
+            InvalidRequest: If it is something else.
+        """
+        try:
+            padded = text.encode() + b"=" * (-len(text) % 4)
+            created_at, place = orjson.loads(base64.urlsafe_b64decode(padded))
+        except (ValueError, TypeError):
+            created_at = place = None
+        known = isinstance(created_at, float) and isinstance(place, str)
+        if not known or not place.isalnum():
+            raise InvalidRequest(
+                "`cursor` must be the `next_cursor` of the page before. "
+                f"Received: {text!r:.100}"
+            )
+        return cls(created_at, place)
+
+
+def page(
+    session: Session,
+    query: Select[Listed],
+    table: type[Listed],
+    before: Cursor | None,
+    limit: int,
+) -> tuple[Sequence[Listed], Cursor | None]:
+    """Some entries, newest first, and where the next page begins, if there is one.
+
+    Args:
+        session: A transaction.
+        query: All entries.
+        table: What it selects.
+        before: The place after which to begin.
+        limit: How many.
+    """
+    if before is not None:
+        place = tuple_(table.created_at, table.id)
+        query = query.where(place < tuple_(before.created_at, before.id))
+    newest_first = query.order_by(table.created_at.desc(), table.id.desc())
+    # One more than asked for says whether there is a page after this.
+    entries = session.scalars(newest_first.limit(limit + 1)).all()
+    if len(entries) <= limit:
+        return entries, None
+    last = entries[limit - 1]
+    return entries[:limit], Cursor(last.created_at, last.id)

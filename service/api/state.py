@@ -1,0 +1,54 @@
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry
+
+from service.api.datasets.inspector import Inspector
+from service.api.datasets.store import DatasetStore
+from service.api.keys.keyring import Keyring
+from service.api.models.client import ModelsClient
+from service.api.models.latest_version import Charge
+from service.api.supervision import SupervisedProcess
+from service.shared.database import Database
+from service.shared.queue import Queue
+from service.shared.settings import Settings
+
+
+@dataclass(frozen=True)
+class ServiceState:
+    """What lives from start-up to shut-down.
+
+    Args:
+        settings: The operator's choices.
+        database: The truth about keys, datasets, jobs and versions.
+        keyring: Tells callers by their keys.
+        models: The models, in their process.
+        charge: Has them answer by a version before it is told of.
+        queue: The training jobs.
+        dispatcher: The process that runs jobs, if the settings ask for one.
+        metrics: The figures of this process.
+        stopping: Set when the service is told to stop: what would last must end.
+        datasets: The uploaded tables.
+        inspector: Reads tables, in processes of their own.
+    """
+
+    settings: Settings
+    database: Database
+    keyring: Keyring
+    models: ModelsClient
+    charge: Charge
+    queue: Queue
+    dispatcher: SupervisedProcess
+    metrics: CollectorRegistry
+    stopping: asyncio.Event
+    datasets: DatasetStore
+    inspector: Inspector
+
+
+async def _service_state(request: Request) -> ServiceState:
+    return cast(ServiceState, request.state.service)
+
+
+State = Annotated[ServiceState, Depends(_service_state)]

@@ -1,0 +1,133 @@
+"""Reads a table: `python -m service.inspection_process.inspect`.
+
+A file may be made to exhaust whoever reads it. Here it exhausts a process that has a
+task on its standard input, limits, and nothing else.
+"""
+
+import math
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from service.inspection_process.column_statistics import ColumnStatistics
+from service.inspection_process.problems import find_problems
+from service.shared.inspection_limits import Limits
+from service.shared.inspection_task import Inspection, Outcome, Preview, Task
+from tfbbb.data import TableError
+from tfbbb.data.scan import TableScan
+
+_SETTINGS = {
+    "columns": "TFBBB_MAX_UPLOAD_COLUMNS",
+    "rows": "TFBBB_MAX_UPLOAD_ROWS",
+    "decompressed_bytes": "TFBBB_MAX_DECOMPRESSED_BYTES",
+}
+_LONGEST_NAME = 256
+_LONGEST_CELL = 1000
+
+
+def main() -> None:
+    """Answers the task of the standard input on the standard output."""
+    task = Task.model_validate_json(sys.stdin.buffer.read())
+    _obey(task.limits)
+    try:
+        outcome = _show(task) if task.preview_rows is not None else _inspect(task)
+    except TableError as error:
+        # The path is the service's, and says nothing to the client.
+        message = str(error).replace(str(task.path), "The table")
+        outcome = Outcome(error=message[:2000])
+    except (MemoryError, pa.ArrowMemoryError):
+        sys.exit("out of memory")
+    sys.stdout.write(outcome.model_dump_json())
+
+
+def _obey(limits: Limits) -> None:
+    # What the imports took is not the table's, however slow the machine.
+    seconds = time.process_time() + limits.seconds
+    for kind, most in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, math.ceil(seconds)),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        # Reaching the soft limit of processor time ends it with a signal that tells.
+        resource.setrlimit(kind, (soft, hard))
+
+
+class _Statistics:
+    """The sum of all batches of a table, within the limits."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._num_rows = self._num_bytes = 0
+        self.columns: list[ColumnStatistics] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._num_rows += batch.num_rows
+        self._num_bytes += batch.nbytes
+        _check_at_most("rows", self._num_rows, self._limits.rows)
+        most_bytes = self._limits.decompressed_bytes
+        _check_at_most("decompressed_bytes", self._num_bytes, most_bytes)
+        if not self.columns:
+            _check_lengths(batch.schema.names)
+            self.columns = [ColumnStatistics(f.name, f.type) for f in batch.schema]
+        for column, values in zip(self.columns, batch.columns, strict=True):
+            column.add(values)
+
+
+def _check_at_most(what: str, received: int, most: int) -> None:
+    if received > most:
+        raise TableError(
+            f"The table may have at most {most} {what.replace('_', ' ')} "
+            f"({_SETTINGS[what]}). Received: {received} or more"
+        )
+
+
+def _check_lengths(names: Sequence[str]) -> None:
+    for number, name in enumerate(names, start=1):
+        if len(name) > _LONGEST_NAME:
+            raise TableError(
+                f"The name of column {number} is too long: at most {_LONGEST_NAME} "
+                f"characters are possible. Received: {len(name)}"
+            )
+
+
+def _inspect(task: Task) -> Outcome:
+    scan = TableScan(task.path, format=task.format)
+    # Every column takes memory before its first value is read.
+    _check_at_most("columns", len(scan.header()), task.limits.columns)
+    statistics = scan.collect(lambda: _Statistics(task.limits), _Statistics.add)
+    return Outcome(
+        inspection=Inspection(
+            num_rows=scan.num_rows,
+            columns=[column.figures() for column in statistics.columns],
+            problems=find_problems(
+                statistics.columns, scan.num_rows, without_index=scan.without_index
+            ),
+        )
+    )
+
+
+def _show(task: Task) -> Outcome:
+    scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
+    head = scan.head(task.preview_rows or 0).select(task.columns)
+    columns = [map(_shown, column.to_pylist()) for column in head.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return Outcome(preview=Preview(columns=head.column_names, rows=rows))
+
+
+def _shown(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)[:_LONGEST_CELL]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""One attempt of one job, from its lease to what becomes of it."""
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from service.job_process.heartbeat import Pulse
+from service.job_process.publish import CancelledError, publish, staging_directory
+from service.job_process.scratch import remove_scratch
+from service.shared.database import LOST
+from service.shared.database.tables import Job
+from service.shared.queue import Lease, Queue, StaleAttemptError
+
+if TYPE_CHECKING:
+    from tfbbb.training.progress import Progress
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class LeavingError(Exception):
+    """The process is to end; its job goes back to the queue."""
+
+
+class Exportable(Protocol):
+    """A trained model."""
+
+    def export(self, directory: Path) -> None:
+        """Writes it as a SavedModel at a path where there is nothing yet."""
+
+
+class Workshop(Protocol):
+    """What trains the model of a job."""
+
+    def train(
+        self,
+        job: Job,
+        report: Callable[["Progress"], None],
+        should_stop: Callable[[], bool],
+    ) -> Exportable:
+        """Trains, from where an earlier attempt has got to.
+
+        Raises:
+            Interrupted: Once `should_stop()` and the state is saved.
+            StaleAttemptError: If `should_stop` does.
+            Exception: If the job can't be done.
+        """
+
+    def check(self, directory: Path) -> None:
+        """Raises whatever keeps an exported model from answering."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt of a job.
+
+    Args:
+        queue: Where the job is.
+        lease: The right to run it.
+        leaving: Set when the process is to end before the job does.
+        workshop: What trains.
+    """
+
+    queue: Queue
+    lease: Lease
+    leaving: threading.Event
+    workshop: Workshop
+
+    def run(self) -> bool:
+        """Runs it to its end; returns whether the process is as good as new after it.
+
+        Whatever happens is written to the database, as far as it is there and the
+        lease holds.
+        """
+        try:
+            failure = self._work()
+            if failure is not None:
+                self._patiently(lambda: self.queue.fail(self.lease, failure))
+            self._tidy()
+        except StaleAttemptError:
+            logger.warning("the lease has ended: nothing more is written")
+            return False
+        except LeavingError:
+            return False
+        return failure is None and not self.leaving.is_set()
+
+    def _work(self) -> str | None:
+        """Does the work; returns why it can't be done, if so."""
+        from tfbbb.training.progress import Interrupted
+
+        pulse = Pulse(self.queue, self.lease, self.leaving)
+        try:
+            with pulse:
+                self._train_and_publish(pulse)
+        except (Interrupted, CancelledError):
+            reason = "The service stopped"
+            self._patiently(lambda: self.queue.release(self.lease, reason))
+        except (StaleAttemptError, LeavingError):
+            raise
+        except Exception as error:
+            logger.exception("the job failed")
+            return reason_of(error)
+        return None
+
+    def _train_and_publish(self, pulse: Pulse) -> None:
+        job = self._patiently(self._job)
+        trained = self.workshop.train(job, pulse.report, pulse.should_stop)
+        pulse.tell()
+        self._patiently(lambda: self.queue.begin_export(self.lease))
+        logger.info("trained; exporting")
+        staged = staging_directory(self.queue.settings.models, self.lease)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(staged)
+        trained.export(staged)
+        self.workshop.check(staged)
+        version = self._patiently(lambda: publish(self.queue, self.lease, staged))
+        logger.info("published %s, version %d", job.name, version)
+
+    def _job(self) -> Job:
+        with self.queue.database.reading() as session:
+            return session.get_one(Job, self.lease.job_id)
+
+    def _patiently(self, write: Callable[[], Result]) -> Result:
+        """Does something with the database, as soon as that answers."""
+        pause = 0.5
+        while True:
+            try:
+                return write()
+            except LOST as error:
+                logger.warning("waiting %g s for the database: %s", pause, error.orig)
+                if self.leaving.wait(pause):
+                    raise LeavingError from error
+                pause = min(2 * pause, 30.0)
+
+    def _tidy(self) -> None:
+        staged = staging_directory(self.queue.settings.models, self.lease)
+        shutil.rmtree(staged, ignore_errors=True)
+        self._patiently(lambda: remove_scratch(self.queue, self.lease.job_id))
+
+
+def reason_of(error: Exception) -> str:
+    """Why a job failed, in a sentence for the one who submitted it."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}"
+    # PostgreSQL has no NUL in its texts, and would refuse the reason.
+    text = " ".join(str(error).replace("\0", "\N{REPLACEMENT CHARACTER}").split())
+    if type(error).__module__.startswith(("tfbbb", "service")):
+        return text
+    return f"{type(error).__name__}: {text}; the log has the rest"

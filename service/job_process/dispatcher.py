@@ -1,0 +1,233 @@
+"""The process that runs jobs: `python -m service.job_process.dispatcher`.
+
+It leases jobs and has a launcher run them, keeps to the limits of memory and time, and
+puts jobs back whose leases ran out. Any number may share a database. It leaves at
+SIGTERM, or at the end of its input with `--until-input-ends`; its jobs save their state
+and go back to the queue.
+"""
+
+import argparse
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from sqlalchemy import delete
+from sqlalchemy.exc import DBAPIError
+
+from service.job_process.attempt import reason_of
+from service.job_process.launcher import Launcher, LocalLauncher
+from service.job_process.publish import STAGING
+from service.job_process.scratch import remove_scratch
+from service.shared.database import Database, new_id
+from service.shared.database.tables import Dispatcher as Registration
+from service.shared.files import jobs_with_scratch
+from service.shared.queue import Lease, Queue, StaleAttemptError
+from service.shared.settings import Settings
+from tfbbb.export.atomic import staged_for
+
+logger = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.5
+_TIDY_SECONDS = 60.0
+# From the request to cancel: then SIGTERM, then SIGKILL.
+_SECONDS_TO_STOP, _SECONDS_TO_TERMINATE = 10.0, 20.0
+_SECONDS_TO_LEAVE = 25.0
+# After a process could not be started, as when the disk is full.
+_SECONDS_TO_RECOVER = 10.0
+
+
+class Dispatcher:
+    """Keeps as many jobs running on this machine as it may.
+
+    Args:
+        queue: The jobs.
+        launcher: What runs them.
+    """
+
+    def __init__(self, queue: Queue, launcher: Launcher) -> None:
+        self.id = new_id()
+        self._queue = queue
+        self._settings = queue.settings
+        self._launcher = launcher
+        self._renewed_at = self._tidied_at = float("-inf")
+        self._to_stop_since: dict[Lease, float] = {}
+        self._killed: dict[Lease, str] = {}
+        self._dead: list[tuple[Lease, str]] = []
+        self._may_launch_at = float("-inf")
+
+    def run(self, stop: threading.Event) -> None:
+        """Runs jobs until `stop` is set, then has them saved and put back."""
+        while not stop.is_set():
+            try:
+                self.step()
+            except DBAPIError as error:
+                logger.warning("the database does not answer: %s", error.orig)
+            except OSError as error:
+                logger.warning("%s: %s", error.filename, error.strerror)
+            stop.wait(_POLL_SECONDS)
+        self._leave()
+
+    def step(self) -> None:
+        """Looks once at everything there is to do."""
+        now = time.monotonic()
+        if now - self._renewed_at > self._settings.lease_seconds / 3:
+            self._register()
+            self._queue.expire()
+            self._renewed_at = now
+        if now - self._tidied_at > _TIDY_SECONDS:
+            # First: a file that can't be removed costs one look, not all.
+            self._tidied_at = now
+            tidy(self._queue)
+        self._bury()
+        running = self._launcher.running()
+        for lease in running:
+            # It may end at any moment.
+            with suppress(StaleAttemptError):
+                self._watch(lease, now)
+        for lease in self._to_stop_since.keys() - set(running):
+            del self._to_stop_since[lease]
+        if now >= self._may_launch_at:
+            self._launch()
+
+    def _launch(self) -> None:
+        while (
+            len(self._launcher.running()) < self._settings.job_slots
+            and self._queue.has_work()
+        ):
+            lease = self._queue.lease(self.id)
+            if lease is None:
+                return
+            logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
+            try:
+                self._launcher.start(lease)
+            except OSError as error:
+                self._may_launch_at = time.monotonic() + _SECONDS_TO_RECOVER
+                reason = f"Its process can't be started: {reason_of(error)}"
+                self._queue.release(lease, reason)
+                raise
+
+    def _bury(self) -> None:
+        # They are told of once only, and the database may not answer.
+        self._dead.extend(self._launcher.ended())
+        while self._dead:
+            lease, how = self._dead[0]
+            # A stale one had written what became of it.
+            with suppress(StaleAttemptError):
+                self._queue.died(lease, self._killed.get(lease, how))
+                logger.warning(
+                    "attempt %d of job %s: %s", lease.attempt, lease.job_id, how
+                )
+            self._dead.pop(0)
+            self._killed.pop(lease, None)
+
+    def _watch(self, lease: Lease, now: float) -> None:
+        settings = self._settings
+        if self._queue.is_to_stop(lease):
+            since = now - self._to_stop_since.setdefault(lease, now)
+            if since > _SECONDS_TO_TERMINATE:
+                self._launcher.kill(lease)
+            elif since > _SECONDS_TO_STOP:
+                self._launcher.terminate(lease)
+        elif self._launcher.memory(lease) > settings.job_memory_bytes:
+            self._killed[lease] = (
+                f"out of memory: it held more than {settings.job_memory_bytes} bytes "
+                "(TFBBB_JOB_MEMORY_BYTES)"
+            )
+            self._launcher.kill(lease)
+        elif self._launcher.seconds(lease) > settings.job_seconds:
+            self._queue.fail(
+                lease,
+                f"It took longer than {settings.job_seconds:g} s (TFBBB_JOB_SECONDS)",
+            )
+            self._launcher.kill(lease)
+
+    def _register(self) -> None:
+        """Says that this process lives; forgets those that have not for long."""
+        with self._queue.database.writing() as session:
+            now = self._queue.database.now(session)
+            old = Registration.seen_at < now - 10 * self._settings.lease_seconds
+            session.execute(delete(Registration).where(old))
+            mine = session.get(Registration, self.id)
+            if mine is None:
+                mine = Registration(
+                    id=self.id,
+                    machine=socket.gethostname(),
+                    process=os.getpid(),
+                    slots=self._settings.job_slots,
+                    started_at=now,
+                )
+                session.add(mine)
+            mine.seen_at = now
+
+    def _leave(self) -> None:
+        self._launcher.close(_SECONDS_TO_LEAVE)
+        try:
+            for lease, _ in self._launcher.ended():
+                try:
+                    self._queue.release(lease, "The service stopped")
+                except StaleAttemptError:
+                    continue  # Its trainer had.
+            with self._queue.database.writing() as session:
+                session.execute(delete(Registration).where(Registration.id == self.id))
+        except DBAPIError as error:
+            # The leases run out by themselves.
+            logger.warning("left without a word: %s", error.orig)
+
+
+def tidy(queue: Queue) -> None:
+    """Removes what attempts left that are over: scratch of ended jobs, staged models.
+
+    Nothing else is touched.
+    """
+    settings = queue.settings
+    for job_id in jobs_with_scratch(settings):
+        remove_scratch(queue, job_id)
+    for staged in (settings.models / STAGING).glob("*.*"):
+        # A process that is killed as it exports leaves a name of its own.
+        job_id, _, attempt = staged_for(staged.name).partition(".")
+        if attempt.isdecimal() and not queue.is_active(Lease(job_id, int(attempt))):
+            shutil.rmtree(staged, ignore_errors=True)
+
+
+def main(
+    make_launcher: Callable[[Settings], Launcher], arguments: list[str] | None = None
+) -> int:
+    """Runs the process; returns its exit code.
+
+    Args:
+        make_launcher: Makes what starts trainers.
+        arguments: The command line.
+    """
+    parser = argparse.ArgumentParser("python -m service.job_process.dispatcher")
+    parser.add_argument(
+        "--until-input-ends", action="store_true", help="leave with the parent"
+    )
+    options = parser.parse_args(arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s dispatcher %(levelname)s %(message)s"
+    )
+    settings = Settings.from_environment()
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: stop.set())
+    if options.until_input_ends:
+        threading.Thread(target=_await_end_of_input, args=(stop,), daemon=True).start()
+    queue = Queue(Database(settings.effective_database_url), settings)
+    Dispatcher(queue, make_launcher(settings)).run(stop)
+    return 0
+
+
+def _await_end_of_input(stop: threading.Event) -> None:
+    sys.stdin.read()
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main(LocalLauncher))

@@ -1,0 +1,194 @@
+"""How trainers are started; on this machine, as child processes."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import psutil
+
+from service.shared.files import JobFiles
+from service.shared.queue import Lease
+from service.shared.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+
+class Launcher(Protocol):
+    """Starts a trainer for each lease, and knows what became of it."""
+
+    def start(self, lease: Lease) -> None:
+        """Has the lease's attempt run."""
+
+    def running(self) -> Sequence[Lease]:
+        """The leases that are being run."""
+
+    def ended(self) -> Sequence[tuple[Lease, str]]:
+        """The leases whose processes ended since the last call, and how."""
+
+    def seconds(self, lease: Lease) -> float:
+        """For how long the attempt has run."""
+
+    def memory(self, lease: Lease) -> int:
+        """How many bytes of memory its process holds."""
+
+    def terminate(self, lease: Lease) -> None:
+        """Asks its process to save the job and to leave."""
+
+    def kill(self, lease: Lease) -> None:
+        """Ends its process."""
+
+    def close(self, seconds: float) -> None:
+        """Asks all processes to leave, and ends those that have not after a time."""
+
+
+class LocalLauncher:
+    """Runs `python -m service.trainer` on this machine.
+
+    A trainer that is done waits for the next lease, TensorFlow imported, for
+    `warm_seconds`. It leaves as well when its input ends, so that none outlives the
+    process that started it.
+
+    Args:
+        settings: What trainers are to have too.
+        module: The program, one that takes the arguments of `service.trainer`.
+    """
+
+    def __init__(self, settings: Settings, module: str = "service.trainer") -> None:
+        self._settings = settings
+        self._module = module
+        self._trainers: list[_Trainer] = []
+
+    def start(self, lease: Lease) -> None:
+        """Has the lease's attempt run."""
+        for trainer in self._trainers:
+            if trainer.is_idle() and trainer.take(lease):
+                return
+        self._trainers.append(_Trainer(self._settings, self._module, lease))
+
+    def running(self) -> list[Lease]:
+        """The leases that are being run."""
+        return [t.lease for t in self._trainers if t.lease and not t.is_idle()]
+
+    def ended(self) -> list[tuple[Lease, str]]:
+        """The leases whose processes ended since the last call, and how."""
+        ended = []
+        for trainer in list(self._trainers):
+            code = trainer.process.poll()
+            if code is not None:
+                self._trainers.remove(trainer)
+                trainer.close_input()
+                if not trainer.is_idle() and trainer.lease:
+                    ended.append((trainer.lease, _how_it_ended(code)))
+            elif trainer.idle_seconds() > self._settings.warm_seconds:
+                trainer.close_input()
+        return ended
+
+    def seconds(self, lease: Lease) -> float:
+        """For how long the attempt has run."""
+        return time.monotonic() - self._of(lease).started_at
+
+    def memory(self, lease: Lease) -> int:
+        """How many bytes of memory its process holds."""
+        try:
+            return int(psutil.Process(self._of(lease).process.pid).memory_info().rss)
+        except psutil.NoSuchProcess:
+            return 0
+
+    def terminate(self, lease: Lease) -> None:
+        """Asks its process to save the job and to leave."""
+        self._of(lease).process.terminate()
+
+    def kill(self, lease: Lease) -> None:
+        """Ends its process."""
+        self._of(lease).process.kill()
+
+    def close(self, seconds: float) -> None:
+        """Asks all processes to leave, and ends those that have not after a time."""
+        for trainer in self._trainers:
+            trainer.close_input()
+            trainer.process.terminate()
+        deadline = time.monotonic() + seconds
+        for trainer in self._trainers:
+            try:
+                trainer.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                trainer.process.kill()
+                trainer.process.wait()
+
+    def _of(self, lease: Lease) -> "_Trainer":
+        return next(t for t in self._trainers if t.lease == lease)
+
+
+class _Trainer:
+    def __init__(self, settings: Settings, module: str, lease: Lease) -> None:
+        self.lease: Lease | None = lease
+        self.started_at = time.monotonic()
+        self._idle_since: float | None = None
+        attempt = ["--attempt", str(lease.attempt)]
+        log = JobFiles(settings, lease.job_id).log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", module),
+                    *(lease.job_id, *attempt, "--stay"),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=os.environ | settings.environment(),
+                text=True,
+                # An interrupt typed at the terminal is the service's to handle.
+                start_new_session=True,
+            )
+        self._told = threading.Lock()
+        threading.Thread(target=self._listen, name="trainer", daemon=True).start()
+
+    def is_idle(self) -> bool:
+        return self._idle_since is not None
+
+    def idle_seconds(self) -> float:
+        since = self._idle_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def take(self, lease: Lease) -> bool:
+        """Gives an idle trainer its next lease; False if it has left."""
+        assert self.process.stdin is not None
+        with self._told:
+            if self.process.poll() is not None or self.process.stdin.closed:
+                return False
+            try:
+                self.process.stdin.write(f"{lease.job_id} {lease.attempt}\n")
+                self.process.stdin.flush()
+            except BrokenPipeError:
+                return False
+            self.lease, self._idle_since = lease, None
+            self.started_at = time.monotonic()
+            return True
+
+    def close_input(self) -> None:
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line == "ready\n":
+                with self._told:
+                    self._idle_since = time.monotonic()
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name
+    hint = ", as when memory runs out" if -code == signal.SIGKILL else ""
+    return f"signal {name}{hint}"

@@ -1,0 +1,130 @@
+"""What a job computes: a network trained on its dataset by its spec."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tfbbb
+from service.api.datasets.store import dataset_path
+from service.shared.database.tables import Job
+from service.shared.files import JobFiles
+from service.shared.settings import Settings
+from service.shared.timestamp import timestamp
+from tfbbb.training.progress import Progress
+from tfbbb.training.spec import JobSpec
+
+if TYPE_CHECKING:
+    from tfbbb.training import TrainedTable
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainedJob:
+    """The model of a job, with what it came from.
+
+    Args:
+        trained: The model.
+        lineage: What the version's manifest is to say of its origin.
+    """
+
+    trained: "TrainedTable"
+    lineage: dict[str, Any]
+
+    def export(self, directory: Path) -> None:
+        """Writes it as a SavedModel at a path where there is nothing yet."""
+        self.trained.export_to(directory, lineage=self.lineage)
+
+
+@dataclass(frozen=True)
+class TableWorkshop:
+    """Trains networks on tables.
+
+    Args:
+        settings: Where datasets, models and the scratch of jobs are.
+    """
+
+    settings: Settings
+
+    def train(
+        self,
+        job: Job,
+        report: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+    ) -> TrainedJob:
+        """Trains the network of a job; see `service.job_process.attempt.Workshop`."""
+        from tfbbb.data.scan import TableScan
+        from tfbbb.training import CheckpointError, train_table
+
+        settings, spec = self.settings, JobSpec.model_validate(job.spec)
+        files = JobFiles(settings, job.id)
+
+        def trained() -> "TrainedTable":
+            files.scratch.mkdir(parents=True, exist_ok=True)
+            return train_table(
+                TableScan(
+                    dataset_path(
+                        settings.data_dir, job.dataset_sha256, job.dataset_format
+                    ),
+                    format=job.dataset_format,
+                    text_columns=spec.text_columns,
+                ),
+                spec,
+                directory=files.scratch,
+                report=report,
+                should_stop=should_stop,
+                checkpoint_seconds=settings.checkpoint_seconds,
+                start_from=_directory(settings, spec),
+            )
+
+        try:
+            table = trained()
+        except CheckpointError:
+            # The job is the same: it was the service that changed.
+            logger.warning(
+                "the checkpoint is one that an earlier version of tfbbb wrote, or one "
+                "of a service with its models elsewhere: training begins anew"
+            )
+            files.discard_scratch()
+            table = trained()
+        return TrainedJob(table, _lineage(job, spec, table.metrics))
+
+    def check(self, directory: Path) -> None:
+        """Loads an exported model, compares its files, and asks it for one row.
+
+        Raises:
+            Exception: Whatever kept it from answering.
+        """
+        from tfbbb.export.inputs import any_row
+        from tfbbb.export.reader import load
+
+        model = load(directory)
+        model.manifest.verify(directory)
+        model.predict(any_row(model.manifest))
+
+
+def _directory(settings: Settings, spec: JobSpec) -> Path | None:
+    """Where the version lies that a training goes on from."""
+    if spec.start_from is None:
+        return None
+    return settings.models / spec.start_from.model / str(spec.start_from.version)
+
+
+def _lineage(job: Job, spec: JobSpec, metrics: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "job_id": job.id,
+        "created_at": timestamp(time.time()),
+        "dataset_sha256": job.dataset_sha256,
+        "spec": job.spec,
+        "seed": spec.training.seed,
+        "code_version": tfbbb.__version__,
+        "metrics": dict(metrics),
+        "calibration": {
+            name: value
+            for name, value in metrics.items()
+            if name.startswith("coverage") or name.endswith("calibration_error")
+        },
+    }

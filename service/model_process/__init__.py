@@ -1,0 +1,1 @@
+"""The process that loads the models and computes their predictions."""

@@ -1,0 +1,128 @@
+from pathlib import Path
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.orm import Session
+
+from service.api.labels.repository import labels
+from service.job_process.publish import manifest_digest
+from service.shared.database import Database
+from service.shared.database.tables import Job, ModelVersion
+from service.shared.errors import Unavailable
+from service.shared.job_state import UNFINISHED
+from service.shared.version_deletion import finish_deletions
+from tfbbb.export.manifest import Manifest
+
+
+class AdoptionError(Exception):
+    """A directory is not the version that its number stands for."""
+
+
+class Ledger:
+    """Holds directories of versions against what was published.
+
+    A version that was copied into its place, or written by the command line, is adopted
+    when it is first seen. From then on its number stands for its manifest, which names
+    the SHA-256 of every file: another one under that number is refused.
+
+    Args:
+        database: Where the versions are written down.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take_up(self, name: str, number: int, directory: Path) -> None:
+        """Makes sure that a directory, whose files its manifest fits, is a version.
+
+        Raises:
+            AdoptionError: If another version has the number, or had it.
+            Unavailable: If that can't be said yet.
+            ManifestError: If there is no manifest.
+        """
+        manifest, digest = Manifest.read(directory), manifest_digest(directory)
+        try:
+            with self._database.reading() as session:
+                version = session.get(ModelVersion, (name, number))
+            if version is None:
+                version = self._adopt(name, number, manifest, digest)
+        except DBAPIError as error:
+            raise Unavailable(
+                f"The database can't be asked for version {number} of the model "
+                f"{name!r}: {error.orig}"
+            ) from None
+        _check(version, digest)
+
+    def labelled(self) -> set[tuple[str, int]]:
+        """The versions that labels point at.
+
+        Raises:
+            Unavailable: If the database can't be asked.
+        """
+        try:
+            return {(row.name, row.number) for row in labels(self._database)}
+        except DBAPIError as error:
+            raise Unavailable(f"The database can't be asked: {error.orig}") from None
+
+    def finish_deletions(self, models: Path) -> None:
+        """Removes what a deletion left under a root of models, or puts it back.
+
+        Raises:
+            Unavailable: If the database can't be asked which of the two.
+        """
+        try:
+            finish_deletions(self._database, models)
+        except DBAPIError as error:
+            raise Unavailable(f"The database can't be asked: {error.orig}") from None
+
+    def _adopt(
+        self, name: str, number: int, manifest: Manifest, digest: str
+    ) -> ModelVersion:
+        try:
+            with self._database.writing() as session:
+                _check_published(session, manifest)
+                version = session.get(ModelVersion, (name, number))
+                if version is None:
+                    version = ModelVersion(
+                        name=name,
+                        number=number,
+                        digest=digest,
+                        job_id=None,
+                        lineage=dict(manifest.lineage or {}),
+                        created_at=self._database.now(session),
+                    )
+                    session.add(version)
+            return version
+        except IntegrityError:
+            # Another process has adopted it meanwhile.
+            with self._database.reading() as session:
+                return session.get_one(ModelVersion, (name, number))
+
+
+def _check_published(session: Session, manifest: Manifest) -> None:
+    """Waits for the job that publishes the version, if there is one.
+
+    Raises:
+        Unavailable: If the job's process stopped halfway: whoever puts the job back
+            into the queue finishes what it began.
+    """
+    job_id = (manifest.lineage or {}).get("job_id")
+    if not isinstance(job_id, str):
+        return
+    job = session.get(Job, job_id, with_for_update=True)
+    if job is not None and job.state in UNFINISHED:
+        raise Unavailable(f"The version is still being published by the job {job.id}.")
+
+
+def _check(version: ModelVersion, digest: str) -> None:
+    what = f"version {version.number} of the model {version.name!r}"
+    advice = (
+        "a number is never used twice, so give the directory one that is above all "
+        "there were."
+    )
+    if version.deleted_at is not None:
+        raise AdoptionError(f"{what} was deleted; {advice}")
+    if version.digest != digest:
+        raise AdoptionError(
+            f"{what} was published with another manifest (sha256 "
+            f"{version.digest:.12}..., here {digest:.12}...); {advice}"
+        )

@@ -1,0 +1,162 @@
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from service.model_process.query import Query
+from service.model_process.table import from_columns, from_rows
+from service.model_process.uncertainty import UncertaintyMetrics
+from service.model_process.version import Version
+from service.shared.errors import InvalidRequest, RequestTooLarge
+from service.shared.settings import Settings
+from tfbbb.export.inputs import Inputs, to_tensors
+from tfbbb.export.manifest import Manifest
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
+
+# In the order in which a reader wants them.
+_MOMENTS = (
+    *("mean", "variance", "epistemic", "aleatoric"),
+    *("probabilities", "entropy", "mutual_information"),
+    *("between_members", "mean_standard_error"),
+)
+
+# Each with one entry per row.
+Outputs = dict[str, npt.NDArray[Any] | list[str]]
+
+
+def answer(
+    version: Version, query: Query, settings: Settings, uncertainty: UncertaintyMetrics
+) -> bytes:
+    """Computes and lays out what `query` asks of one version of a model.
+
+    How sure the answer is gets counted in `uncertainty`.
+
+    Returns:
+        The body of the answer, JSON.
+
+    Raises:
+        InputError: If the table does not fit the model; names the row.
+        InvalidRequest: If the model has no such answer, or no finite one; names
+            the row.
+        RequestTooLarge: If rows × samples is over the limit.
+        Unavailable: If the version can't be loaded.
+    """
+    model = version.load()
+    manifest = model.manifest
+    query = query.with_parameters_among_columns(manifest.features)
+    _check_signature(query, manifest)
+    inputs = _read_table(query, manifest)
+    num_samples = (
+        query.parameters.num_samples
+        or settings.default_num_samples
+        or manifest.default_num_samples
+    )
+    _check_size(_count_rows(inputs), num_samples, settings.max_rows_times_samples)
+    outputs = _compute(model, inputs, query, num_samples)
+    _check_finite(outputs, version)
+    uncertainty.observe(version.name, outputs)
+    body = _by_rows(outputs) if query.by_rows else _by_columns(outputs)
+    body |= {
+        "model_name": version.name,
+        "model_version": str(version.number),
+        "num_samples": num_samples,
+    }
+    if manifest.classes is not None:
+        body["classes"] = manifest.classes
+    return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _check_signature(query: Query, manifest: Manifest) -> None:
+    levels = query.parameters.quantiles
+    if (levels or query.signature == "quantiles") and not manifest.has_signature(
+        "quantiles"
+    ):
+        raise InvalidRequest(
+            "The model predicts classes, which have no order and thus no quantiles."
+        )
+    if levels is None and query.signature == "quantiles":
+        raise InvalidRequest(
+            "The signature `quantiles` needs levels: give `parameters.quantiles`."
+        )
+
+
+def _read_table(query: Query, manifest: Manifest) -> Inputs:
+    if query.by_rows:
+        inputs = from_rows(query.rows, manifest, "instances")
+    else:
+        inputs = from_columns(query.columns, manifest)
+    if query.fault is not None:
+        to_tensors(inputs, manifest)  # Names the place, if it is in the table.
+        raise query.fault
+    return inputs
+
+
+def _count_rows(inputs: Inputs) -> int:
+    table = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
+    # What has no length is no column, and refused as such when the model reads it.
+    lengths = (len(part) for part in table if isinstance(part, Sequence | np.ndarray))
+    return max(lengths, default=0)
+
+
+def _check_size(rows: int, num_samples: int, most: int) -> None:
+    if rows * num_samples > most:
+        raise RequestTooLarge(
+            f"At most {most} rows × samples are computed per request "
+            "(TFBBB_MAX_ROWS_TIMES_SAMPLES); send fewer rows at once or lower "
+            f"`num_samples`. Received: {rows} rows × {num_samples} samples"
+        )
+
+
+def _compute(
+    model: "ExportedModel", inputs: Inputs, query: Query, num_samples: int
+) -> Outputs:
+    parameters, outputs = query.parameters, Outputs()
+    moments = query.signature in ("serving_default", "predict")
+    if moments:
+        answers = model.predict(inputs, num_samples, parameters.seed)
+        outputs |= {name: answers[name] for name in _MOMENTS if name in answers}
+        if (classes := model.manifest.classes) is not None:
+            best = np.argmax(outputs["probabilities"], axis=1)
+            outputs["class"] = [classes[index] for index in best]
+    if query.signature == "quantiles" or (moments and parameters.quantiles):
+        outputs["quantiles"] = model.quantiles(
+            inputs, parameters.quantiles or [], num_samples, parameters.seed
+        )
+    if query.signature == "sample" or (moments and parameters.return_samples):
+        samples = model.sample(inputs, num_samples, parameters.seed)
+        outputs["samples"] = np.ascontiguousarray(samples.swapaxes(0, 1))
+    return outputs
+
+
+def _check_finite(outputs: Outputs, version: Version) -> None:
+    # Inputs and weights are finite, so that only values far out can overflow.
+    for name, values in outputs.items():
+        if isinstance(values, np.ndarray) and not np.isfinite(values).all():
+            row = np.argwhere(~np.isfinite(values))[0][0] + 1
+            raise InvalidRequest(
+                f"Version {version.number} of the model {version.name!r} has no finite "
+                f"`{name}` for row {row}: its values are too far from those the model "
+                "was trained on."
+            )
+
+
+def _by_rows(outputs: Outputs) -> dict[str, Any]:
+    """TensorFlow Serving's row format: bare values where there is but one output."""
+    if len(outputs) == 1:
+        return {"predictions": list(*outputs.values())}
+    names = list(outputs)
+    rows = zip(*outputs.values(), strict=True)
+    return {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
+
+
+def _by_columns(outputs: Outputs) -> dict[str, Any]:
+    """TensorFlow Serving's column format, in which samples come before rows."""
+    if isinstance(samples := outputs.get("samples"), np.ndarray):
+        outputs = outputs | {"samples": np.ascontiguousarray(samples.swapaxes(0, 1))}
+    if len(outputs) == 1:
+        return {"outputs": next(iter(outputs.values()))}
+    return {"outputs": outputs}

@@ -1,0 +1,146 @@
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from pydantic import BaseModel
+
+from service.api.models.schemas import (
+    Metadata,
+    ModelList,
+    ModelSpec,
+    ModelStatus,
+    ModelSummary,
+)
+from service.model_process.answer import answer
+from service.model_process.loaded_metrics import LoadedMetrics
+from service.model_process.query import parse_query
+from service.model_process.registry import Registry
+from service.model_process.uncertainty import UncertaintyMetrics
+from service.model_process.version import Version
+from service.shared.errors import Unavailable
+from service.shared.frames import Frame
+from service.shared.settings import Settings
+
+
+class Operations:
+    """What the model process does when it is asked.
+
+    Args:
+        registry: The models.
+        settings: The operator's choices.
+    """
+
+    def __init__(self, registry: Registry, settings: Settings) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._uncertainty = UncertaintyMetrics()
+        self._figures = CollectorRegistry()
+        self._figures.register(self._uncertainty)
+        self._figures.register(LoadedMetrics(registry))
+        ProcessCollector("tfbbb_models", registry=self._figures)
+        self._by_name: dict[str, Callable[..., Frame]] = {
+            "predict": self._predict,
+            "models": self._models,
+            "model": self._model,
+            "version": self._version,
+            "metadata": self._metadata,
+            "load": self._load,
+            "take_newest": self._take_newest,
+            "rescan": self._rescan,
+            "check_ready": self._check_ready,
+            "metrics": self._metrics,
+        }
+
+    def answer(self, question: Frame) -> Frame:
+        """Does what the question names, with the arguments beside the name.
+
+        Raises:
+            ServiceError: What the client of the service did wrong, or must wait for.
+            InputError: If a table does not fit the model.
+        """
+        arguments: dict[str, Any] = dict(question.header)
+        operation = self._by_name[arguments.pop("operation")]
+        return operation(question.body, **arguments)
+
+    def _predict(
+        self, body: bytes | bytearray, name: str, version: int | None
+    ) -> Frame:
+        query = parse_query(body)
+        chosen = self._registry.version(name, version)
+        return Frame({}, answer(chosen, query, self._settings, self._uncertainty))
+
+    def _models(self, body: bytes | bytearray) -> Frame:
+        self._registry.scan()
+        catalog = self._registry.catalog()
+        return _json(
+            ModelList(
+                models=[
+                    ModelSummary.of(name, versions, self._registry.in_charge(name))
+                    for name, versions in catalog.items()
+                ]
+            )
+        )
+
+    def _model(self, body: bytes | bytearray, name: str) -> Frame:
+        self._registry.scan()
+        return self._status(name, self._registry.versions(name))
+
+    def _version(
+        self, body: bytes | bytearray, name: str, version: int | None
+    ) -> Frame:
+        chosen = self._registry.version(name, version)
+        with contextlib.suppress(Unavailable):
+            chosen.adopt()  # Where that can't be done now, it is later.
+        return self._status(name, [chosen])
+
+    def _metadata(
+        self, body: bytes | bytearray, name: str, version: int | None
+    ) -> Frame:
+        chosen = self._registry.version(name, version)
+        return _json(
+            Metadata(
+                model_spec=ModelSpec(
+                    name=chosen.name, signature_name="", version=str(chosen.number)
+                ),
+                metadata={
+                    "signature_def": {"signature_def": chosen.signatures()},
+                    "manifest": asdict(chosen.load().manifest),
+                },
+            )
+        )
+
+    def _load(self, body: bytes | bytearray, name: str, version: int) -> Frame:
+        chosen = self._registry.version(name, version)
+        try:
+            chosen.load()
+        except Unavailable:
+            if chosen.problem is None:
+                raise
+            return Frame({"problem": str(chosen.problem)})
+        return Frame({"problem": None})
+
+    def _take_newest(self, body: bytes | bytearray, name: str) -> Frame:
+        self._registry.check_ready()
+        self._registry.take_newest(name)
+        return Frame({})
+
+    def _rescan(self, body: bytes | bytearray) -> Frame:
+        self._registry.scan()
+        return Frame({})
+
+    def _check_ready(self, body: bytes | bytearray) -> Frame:
+        self._registry.check_ready()
+        return Frame({})
+
+    def _metrics(self, body: bytes | bytearray) -> Frame:
+        return Frame({}, generate_latest(self._figures))
+
+    def _status(self, name: str, versions: Sequence[Version]) -> Frame:
+        return _json(ModelStatus.of(name, versions, self._registry.in_charge(name)))
+
+
+def _json(answer: BaseModel) -> Frame:
+    return Frame({}, orjson.dumps(answer.model_dump(mode="json")))

@@ -1,0 +1,237 @@
+import contextlib
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from service.model_process.adoption import Ledger
+from service.model_process.version import Version, fingerprint, import_tensorflow
+from service.shared.errors import Unavailable, UnknownModel
+from service.shared.model_name import MOST_VERSIONS, is_model_name
+from tfbbb.export.versions import version_number
+
+logger = logging.getLogger(__name__)
+
+
+class Registry:
+    """The models under one directory, in TensorFlow Serving's layout.
+
+    `ROOT/NAME/VERSION/saved_model.pb`, versions being whole numbers; whatever else
+    lies there (a version that is still being written, say) is passed over. Names
+    given by clients are looked up among those found and never become paths.
+
+    The newest version of a model that can be loaded answers for it. It stays in
+    charge until a newer one is loaded, so that a new version, broken or not, never
+    interrupts the service. Versions that labels point at are loaded, too; others are
+    when they are asked for.
+
+    Args:
+        root: The directory.
+        ledger: Knows what was published under which number.
+    """
+
+    def __init__(self, root: Path, ledger: Ledger) -> None:
+        self.root = root
+        self._ledger = ledger
+        self._models: Mapping[str, Mapping[int, Version]] = {}
+        self._in_charge: dict[str, Version] = {}
+        self._kept: set[Version] = set()
+        self._scanning = threading.Lock()
+        self._charging = threading.Lock()
+        self._settled = False
+        self._misplaced: set[Path] = set()
+
+    def watch(self, stop: threading.Event, poll_seconds: float) -> None:
+        """Keeps up with the directory until `stop` is set."""
+        import_tensorflow()
+        while not stop.is_set():
+            try:
+                self.refresh(stop)
+            except Exception:
+                logger.exception("can't read the models in %s", self.root)
+            stop.wait(poll_seconds)
+
+    def refresh(self, stop: threading.Event | None = None) -> None:
+        """Scans, loads what answers without a version's number, adopts the rest."""
+        with contextlib.suppress(Unavailable):
+            self._ledger.finish_deletions(self.root)
+        self.scan()
+        for name in self.names():
+            if stop is not None and stop.is_set():
+                return
+            try:
+                self._put_newest_in_charge(name)
+            except (Unavailable, UnknownModel):
+                continue  # The state of its versions says why.
+        self._keep_what_labels_need()
+        self._settled = True
+        for versions in self.catalog().values():
+            for version in versions:
+                if stop is not None and stop.is_set():
+                    return
+                with contextlib.suppress(Unavailable):
+                    version.adopt()  # Where that can't be done now, it is later.
+
+    def scan(self) -> None:
+        """Takes up versions that appeared or changed; drops those that vanished."""
+        with self._scanning:
+            found: dict[str, dict[int, Version]] = {}
+            for name, number, path in _versions_under(self.root):
+                try:
+                    files = fingerprint(path)
+                except FileNotFoundError:
+                    continue  # Removed while we looked.
+                version = self._models.get(name, {}).get(number)
+                if version is None or version.fingerprint != files:
+                    version = Version(name, number, path, files, self._ledger)
+                found.setdefault(name, {})[number] = version
+            self._models = found
+            self._warn_of_misplaced_models()
+            for name in self._in_charge.keys() - found.keys():
+                self._in_charge.pop(name, None)
+
+    def check_ready(self) -> None:
+        """Raises `Unavailable` unless every model found is loaded or known broken."""
+        if not self.root.is_dir():
+            raise Unavailable("There is no directory of models.")
+        if not self._settled:
+            raise Unavailable("TensorFlow and the models are being loaded.")
+
+    def names(self) -> list[str]:
+        """Names of the models there are."""
+        return sorted(self._models)
+
+    def catalog(self) -> dict[str, list[Version]]:
+        """Every model with its versions, newest first."""
+        return {
+            name: [versions[number] for number in sorted(versions, reverse=True)]
+            for name, versions in sorted(self._models.items())
+        }
+
+    def versions(self, name: str) -> list[Version]:
+        """All versions of a model, newest first.
+
+        Raises:
+            UnknownModel: If there is no such model; lists those there are.
+        """
+        if name not in self._models:
+            self.scan()
+        versions = self._models.get(name)
+        if versions is None:
+            known = ", ".join(map(repr, self.names())) or "none"
+            raise UnknownModel(
+                f"There is no model of this name; there are: {known}. "
+                f"Received: {name!r:.100}"
+            )
+        return [versions[number] for number in sorted(versions, reverse=True)]
+
+    def version(self, name: str, number: int | None = None) -> Version:
+        """The version with this number, or the one in charge.
+
+        Raises:
+            UnknownModel: If there is no such model or version.
+            Unavailable: If none was asked for and none can be loaded.
+        """
+        if number is None:
+            return self._in_charge.get(name) or self._put_newest_in_charge(name)
+        if number not in self._models.get(name, {}):
+            self.scan()
+        versions = {version.number: version for version in self.versions(name)}
+        if number not in versions:
+            raise UnknownModel(
+                f"The model {name!r} has no such version; it has: "
+                f"{', '.join(map(str, versions))}. Received: {number}"
+            )
+        return versions[number]
+
+    def take_newest(self, name: str) -> None:
+        """Looks for versions of a model at once, and has the newest answer for it.
+
+        Raises:
+            UnknownModel: If there is no such model.
+            Unavailable: If no version of it can be loaded.
+        """
+        self.scan()
+        self._put_newest_in_charge(name)
+
+    def in_charge(self, name: str) -> Version | None:
+        """The version that answers when none is asked for, if one could be loaded."""
+        return self._in_charge.get(name)
+
+    def _keep_what_labels_need(self) -> None:
+        """Loads the versions behind labels, frees those that lost charge and label."""
+        try:
+            labelled = self._ledger.labelled()
+        except Unavailable:
+            return  # What is loaded stays, until it can be said.
+        versions = (self._models.get(name, {}).get(n) for name, n in labelled)
+        needed = {version for version in versions if version is not None}
+        with self._charging:
+            needed.update(self._in_charge.values())
+            freed, self._kept = self._kept - needed, needed
+        for version in freed:
+            version.unload()
+        for version in needed:
+            with contextlib.suppress(Unavailable):
+                version.load()  # Where it can't be, its state says why.
+
+    def _warn_of_misplaced_models(self) -> None:
+        for path in _misplaced_under(self.root):
+            if path not in self._misplaced:
+                self._misplaced.add(path)
+                logger.warning(
+                    "%s is not served: a model's place under %s is NAME/VERSION, "
+                    "NAME being up to 128 letters, digits, `_`, `-` and `.`, and "
+                    "VERSION a whole number",
+                    path,
+                    self.root,
+                )
+
+    def _put_newest_in_charge(self, name: str) -> Version:
+        versions = self.versions(name)
+        problems = []
+        for version in versions:
+            try:
+                version.load()
+            except Unavailable as error:
+                problems.append(version.problem or error)
+                continue
+            return self._charge(name, version)
+        self._in_charge.pop(name, None)
+        raise Unavailable(
+            f"No version of the model {name!r} can be served; the newest, "
+            f"{versions[0].number}: {problems[0]}"
+        )
+
+    def _charge(self, name: str, version: Version) -> Version:
+        with self._charging:
+            previous = self._in_charge.get(name)
+            if previous is version:
+                return version
+            if previous is not None:
+                there = self._models.get(name, {}).get(previous.number) is previous
+                if there and previous.number > version.number:
+                    return previous  # Another thread has seen more.
+                self._kept.add(previous)  # Until it is known whether a label needs it.
+            self._in_charge[name] = version
+            return version
+
+
+def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
+    for graph in root.glob("*/*/saved_model.pb"):
+        version, model = graph.parent, graph.parent.parent
+        number = version_number(version)
+        if is_model_name(model.name) and number is not None and number <= MOST_VERSIONS:
+            yield model.name, number, version
+
+
+def _misplaced_under(root: Path) -> Iterator[Path]:
+    """SavedModels that lie too high to be a version, or of an impossible name."""
+    for pattern in ("saved_model.pb", "*/saved_model.pb"):
+        for graph in root.glob(pattern):
+            if not graph.parent.name.startswith("."):
+                yield graph.parent
+    for graph in root.glob("*/*/saved_model.pb"):
+        model = graph.parent.parent
+        if not is_model_name(model.name) and not model.name.startswith("."):
+            yield model

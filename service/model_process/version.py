@@ -1,0 +1,168 @@
+import logging
+import threading
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from service.model_process.adoption import AdoptionError, Ledger
+from service.shared.errors import Unavailable
+from tfbbb.export.manifest import Manifest, ManifestError
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
+
+logger = logging.getLogger(__name__)
+
+# One at a time: loads share the cores, and TensorFlow, which the first one imports,
+# can't be imported by two threads at once.
+_loading = threading.Lock()
+
+Fingerprint = tuple[tuple[str, int, int, int], ...]
+
+
+class State(StrEnum):
+    """The states of TensorFlow Serving; a version that can't be served is at its end.
+
+    A version in `START` is loaded when it is first asked for.
+    """
+
+    START = "START"
+    LOADING = "LOADING"
+    AVAILABLE = "AVAILABLE"
+    END = "END"
+
+
+class Version:
+    """One version of a model: a SavedModel on disk, and in memory once loaded.
+
+    Args:
+        name: Name of the model.
+        number: Number of the version.
+        path: Directory of the SavedModel.
+        fingerprint: What the files looked like when the version was found.
+        ledger: Knows what was published under which number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        path: Path,
+        fingerprint: Fingerprint,
+        ledger: Ledger,
+    ) -> None:
+        self.name = name
+        self.number = number
+        self.path = path
+        self.fingerprint = fingerprint
+        self.state = State.START
+        self.problem: Exception | None = None
+        self.manifest: Manifest | None = None
+        self._model: ExportedModel | None = None
+        self._ledger = ledger
+        self._in_ledger = False
+        try:
+            self.manifest = Manifest.read(path)
+        except Exception as error:
+            self._break(error)
+
+    def load(self) -> "ExportedModel":
+        """The model in memory, loaded and checked by the first call.
+
+        Raises:
+            Unavailable: If it can't be loaded; the message says why.
+        """
+        if (model := self._model) is not None:
+            return model
+        with _loading:
+            if self._model is None and self.problem is None:
+                self._load()
+            if self._model is None:
+                raise Unavailable(
+                    f"Version {self.number} of the model {self.name!r} can't be "
+                    f"served: {self.problem}"
+                )
+            return self._model
+
+    def unload(self) -> None:
+        """Frees the memory; requests that are being answered keep their model."""
+        with _loading:
+            if self._model is not None:
+                self._model = None
+                self.state = State.START
+
+    def adopt(self) -> None:
+        """Has the version written down, if it isn't and its files are whole.
+
+        Raises:
+            Unavailable: If it can't be said yet whether it is what was published.
+        """
+        if self._in_ledger or self.manifest is None or self.problem is not None:
+            return
+        try:
+            self.manifest.verify(self.path)
+            self._take_up()
+        except (ManifestError, AdoptionError) as error:
+            self._break(error)
+
+    def signatures(self) -> dict[str, Any]:
+        """The `SignatureDef` of each signature.
+
+        Raises:
+            Unavailable: If the version can't be loaded.
+        """
+        self.load()
+        from tfbbb.export.reader import read_signatures
+
+        return read_signatures(self.path)
+
+    def _load(self) -> None:
+        from tfbbb.export.inputs import any_row
+        from tfbbb.export.reader import load
+
+        self.state = State.LOADING
+        try:
+            model = load(self.path)
+            self._take_up()
+            # The first call compiles: no client should wait for it, and a model
+            # that can't answer is found out.
+            model.predict(any_row(model.manifest))
+        except Unavailable:
+            self.state = State.START
+            raise
+        except Exception as error:
+            self._break(error)
+        else:
+            self._model = model
+            self.state = State.AVAILABLE
+
+    def _take_up(self) -> None:
+        if not self._in_ledger:
+            self._ledger.take_up(self.name, self.number, self.path)
+            self._in_ledger = True
+
+    def _break(self, problem: Exception) -> None:
+        logger.warning(
+            "version %d of the model %r can't be served: %s",
+            self.number,
+            self.name,
+            problem,
+        )
+        self.problem = problem
+        self.state = State.END
+
+
+def import_tensorflow() -> None:
+    """Takes seconds, so it is done before a model is asked for."""
+    with _loading:
+        import_module("tfbbb.export.reader")
+
+
+def fingerprint(directory: Path) -> Fingerprint:
+    """Changes when a file under `directory` does."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    stats = [(path, path.stat()) for path in files]
+    return tuple(
+        (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns) for path, stat in stats
+    )

@@ -1,0 +1,1 @@
+"""What several processes use: database, queue, files, settings, errors, messages."""

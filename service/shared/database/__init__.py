@@ -1,0 +1,16 @@
+"""The truth of the service: SQLite or PostgreSQL, by the same queries."""
+
+from service.shared.database.database import LOST, Database
+from service.shared.database.sqlite_file import DatabaseFileError
+from service.shared.database.tables import Base, new_id
+from service.shared.database.upgrade import NewerDatabaseError, upgrade
+
+__all__ = [
+    "LOST",
+    "Base",
+    "Database",
+    "DatabaseFileError",
+    "NewerDatabaseError",
+    "new_id",
+    "upgrade",
+]

@@ -1,0 +1,203 @@
+import logging
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
+from sqlalchemy.orm import Session
+
+from service.shared.database.sqlite_file import SqliteFile
+
+logger = logging.getLogger(__name__)
+
+# What is raised while the database does not answer, or takes no writes, which
+# PostgreSQL calls an internal error.
+LOST = (OperationalError, InterfaceError, InternalError)
+
+_BUSY_SECONDS = 30
+_SILENT_SECONDS = 60
+_CONNECT_SECONDS = 10
+
+# The primary codes of SQLite for a file whose content makes no sense.
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+_LIMITS = sqlalchemy.select(
+    sqlalchemy.func.set_config("lock_timeout", f"{_BUSY_SECONDS}s", True),
+    sqlalchemy.func.set_config(
+        "idle_in_transaction_session_timeout", f"{_SILENT_SECONDS}s", True
+    ),
+)
+
+
+class Database:
+    """Where the service keeps its truth.
+
+    SQLite runs in WAL mode, flushed to disk at every commit; a transaction that is to
+    write takes the write lock at its start (`BEGIN IMMEDIATE`), so that what it has
+    read stays true until it commits. PostgreSQL locks the rows that are selected
+    `FOR UPDATE`, which SQLite leaves out. Neither waits for a lock for ever, and on
+    PostgreSQL a process that falls silent, as its machine is lost, loses its locks.
+
+    An SQLite file must be there (`upgrade` makes it) and stay the same: see `check`.
+
+    Args:
+        url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
+
+    Raises:
+        ValueError: If the URL is of another database.
+    """
+
+    def __init__(self, url: str) -> None:
+        parsed = sqlalchemy.make_url(url)
+        if parsed.get_backend_name() == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        elif parsed.get_backend_name() != "sqlite" or not parsed.database:
+            raise ValueError(
+                "The database must be `sqlite:///PATH` or `postgresql://...`. "
+                f"Received: {parsed.render_as_string(hide_password=True)}"
+            )
+        self.url = parsed
+        self._file = None if self.path is None else SqliteFile(self.path)
+        self.engine = (
+            _postgresql(parsed) if self._file is None else _sqlite(parsed, self._file)
+        )
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is SQLite, else PostgreSQL."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @property
+    def path(self) -> Path | None:
+        """The file of SQLite."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    def check(self) -> None:
+        """Checks that an SQLite file is still the one that was opened.
+
+        Writers and new connections check it by themselves. Readers on connections that
+        are open do not: these still have the file that was deleted or replaced.
+
+        Raises:
+            DatabaseFileError: If the file was deleted, replaced or overwritten.
+        """
+        if self._file is not None:
+            self._file.check()
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Waits for a PostgreSQL that does not answer yet, as when both are started.
+
+        Raises:
+            OperationalError: If it does not answer in this time.
+        """
+        give_up_at, pause = time.monotonic() + seconds, 0.5
+        while not self.is_sqlite:
+            try:
+                with self.engine.connect():
+                    return
+            except OperationalError as error:
+                left = give_up_at - time.monotonic()
+                if left <= 0:
+                    raise
+                why = " ".join(str(error.orig).split())
+                logger.warning("waiting %.0f s more for the database: %s", left, why)
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, 10.0)
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that writes nothing: it sees one state of the database."""
+        engine = self.engine
+        if not self.is_sqlite:
+            engine = engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+        with Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction that is committed at its end, or undone if the body raises."""
+        engine = self.engine.execution_options(immediate=True)
+        with Session(engine, expire_on_commit=False) as session, session.begin():
+            if not self.is_sqlite:
+                session.execute(_LIMITS)
+            yield session
+
+    def now(self, session: Session) -> float:
+        """The time, by the one clock that all who share the database go by."""
+        if self.is_sqlite:
+            return time.time()
+        clock = sqlalchemy.text("select extract(epoch from clock_timestamp())")
+        return float(session.scalar(clock) or 0.0)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.engine.dispose()
+
+
+def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
+    # Python begins no transactions by itself: `_begin` says which kind.
+    options = {"timeout": _BUSY_SECONDS, "isolation_level": None, "uri": True}
+    engine = sqlalchemy.create_engine(url, connect_args=options)
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Any, record: Any, arguments: list[Any], _: Any) -> None:
+        file.check()
+        # An empty file in the place of one that was deleted would hide the loss.
+        arguments[:] = [f"{file.path.as_uri()}?mode=rw"]
+
+    @event.listens_for(engine, "connect")
+    def _set_up(connection: Any, record: Any) -> None:
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            # A new file has its log from the first look on.
+            "schema_version",
+        ):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        file.opened()
+        record.info["is counted"] = True
+
+    @event.listens_for(engine, "close")
+    def _close(connection: Any, record: Any) -> None:
+        if record.info.pop("is counted", False):
+            file.closed()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sqlalchemy.Connection) -> None:
+        immediate = connection.get_execution_options().get("immediate", False)
+        if immediate:
+            file.check()
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    @event.listens_for(engine, "handle_error")
+    def _explain(context: sqlalchemy.engine.ExceptionContext) -> None:
+        error = context.original_exception
+        if isinstance(error, sqlite3.Error):
+            file.check()
+            # The first byte: the others say more of the same.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+                file.refuse_damage(str(error))
+
+    return engine
+
+
+def _postgresql(url: sqlalchemy.URL) -> Engine:
+    # Asks a connection that was idle whether it still lives: a database that was
+    # restarted costs no request.
+    options = {
+        "connect_timeout": _CONNECT_SECONDS,
+        # A network that swallows everything is noticed within this time.
+        "tcp_user_timeout": 1000 * _BUSY_SECONDS,
+        "keepalives_idle": _BUSY_SECONDS,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
+    return sqlalchemy.create_engine(url, connect_args=options, pool_pre_ping=True)

@@ -1,0 +1,186 @@
+"""What the service remembers. Times are seconds since 1970, UTC."""
+
+import secrets
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    String,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+def new_id() -> str:
+    """Makes the id of a resource: 96 random bits, safe in paths and URLs."""
+    return secrets.token_hex(12)
+
+
+class Base(DeclarativeBase):
+    """The tables of the service."""
+
+    type_annotation_map = {  # noqa: RUF012 - read by SQLAlchemy as it stands
+        dict[str, Any]: JSON,
+        list[Any]: JSON,
+        list[str]: JSON,
+        float: Double(),
+    }
+
+
+class Key(Base):
+    """An API key: who may do what, and how much of it.
+
+    A client sends `prefix.secret`; of the secret only its SHA-256 is kept.
+    """
+
+    __tablename__ = "keys"
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    name: Mapped[str] = mapped_column(Text)
+    prefix: Mapped[str] = mapped_column(Text, unique=True)
+    secret_sha256: Mapped[str] = mapped_column(String(64))
+    scopes: Mapped[list[str]]
+    created_at: Mapped[float]
+    expires_at: Mapped[float | None]
+    revoked_at: Mapped[float | None]
+    last_used_at: Mapped[float | None]
+    # None leaves the limit to the settings.
+    max_datasets: Mapped[int | None]
+    max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    max_queued_jobs: Mapped[int | None]
+
+
+class Dataset(Base):
+    """An uploaded table. Its bytes lie in the store of files, once per SHA-256."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (
+        UniqueConstraint("key_id", "sha256"),
+        Index("ix_datasets_created", "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
+    name: Mapped[str] = mapped_column(Text)
+    sha256: Mapped[str] = mapped_column(String(64), index=True)
+    format: Mapped[str] = mapped_column(Text)
+    num_bytes: Mapped[int] = mapped_column(BigInteger)
+    num_rows: Mapped[int] = mapped_column(BigInteger)
+    columns: Mapped[list[Any]]
+    problems: Mapped[list[Any]]
+    created_at: Mapped[float]
+
+
+class Job(Base):
+    """A training job; see `service.shared.job_state` for its life.
+
+    `attempt` counts the leases: who writes must hold the latest. `deaths` counts the
+    ends of a job's own process since it last got further.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("key_id", "idempotency_key"),
+        Index("ix_jobs_queue", "state", "priority", "created_at"),
+        Index("ix_jobs_created", "created_at", "id"),
+        Index("ix_jobs_state_created", "state", "created_at", "id"),
+        Index("ix_jobs_name_created", "name", "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    request_sha256: Mapped[str | None] = mapped_column(String(64))
+    name: Mapped[str] = mapped_column(Text)
+    dataset_id: Mapped[str | None] = mapped_column(
+        ForeignKey("datasets.id", ondelete="SET NULL"), index=True
+    )
+    dataset_sha256: Mapped[str] = mapped_column(String(64))
+    dataset_format: Mapped[str] = mapped_column(Text)
+    spec: Mapped[dict[str, Any]]
+    priority: Mapped[int] = mapped_column(default=0)
+    state: Mapped[str] = mapped_column(Text, default="queued")
+    attempt: Mapped[int] = mapped_column(default=0)
+    deaths: Mapped[int] = mapped_column(default=0)
+    machine: Mapped[str | None] = mapped_column(Text, index=True)
+    leased_by: Mapped[str | None] = mapped_column(Text)
+    lease_expires_at: Mapped[float | None]
+    not_before: Mapped[float | None]
+    cancel_requested_at: Mapped[float | None]
+    created_at: Mapped[float]
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
+    progress: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    error: Mapped[str | None] = mapped_column(Text)
+    version: Mapped[int | None]
+
+
+class Event(Base):
+    """Something that happened to a job; `sequence` counts from 1 within the job."""
+
+    __tablename__ = "events"
+
+    job_id: Mapped[str] = mapped_column(
+        ForeignKey("jobs.id", ondelete="CASCADE"), primary_key=True
+    )
+    sequence: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    type: Mapped[str] = mapped_column(Text)
+    data: Mapped[dict[str, Any]]
+    created_at: Mapped[float]
+
+
+class ModelVersion(Base):
+    """A published version. A row outlives its files: numbers are never used twice.
+
+    `digest` is the SHA-256 of the version's manifest, which holds those of its files.
+    """
+
+    __tablename__ = "model_versions"
+    __table_args__ = (UniqueConstraint("job_id"),)
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    number: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False
+    )
+    digest: Mapped[str] = mapped_column(String(64))
+    # Without a foreign key: a job may be deleted, its model stays.
+    job_id: Mapped[str | None] = mapped_column(String(24))
+    lineage: Mapped[dict[str, Any]]
+    created_at: Mapped[float]
+    deleted_at: Mapped[float | None]
+
+
+class Label(Base):
+    """An alias of a version, `champion` say."""
+
+    __tablename__ = "labels"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["name", "number"], ["model_versions.name", "model_versions.number"]
+        ),
+    )
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    label: Mapped[str] = mapped_column(Text, primary_key=True)
+    number: Mapped[int] = mapped_column(BigInteger)
+    moved_at: Mapped[float]
+    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
+
+
+class Dispatcher(Base):
+    """A process that starts jobs, while it lives: `seen_at` is renewed."""
+
+    __tablename__ = "dispatchers"
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    machine: Mapped[str] = mapped_column(Text)
+    process: Mapped[int]
+    slots: Mapped[int]
+    started_at: Mapped[float]
+    seen_at: Mapped[float]

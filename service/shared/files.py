@@ -1,0 +1,69 @@
+"""The files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from service.shared.database import new_id
+from service.shared.settings import Settings
+
+_DISCARDED = "discarded-"
+
+
+class JobFiles:
+    """Where one job keeps what it writes.
+
+    Attributes:
+        directory: All of it.
+        log: What its processes wrote; it stays as long as the job.
+        scratch: Prepared rows and checkpoints, until the job ends.
+    """
+
+    def __init__(self, settings: Settings, job_id: str) -> None:
+        self.directory = settings.data_dir / "jobs" / job_id
+        self.log = self.directory / "log.txt"
+        self.scratch = self.directory / "scratch"
+
+    def log_tail(self, num_bytes: int) -> str:
+        """The end of the log, from the start of a line."""
+        try:
+            with self.log.open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(max(0, size - num_bytes))
+                text = file.read()
+        except FileNotFoundError:
+            return ""
+        if size > num_bytes:
+            text = text.partition(b"\n")[2]
+        return text.decode(errors="replace")
+
+    def discard_scratch(self) -> None:
+        """Moves what an ended job needs no more out of its place, in no time."""
+        with suppress(FileNotFoundError):
+            self.scratch.rename(self.directory / f"{_DISCARDED}{new_id()}")
+
+    def remove_discarded(self) -> None:
+        """Removes what was discarded."""
+        for discarded in self.directory.glob(f"{_DISCARDED}*"):
+            _remove(discarded)
+
+    def remove(self) -> None:
+        """Removes everything, with the job."""
+        _remove(self.directory)
+
+
+def jobs_with_scratch(settings: Settings) -> set[str]:
+    """The ids of jobs that have a scratch, or a discarded one."""
+    jobs = settings.data_dir / "jobs"
+    return {
+        path.parent.name
+        for pattern in ("scratch", f"{_DISCARDED}*")
+        for path in jobs.glob(f"*/{pattern}")
+    }
+
+
+def _remove(directory: Path) -> None:
+    # Another process may be removing it, too: one file after the other is gone.
+    while directory.exists():
+        with suppress(FileNotFoundError):
+            shutil.rmtree(directory)

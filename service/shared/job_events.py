@@ -1,0 +1,48 @@
+"""What happened to a job, in order, for those who listen."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.shared.database.tables import Event, Job
+
+
+def append(
+    session: Session, job: Job, type_: str, data: dict[str, Any], now: float
+) -> None:
+    """Adds an event. The caller writes and holds the job's row.
+
+    Args:
+        session: A transaction that writes.
+        job: The job.
+        type_: `state`, or `epoch`.
+        data: What happened, as JSON.
+        now: The time.
+    """
+    next_ = last(session, job.id) + 1
+    session.add(
+        Event(job_id=job.id, sequence=next_, type=type_, data=data, created_at=now)
+    )
+    # The next one asks for the highest sequence.
+    session.flush()
+
+
+def last(session: Session, job_id: str) -> int:
+    """The number of the latest event of a job; 0 if there is none."""
+    of_job = select(func.max(Event.sequence)).where(Event.job_id == job_id)
+    return session.scalar(of_job) or 0
+
+
+def after(
+    session: Session, job_id: str, sequence: int, limit: int = 100
+) -> Sequence[Event]:
+    """The events of a job that follow the one with this number, in order."""
+    later = (
+        select(Event)
+        .where(Event.job_id == job_id, Event.sequence > sequence)
+        .order_by(Event.sequence)
+        .limit(limit)
+    )
+    return session.scalars(later).all()

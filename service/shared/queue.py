@@ -1,0 +1,335 @@
+"""Who may run which job, and what becomes of it: every change of state is here."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from service.job_process.publish import published_version
+from service.shared import job_events as events
+from service.shared.database import Database
+from service.shared.database.tables import Dispatcher, Job, Key
+from service.shared.job_state import ACTIVE, ENDED, State
+from service.shared.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+MOST_DEATHS = 3
+# Pauses before the next try of a job whose process died.
+_PAUSES = (0.0, 1.0, 5.0)
+# Queued jobs looked at for one that its key may run.
+_CANDIDATES = 50
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right to run a job, and to write what comes of it.
+
+    It ends when the job is given to somebody else: the number of the attempt, which
+    every write is checked against, is then another.
+    """
+
+    job_id: str
+    attempt: int
+
+
+class StaleAttemptError(Exception):
+    """The job was given to somebody else, or has ended: nothing was written."""
+
+
+class Queue:
+    """The queue of jobs, shared by all processes on one database.
+
+    Every method is one transaction, or takes part in the caller's.
+
+    Args:
+        database: Where the jobs are.
+        settings: Limits, and the length of a lease.
+    """
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self.database = database
+        self.settings = settings
+
+    def submit(self, session: Session, job: Job) -> None:
+        """Adds a new job in the caller's transaction."""
+        session.add(job)
+        session.flush()
+        self._enter(session, job, State.QUEUED, job.created_at)
+
+    def has_work(self) -> bool:
+        """Whether a job waits that may be leased; takes no lock."""
+        with self.database.reading() as session:
+            now = self.database.now(session)
+            return session.scalar(self._waiting(now).limit(1)) is not None
+
+    def lease(self, dispatcher_id: str) -> Lease | None:
+        """Gives the next job to a dispatcher: by priority, then age.
+
+        Returns:
+            None where none waits, or the machine or all keys run as many as they may.
+        """
+        with self.database.writing() as session:
+            dispatcher = session.get(Dispatcher, dispatcher_id)
+            if dispatcher is None:
+                return None  # Taken for dead: it may register anew.
+            # Dispatchers on one machine count its jobs one after the other.
+            of_machine = Dispatcher.machine == dispatcher.machine
+            session.scalars(
+                select(Dispatcher.id).where(of_machine).with_for_update()
+            ).all()
+            on_machine = Job.machine == dispatcher.machine
+            if _running(session, on_machine) >= dispatcher.slots:
+                return None
+            now = self.database.now(session)
+            for job in self._candidates(session, now):
+                if self._key_may_run_another(session, job.key_id):
+                    return self._give(session, job, dispatcher, now)
+            return None
+
+    def lease_job(self, job_id: str, machine: str, process: int) -> Lease | None:
+        """Gives one queued job to a process that was started for it by hand."""
+        with self.database.writing() as session:
+            job = session.get(Job, job_id, with_for_update=True)
+            if job is None or job.state != State.QUEUED:
+                return None
+            by_hand = Dispatcher(id=f"process {process}", machine=machine)
+            return self._give(session, job, by_hand, self.database.now(session))
+
+    def holding(self, session: Session, lease: Lease) -> Job:
+        """Locks the job of a lease in the caller's transaction.
+
+        Raises:
+            StaleAttemptError: If the lease has ended.
+        """
+        job = session.get(
+            Job, lease.job_id, with_for_update=True, populate_existing=True
+        )
+        if not _holds(job, lease):
+            raise StaleAttemptError(f"{lease} has ended")
+        return job
+
+    def heartbeat(
+        self,
+        lease: Lease,
+        progress: dict[str, Any] | None = None,
+        epochs: Sequence[dict[str, Any]] = (),
+    ) -> bool:
+        """Renews a lease, and records how far its job is.
+
+        Args:
+            lease: The lease.
+            progress: What `GET` tells of the job from now on; None if nothing new.
+            epochs: An event each.
+
+        Returns:
+            Whether the job is to be cancelled.
+
+        Raises:
+            StaleAttemptError: If the lease has ended.
+        """
+        with self.database.writing() as session:
+            job = self.holding(session, lease)
+            now = self.database.now(session)
+            job.lease_expires_at = now + self.settings.lease_seconds
+            told = int(job.progress.get("told_epoch", 0))
+            for epoch in epochs:
+                # An attempt that goes on from a checkpoint repeats what followed it.
+                if epoch["epoch"] > told:
+                    events.append(session, job, "epoch", epoch, now)
+                    told = epoch["epoch"]
+            if progress is not None:
+                if _further(job.progress, progress):
+                    job.deaths = 0
+                job.progress = progress | {"told_epoch": told}
+            return job.cancel_requested_at is not None
+
+    def is_to_stop(self, lease: Lease) -> bool:
+        """Whether the lease has ended or its job is to be cancelled; takes no lock."""
+        with self.database.reading() as session:
+            job = session.get(Job, lease.job_id)
+            return not _holds(job, lease) or job.cancel_requested_at is not None
+
+    def is_active(self, lease: Lease) -> bool:
+        """Whether the lease holds; takes no lock."""
+        with self.database.reading() as session:
+            return _holds(session.get(Job, lease.job_id), lease)
+
+    def begin_export(self, lease: Lease) -> None:
+        """Training is done: `running → exporting`."""
+        with self.database.writing() as session:
+            job = self.holding(session, lease)
+            self._enter(session, job, State.EXPORTING, self.database.now(session))
+
+    def succeed(self, session: Session, job: Job, version: int) -> None:
+        """The version is in its place; in the caller's transaction."""
+        job.version = version
+        self._end(session, job, State.SUCCEEDED, None)
+
+    def fail(self, lease: Lease, reason: str) -> None:
+        """The job can't be done: `→ failed`."""
+        with self.database.writing() as session:
+            job = self.holding(session, lease)
+            if not self._is_published(session, job):
+                self._end(session, job, State.FAILED, reason)
+
+    def release(self, lease: Lease, reason: str) -> None:
+        """The attempt ends by no fault of the job: back to the queue.
+
+        A job that is to be cancelled is.
+        """
+        with self.database.writing() as session:
+            self._put_back(session, self.holding(session, lease), reason)
+
+    def died(self, lease: Lease, reason: str) -> None:
+        """The job's own process died. The third time without progress it has failed."""
+        with self.database.writing() as session:
+            job = self.holding(session, lease)
+            job.deaths += 1
+            if job.deaths < MOST_DEATHS or job.cancel_requested_at is not None:
+                self._put_back(session, job, reason, _PAUSES[job.deaths % MOST_DEATHS])
+            elif not self._is_published(session, job):
+                reason = f"Its process died {job.deaths} times, the last time: {reason}"
+                self._end(session, job, State.FAILED, reason)
+
+    def expire(self) -> int:
+        """Puts jobs back whose leases ran out; returns how many."""
+        with self.database.writing() as session:
+            now = self.database.now(session)
+            expired = (
+                select(Job)
+                .where(Job.state.in_(ACTIVE), Job.lease_expires_at < now)
+                .with_for_update(skip_locked=True)
+            )
+            jobs = session.scalars(expired).all()
+            for job in jobs:
+                reason = f"Nothing was heard of attempt {job.attempt}"
+                self._put_back(session, job, reason)
+            return len(jobs)
+
+    def cancel(self, session: Session, job: Job) -> None:
+        """Cancels a job, at once or as soon as its process has stopped.
+
+        In the caller's transaction, which holds the job's row. A job that has ended
+        stays as it is.
+        """
+        now = self.database.now(session)
+        if job.state == State.QUEUED:
+            job.cancel_requested_at = now
+            self._end(session, job, State.CANCELLED, None)
+        elif job.state in ACTIVE and job.cancel_requested_at is None:
+            job.cancel_requested_at = now
+
+    def retry(self, session: Session, job: Job) -> None:
+        """Queues a failed or cancelled job again, in the caller's transaction."""
+        job.deaths = 0
+        job.progress = {}
+        job.error = job.finished_at = job.started_at = None
+        job.cancel_requested_at = job.not_before = None
+        self._enter(session, job, State.QUEUED, self.database.now(session))
+
+    def _candidates(self, session: Session, now: float) -> Sequence[Job]:
+        order = (Job.priority.desc(), Job.created_at, Job.id)
+        few = 1 if self.settings.job_slots_per_key is None else _CANDIDATES
+        waiting = self._waiting(now).order_by(*order).limit(few)
+        ids = waiting.with_for_update(skip_locked=True)
+        return [session.get_one(Job, job_id) for job_id in session.scalars(ids)]
+
+    def _waiting(self, now: float) -> Any:
+        ready = or_(Job.not_before.is_(None), Job.not_before <= now)
+        waiting = select(Job.id).where(Job.state == State.QUEUED, ready)
+        most = self.settings.job_slots_per_key
+        if most is None:
+            return waiting
+        running = aliased(Job)
+        busy = (
+            select(running.key_id)
+            .where(running.state.in_(ACTIVE), running.key_id.is_not(None))
+            .group_by(running.key_id)
+            .having(func.count() >= most)
+        )
+        # However many jobs of theirs wait, they keep nobody else's from starting.
+        return waiting.where(or_(Job.key_id.is_(None), Job.key_id.not_in(busy)))
+
+    def _key_may_run_another(self, session: Session, key_id: str | None) -> bool:
+        most = self.settings.job_slots_per_key
+        if most is None or key_id is None:
+            return True
+        session.get(Key, key_id, with_for_update=True)
+        return _running(session, Job.key_id == key_id) < most
+
+    def _give(
+        self, session: Session, job: Job, dispatcher: Dispatcher, now: float
+    ) -> Lease:
+        job.attempt += 1
+        job.machine, job.leased_by = dispatcher.machine, dispatcher.id
+        job.lease_expires_at = now + self.settings.lease_seconds
+        job.not_before = None
+        job.started_at = job.started_at or now
+        self._enter(session, job, State.RUNNING, now)
+        return Lease(job.id, job.attempt)
+
+    def _put_back(
+        self, session: Session, job: Job, reason: str, pause: float = 0.0
+    ) -> None:
+        if self._is_published(session, job):
+            return
+        if job.cancel_requested_at is not None:
+            self._end(session, job, State.CANCELLED, None)
+            return
+        now = self.database.now(session)
+        job.lease_expires_at = job.leased_by = job.machine = None
+        job.not_before = now + pause if pause else None
+        self._enter(session, job, State.QUEUED, now, reason)
+
+    def _is_published(self, session: Session, job: Job) -> bool:
+        """Ends a job as succeeded whose version was in its place when it stopped."""
+        if job.state != State.EXPORTING:
+            return False
+        version = published_version(session, self.settings.models, job)
+        if version is not None:
+            self.succeed(session, job, version)
+        return version is not None
+
+    def _end(
+        self, session: Session, job: Job, state: State, reason: str | None
+    ) -> None:
+        now = self.database.now(session)
+        job.error, job.finished_at = reason, now
+        job.lease_expires_at = job.leased_by = job.machine = None
+        self._enter(session, job, state, now, reason)
+
+    def _enter(
+        self,
+        session: Session,
+        job: Job,
+        state: State,
+        now: float,
+        reason: str | None = None,
+    ) -> None:
+        job.state = state
+        data: dict[str, Any] = {"state": state, "attempt": job.attempt}
+        if reason is not None:
+            data["reason"] = reason
+        if state == State.SUCCEEDED:
+            data |= {"name": job.name, "version": job.version}
+        events.append(session, job, "state", data, now)
+        if state in ENDED:
+            logger.info("job %s %s%s", job.id, state, f": {reason}" if reason else "")
+
+
+def _holds(job: Job | None, lease: Lease) -> TypeGuard[Job]:
+    return job is not None and job.attempt == lease.attempt and job.state in ACTIVE
+
+
+def _running(session: Session, condition: Any) -> int:
+    count = select(func.count()).select_from(Job)
+    return session.scalar(count.where(Job.state.in_(ACTIVE), condition)) or 0
+
+
+def _further(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether a process that starts anew would start further on."""
+    return int(after.get("saved_step", 0)) > int(before.get("saved_step", 0))

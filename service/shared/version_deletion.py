@@ -1,0 +1,88 @@
+import contextlib
+import logging
+import shutil
+from pathlib import Path
+
+from sqlalchemy import BigInteger, cast, select
+from sqlalchemy.orm import Session
+
+from service.job_process.publish import STAGING
+from service.shared.database import Database
+from service.shared.database.tables import Job, Label, ModelVersion
+from service.shared.errors import VersionInUse
+from service.shared.job_state import UNFINISHED
+
+logger = logging.getLogger(__name__)
+
+_PREFIX = "deleted"
+
+
+def delete_version(database: Database, models: Path, name: str, number: int) -> None:
+    """Takes a version out of its place, for `finish_deletions` to remove its files.
+
+    It is renamed before the transaction ends that says so: a process that stops in
+    between leaves it where `finish_deletions` finds it, and puts it back.
+
+    Raises:
+        VersionInUse: If a label points at it, or an unfinished job starts from it.
+    """
+    with database.writing() as session:
+        version = session.get(ModelVersion, (name, number), with_for_update=True)
+        _check_unused(session, name, number)
+        trash = models / STAGING / f"{_PREFIX}.{number}.{name}"
+        trash.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            (models / name / str(number)).rename(trash)
+        if version is not None and version.deleted_at is None:
+            version.deleted_at = database.now(session)
+
+
+def finish_deletions(database: Database, models: Path) -> None:
+    """Removes the files of deleted versions; puts back what was not deleted after all.
+
+    Any process may do so at any time.
+    """
+    for trash in models.glob(f"{STAGING}/{_PREFIX}.*.*"):
+        _, number, name = trash.name.split(".", 2)
+        with database.writing() as session:
+            # Waits for whoever is deleting it.
+            version = session.get(
+                ModelVersion, (name, int(number)), with_for_update=True
+            )
+            if version is not None and version.deleted_at is None:
+                _put_back(trash, models / name / number)
+                continue
+        shutil.rmtree(trash, ignore_errors=True)
+
+
+def _put_back(trash: Path, place: Path) -> None:
+    try:
+        trash.rename(place)
+    except OSError as error:
+        logger.error("%s can't be put back to %s: %s", trash, place, error)
+    else:
+        logger.warning("%s is back: its deletion was not completed", place)
+
+
+def _check_unused(session: Session, name: str, number: int) -> None:
+    labels = session.scalars(
+        select(Label.label).where(Label.name == name, Label.number == number)
+    ).all()
+    if labels:
+        raise VersionInUse(
+            f"Version {number} of the model {name!r} has the labels "
+            f"{', '.join(map(repr, labels))}; move or remove them first."
+        )
+    start = Job.spec["start_from"]
+    jobs = session.scalars(
+        select(Job.id).where(
+            Job.state.in_(UNFINISHED),
+            start["model"].as_string() == name,
+            cast(start["version"].as_string(), BigInteger) == number,
+        )
+    ).all()
+    if jobs:
+        raise VersionInUse(
+            f"Version {number} of the model {name!r} is what the jobs "
+            f"{', '.join(jobs)} start from; cancel them, or let them end, first."
+        )

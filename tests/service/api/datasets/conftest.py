@@ -1,0 +1,35 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.shared.settings import Settings
+from tests.service.serving import serving
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="session")
+def datasets(
+    data_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """A service that takes tables in, with narrow limits."""
+    settings = Settings(
+        models=tmp_path_factory.mktemp("models"),
+        data_dir=data_dir,
+        start_models=False,
+        start_dispatcher=False,
+        max_upload_bytes=4_000_000,
+        max_upload_rows=100_000,
+        max_upload_columns=1000,
+        max_decompressed_bytes=50_000_000,
+        upload_stall_seconds=0.5,
+        inspection_seconds=20,
+        inspection_memory_bytes=2**30,
+    )
+    with serving(settings) as client:
+        yield client

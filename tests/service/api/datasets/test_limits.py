@@ -1,0 +1,281 @@
+"""What keys may have, what the disk can take, and what outlives whom."""
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from service.api.datasets import inspector as inspection
+from service.api.datasets import upload_file
+from service.api.datasets.inspector import ENVIRONMENT, Inspector
+from service.shared.database import Database, new_id
+from service.shared.database.tables import Job
+from service.shared.inspection_limits import Limits
+from service.shared.inspection_task import Outcome, Preview, Task
+from service.shared.job_state import UNFINISHED, State
+from service.shared.settings import Settings
+from tests.service.serving import serving
+
+TABLE = b"a,b\n1,2\n"
+
+
+def settings_of(directory: Path, **changes: object) -> Settings:
+    return Settings.model_validate(
+        {
+            "models": directory / "models",
+            "data_dir": directory / "data",
+            "start_models": False,
+            "start_dispatcher": False,
+            **changes,
+        }
+    )
+
+
+def post(client: httpx.Client, content: bytes, **headers: str) -> httpx.Response:
+    return client.post("/v1/datasets", content=content, headers=headers)
+
+
+def key_with(client: httpx.Client, **limits: int) -> str:
+    """The header of a new key that may train."""
+    body = {"name": "tests", "scopes": ["train"], **limits}
+    response = client.post("/v1/keys", json=body)
+    assert response.status_code == 201, response.text
+    return f"Bearer {response.json()['key']}"
+
+
+def test_keys_share_a_file_and_each_has_its_quota(tmp_path: Path) -> None:
+    with serving(settings_of(tmp_path)) as client:
+        few = key_with(client, max_datasets=1)
+        small = key_with(client, max_dataset_bytes=len(TABLE) + 1)
+        mine = post(client, TABLE).json()
+        theirs = post(client, TABLE, authorization=few).json()
+        assert post(client, TABLE, authorization=small).status_code == 201
+        assert mine["id"] != theirs["id"]
+        assert mine["columns"] == theirs["columns"]
+        (path,) = (tmp_path / "data" / "datasets").iterdir()
+        # What is there already is no upload more.
+        assert post(client, TABLE, authorization=few).json() == theirs
+        for key, message in ((few, "may have 1 datasets"), (small, "may have 9 bytes")):
+            response = post(client, b"c,d\n1,2\n", authorization=key)
+            assert response.status_code == 403
+            assert message in response.json()["error"]
+        for dataset in client.get("/v1/datasets").json()["datasets"]:
+            assert path.exists()
+            assert client.delete(f"/v1/datasets/{dataset['id']}").status_code == 204
+        assert not path.exists()
+
+
+def test_a_dataset_that_a_job_needs_stays_until_the_job_has_ended(
+    datasets: httpx.Client, data_dir: Path
+) -> None:
+    made = post(datasets, b"needed,b\n1,2\n").json()
+    database = Database(Settings(data_dir=data_dir).effective_database_url)
+    job_id = new_id()
+    with database.writing() as session:
+        session.add(
+            Job(
+                id=job_id,
+                name="a",
+                dataset_id=made["id"],
+                dataset_sha256=made["sha256"],
+                dataset_format="csv",
+                spec={},
+                progress={},
+                created_at=0.0,
+            )
+        )
+    for state in UNFINISHED:
+        with database.writing() as session:
+            session.get_one(Job, job_id).state = state
+        refused = datasets.delete(f"/v1/datasets/{made['id']}")
+        assert refused.status_code == 409
+        assert job_id in refused.json()["error"]
+    with database.writing() as session:
+        session.get_one(Job, job_id).state = State.FAILED
+    assert datasets.delete(f"/v1/datasets/{made['id']}").status_code == 204
+    with database.reading() as session:
+        assert session.get_one(Job, job_id).dataset_id is None
+    database.close()
+
+
+def test_what_the_dead_leave_is_removed_at_start_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    settings = settings_of(tmp_path)
+    with serving(settings) as client:
+        made = post(client, TABLE).json()
+    uploads, stored = settings.data_dir / "uploads", settings.data_dir / "datasets"
+    (uploads / "dead.upload").write_bytes(b"a,b")
+    (stored / f"{'0' * 64}.csv").write_bytes(b"a,b")
+    (stored / "notes.txt").write_text("of the operator")
+    alive = upload_file.UploadFile(uploads, 0)
+    with serving(settings) as client:
+        assert client.get(f"/v1/datasets/{made['id']}/preview").status_code == 200
+        assert [*uploads.iterdir()] == [alive.path]
+        assert {path.name for path in stored.iterdir()} == {
+            f"{made['sha256']}.csv",
+            "notes.txt",
+        }
+    alive.close()
+    assert [*uploads.iterdir()] == []
+
+
+def test_a_disk_that_is_nearly_full_takes_nothing_in(tmp_path: Path) -> None:
+    with serving(settings_of(tmp_path, min_free_bytes=2**60)) as client:
+        response = post(client, TABLE)
+        assert response.status_code == 507
+        assert "TFBBB_MIN_FREE_BYTES" in response.json()["error"]
+        assert client.get("/v1/datasets").status_code == 200
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_what_the_disk_refuses_is_said_and_nothing_stays(
+    datasets: httpx.Client,
+    data_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+) -> None:
+    table = f"{call},b\n1,2\n".encode()
+    stored = {*(data_dir / "datasets").glob("*")}
+    for code, status in (
+        (errno.ENOSPC, 507),
+        (errno.EROFS, 503),
+        (errno.EIO, 503),
+    ):
+
+        def fail(*arguments: object, code: int = code) -> int:
+            raise OSError(code, os.strerror(code))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path if call == "replace" else upload_file.os, call, fail)
+            response = post(datasets, table)
+        assert response.status_code == status
+        assert "ask whoever runs the service" in response.json()["error"]
+        assert [*(data_dir / "uploads").iterdir()] == []
+        assert {*(data_dir / "datasets").glob("*")} == stored
+    assert post(datasets, table).status_code == 201
+
+
+def test_the_service_holds_no_more_of_an_upload_than_a_few_blocks(
+    tmp_path: Path,
+) -> None:
+    line = b"1," + b"x" * 9_997 + b"\n"
+
+    def body() -> Iterator[bytes]:
+        yield b"a,b\n"
+        for _ in range(800):
+            yield line * 10
+
+    head = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n'
+
+    def form() -> Iterator[bytes]:
+        yield head
+        yield from body()
+        yield b"1,2\r\n--x--\r\n"
+
+    with serving(settings_of(tmp_path)) as client:
+        post(client, TABLE)
+        Path("/proc/self/clear_refs").write_text("5")
+        before = peak()
+        assert post(client, body()).status_code == 201
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        response = client.post("/v1/datasets", content=form(), headers=headers)
+        assert response.status_code == 201
+        assert response.json()["num_bytes"] > 80_000_000
+        assert peak() - before < 30_000_000
+
+
+def peak() -> int:
+    """The most memory that this process has held, in bytes."""
+    (line,) = (
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmHWM")
+    )
+    return 1024 * int(line.split()[1])
+
+
+# The figure of a process starts from that of its parent: tests have held too much.
+_MEASURED = """
+import resource, subprocess, sys
+subprocess.run([sys.executable, "-m", "service.inspection_process.inspect"])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def memory_to_inspect(path: Path, limits: Limits) -> int:
+    """The most memory of the process that reads a table, in bytes."""
+    task = Task(path=path, format="parquet", limits=limits)
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURED],
+        input=task.model_dump_json().encode(),
+        capture_output=True,
+        check=True,
+        env=os.environ | ENVIRONMENT,
+    )
+    # Without an answer before it: the process was ended.
+    return 1024 * int(done.stdout)
+
+
+def test_a_bomb_ends_the_process_that_reads_it_and_no_other(tmp_path: Path) -> None:
+    # Sixty thousand rows of a megabyte each.
+    words = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 60_000, pa.int32()), pa.array(["x" * 1_000_000])
+    )
+    # The file doesn't say that it was a dictionary: whoever reads it spells it out.
+    path = tmp_path / "bomb.parquet"
+    table = pa.table({"a": words})
+    pa.parquet.write_table(table, path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 10_000
+    settings = settings_of(tmp_path, inspection_memory_bytes=2**29)
+    assert memory_to_inspect(path, Limits.of(settings)) < 2**29
+    with serving(settings) as client:
+        response = post(client, path.read_bytes())
+        assert response.status_code == 422
+        assert "memory" in response.json()["error"]
+        assert post(client, TABLE).status_code == 201
+
+
+def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    compressor = zlib.compressobj(level=1, wbits=31)
+    rows = b"0.12345,6.54321\n" * 2**16
+    content = compressor.compress(b"a,b\n")
+    content += b"".join([compressor.compress(rows) for _ in range(600)])
+    content += compressor.flush()
+    with serving(settings_of(tmp_path, inspection_seconds=1)) as client:
+        response = post(client, content)
+        assert response.status_code == 422
+        assert "longer to read than 1 s" in response.json()["error"]
+        assert post(client, TABLE).status_code == 201
+
+
+def test_first_rows_do_not_wait_for_tables_that_are_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = Limits.of(settings_of(tmp_path))
+    task = Task(path=tmp_path, format="csv", limits=limits, preview_rows=1)
+
+    async def run(task: Task) -> Outcome:
+        if task.preview_rows is None:
+            await asyncio.Event().wait()
+        return Outcome(preview=Preview(columns=["a"], rows=[[1]]))
+
+    async def ask() -> None:
+        inspector = Inspector(processes=1)
+        whole = asyncio.create_task(inspector.inspect(tmp_path, "csv", limits))
+        await asyncio.sleep(0)
+        assert (await asyncio.wait_for(inspector.preview(task), 5)).rows == [[1]]
+        assert not whole.done()
+        whole.cancel()
+
+    monkeypatch.setattr(inspection, "_run", run)
+    asyncio.run(ask())

@@ -1,0 +1,220 @@
+"""What is checked before a byte of a body is read."""
+
+import asyncio
+import gc
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import orjson
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.types import Message
+
+from service.api.http.closed_route import ClosedRoute, check_closed
+from service.api.keys.caller import Caller, may_predict
+from service.api.keys.scope import Scope
+from service.app import create_app
+from service.shared.settings import Settings
+from tests.service.serving import serving
+
+SETTINGS = Settings(max_body_bytes=5000)
+MB = 2**20
+
+
+@pytest.fixture(scope="module")
+def app() -> FastAPI:
+    return create_app(SETTINGS)
+
+
+def requests(app: FastAPI) -> Iterator[tuple[str, str, APIRoute]]:
+    """Method, path and route of everything that can be asked."""
+    for context in iter_route_contexts(app.routes):
+        path = re.sub(r"{[^}]*}", "1", str(context.path_format))
+        for method in sorted(context.methods or ()):
+            yield method, path, context.original_route  # type: ignore[misc]
+
+
+def ask(
+    app: FastAPI,
+    method: str,
+    path: str,
+    key: str | None,
+    headers: dict[str, str] | None = None,
+    body: Iterator[bytes] | None = None,
+) -> tuple[int, str, int]:
+    """Status and message of an answer, and the bytes of the body that were asked for.
+
+    Args:
+        app: The service; neither database nor models are needed to refuse.
+        method: Of the request.
+        path: Of the request.
+        key: The scopes of the key, without a key None.
+        headers: Beside the key.
+        body: What comes if it is asked for; without it, nothing may be.
+    """
+    sent: list[Message] = []
+    num_bytes = 0
+
+    async def receive() -> Message:
+        nonlocal num_bytes
+        assert body is not None, "the body was asked for"
+        piece = next(body)
+        num_bytes += len(piece)
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scopes = [Scope(scope) for scope in (key or "").split()]
+    implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
+    caller = Caller("1", "a test", implied, 1, 1, 1)
+    keyring = SimpleNamespace(recall=lambda _: caller, is_use_due=lambda _: False)
+    models = SimpleNamespace(predict=None)
+    service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
+    given = {"content-type": "application/json"} | (headers or {})
+    if key is not None:
+        given["authorization"] = "Bearer a.b"
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": b"",
+        "headers": [(k.encode(), v.encode()) for k, v in given.items()],
+        "server": ("127.0.0.1", 80),
+        "scheme": "http",
+        "state": {"service": service},
+    }
+    asyncio.run(app(scope, receive, send))
+    content = b"".join(message.get("body", b"") for message in sent)
+    message = orjson.loads(content)["error"] if method != "HEAD" else ""
+    return sent[0]["status"], message, num_bytes
+
+
+LARGE = [
+    pytest.param({"content-length": str(30 * MB)}, id="declared"),
+    pytest.param({"transfer-encoding": "chunked"}, id="chunked"),
+    pytest.param({"content-length": "10", "expect": "100-continue"}, id="expect"),
+]
+
+
+@pytest.mark.parametrize("headers", LARGE)
+def test_no_body_is_read_without_a_key(app: FastAPI, headers: dict[str, str]) -> None:
+    for method, path, _ in requests(app):
+        if not path.startswith("/health/"):
+            status, *_ = ask(app, method, path, None, headers)
+            assert status == 401, (method, path)
+
+
+@pytest.mark.parametrize("headers", LARGE)
+def test_no_body_is_read_without_the_scope(
+    app: FastAPI, headers: dict[str, str]
+) -> None:
+    seen = set()
+    for method, path, route in requests(app):
+        if isinstance(route, ClosedRoute):
+            less = [scope for scope in Scope if route.scope not in scope.implied]
+            for key in ("", *less):
+                status, message, _ = ask(app, method, path, key, headers)
+                assert status == 403, (method, path, key)
+                assert f"the scope {route.scope};" in message
+            seen.add(route.scope)
+    assert seen == set(Scope)
+
+
+def test_no_body_over_the_limit_is_read(app: FastAPI) -> None:
+    for method, path, route in requests(app):
+        if isinstance(route, ClosedRoute) and route.body_limit is not None:
+            for length in ("1048577", "9" * 30):
+                headers = {"content-length": length}
+                status, message, _ = ask(app, method, path, "admin", headers)
+                assert status == 413, (method, path)
+                assert "The body may have at most " in message
+
+
+def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
+    unlimited = {
+        (method, path)
+        for method, path, route in requests(app)
+        if isinstance(route, ClosedRoute) and route.body_limit is None
+    }
+    assert unlimited == {("POST", "/v1/datasets")}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "limit", "named"),
+    [
+        ("POST", "/v1/jobs", MB, "at most 1048576 bytes; send less at once."),
+        ("POST", "/v1/keys", MB, "at most 1048576 bytes;"),
+        ("PUT", "/v1/models/1/labels/1", MB, "at most 1048576 bytes;"),
+        ("POST", "/v1/models/1:predict", 5000, "5000 bytes (TFBBB_MAX_BODY_BYTES);"),
+        ("POST", "/v1/models/1/versions/1:predict", 5000, "(TFBBB_MAX_BODY_BYTES)"),
+    ],
+)
+def test_body_without_length_is_read_up_to_the_limit(
+    app: FastAPI, method: str, path: str, limit: int, named: str
+) -> None:
+    body = iter(lambda: b" " * 1000, None)
+    status, message, num_bytes = ask(app, method, path, "admin", None, body)
+    assert (status, named in message) == (413, True), message
+    assert limit < num_bytes <= limit + 1000
+
+
+def test_no_body_of_an_unknown_route_is_read(app: FastAPI) -> None:
+    for method in ("GET", "POST", "PUT", "DELETE"):
+        for path in ("/v1/nothing", "/v1/models/1:nothing", "/v1/models/1/2/3"):
+            assert ask(app, method, path, "admin")[0] == 404
+            assert ask(app, method, path, None)[0] == 401
+
+
+def test_no_body_of_another_method_is_read(app: FastAPI) -> None:
+    for _, path, _ in requests(app):
+        assert ask(app, "PATCH", path, "admin")[0] == 405, path
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/nothing"])
+def test_a_refused_body_is_not_asked_to_continue(tmp_path: Path, path: str) -> None:
+    settings = Settings(models=tmp_path, start_models=False)
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Expect: 100-continue"]
+    lines += ["Content-Length: 31457280", "", ""]
+    with serving(settings) as client:
+        address = ("127.0.0.1", client.base_url.port or 0)
+        with socket.create_connection(address) as wire:
+            wire.sendall("\r\n".join(lines).encode())
+            assert wire.recv(12) == b"HTTP/1.1 401"
+
+
+def endpoint() -> None:
+    pass
+
+
+def test_a_closed_route_without_a_scope_is_refused() -> None:
+    router = APIRouter(route_class=ClosedRoute)
+    with pytest.raises(TypeError, match=r"Training.* Received: /open"):
+        router.get("/open")(endpoint)
+
+
+def test_a_router_with_an_open_route_is_refused() -> None:
+    router = APIRouter(dependencies=[may_predict])
+    router.get("/open")(endpoint)
+    with pytest.raises(TypeError, match=r"route_class=ClosedRoute.*/open"):
+        check_closed(router)
+
+
+def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
+    open_paths = {
+        path for _, path, route in requests(app) if not isinstance(route, ClosedRoute)
+    }
+    assert open_paths == {
+        *("/", "/docs", "/docs/1", "/openapi.json"),
+        *("/health/live", "/health/ready"),
+    }
+
+
+def test_what_lives_as_long_as_the_service_is_no_garbage(tmp_path: Path) -> None:
+    gc.unfreeze()
+    with serving(Settings(models=tmp_path, start_models=False)):
+        assert gc.get_freeze_count() > 10_000

@@ -1,0 +1,47 @@
+import base64
+
+import pytest
+
+from service.api.keys.credential import Credential, CredentialError
+
+
+def test_generated_secrets_have_256_bits_and_differ() -> None:
+    secrets = {Credential.generate().secret for _ in range(100)}
+    assert len(secrets) == 100
+    assert {len(base64.urlsafe_b64decode(f"{secret}=")) for secret in secrets} == {32}
+
+
+def test_what_is_sent_is_read_back() -> None:
+    credential = Credential.generate()
+    assert Credential.parse(credential.text) == credential
+    assert Credential.preset(credential.text) == credential
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "no-dot", ".secret", "prefix.", "a b.c", "a.b.c", "ä.x", "a.b\n"]
+)
+def test_other_forms_are_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(CredentialError, match=r"must be `prefix\.secret`") as refusal:
+        Credential.parse(text)
+    assert not text or f"'{text}'" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "secret", ["0123456789abcdef" * 2, "Zm9vYmFyYmF6cXV4MDEyMz", "9081726354" * 4]
+)
+def test_preset_secrets_of_128_bits_are_taken(secret: str) -> None:
+    assert Credential.preset(f"ci.{secret}").secret == secret
+
+
+@pytest.mark.parametrize(
+    "secret", ["changeme", "0123456789abcdef" + "f" * 15, "ab" * 40, "90817263" * 4]
+)
+def test_preset_secrets_that_can_be_guessed_are_refused(secret: str) -> None:
+    with pytest.raises(CredentialError, match="needs 128 random bits") as refusal:
+        Credential.preset(f"ci.{secret}")
+    assert secret not in str(refusal.value)
+
+
+def test_a_secret_is_not_shown() -> None:
+    credential = Credential.generate()
+    assert credential.secret not in repr(credential)

@@ -1,0 +1,91 @@
+from collections.abc import Callable
+from datetime import datetime
+
+import httpx
+import pytest
+
+from service.api.keys.scope import Scope
+from tests.service.serving import ADMIN_KEY
+
+
+def make(client: httpx.Client, **request: object) -> dict[str, object]:
+    body = {"name": "a robot", "scopes": ["predict"]} | request
+    response = client.post("/v1/keys", json=body)
+    assert response.status_code == 201, response.text
+    answer: dict[str, object] = response.json()
+    return answer
+
+
+def test_a_key_works_until_it_is_revoked(client: httpx.Client) -> None:
+    made = make(client)
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    assert client.get("/openapi.json", headers=headers).status_code == 200
+    assert client.get("/v1/keys", headers=headers).status_code == 403
+    revoked = client.delete(f"/v1/keys/{made['id']}")
+    assert revoked.status_code == 200
+    assert revoked.json()["revoked_at"] is not None
+    response = client.get("/openapi.json", headers=headers)
+    assert response.status_code == 401
+    assert "was revoked" in response.json()["error"]
+    assert client.delete(f"/v1/keys/{made['id']}").json() == revoked.json()
+
+
+def test_keys_are_listed_without_what_is_secret(client: httpx.Client) -> None:
+    made = make(client, expires_in_seconds=60, max_queued_jobs=3)
+    response = client.get("/v1/keys")
+    newest, preset = response.json()["keys"]
+    assert newest == {name: made[name] for name in made if name != "key"}
+    made_at, ends_at = (
+        datetime.fromisoformat(newest[name]) for name in ("created_at", "expires_at")
+    )
+    assert (ends_at - made_at).total_seconds() == pytest.approx(60, abs=1)
+    assert made_at.tzinfo is not None
+    assert newest["max_queued_jobs"] == 3
+    assert preset["name"] == "TFBBB_ADMIN_KEY"
+    assert "sha256" not in response.text
+    assert str(made["key"]).partition(".")[2] not in response.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"name": "x"},
+        {"name": "", "scopes": ["predict"]},
+        {"name": "x\0", "scopes": ["predict"]},
+        {"name": "x", "scopes": []},
+        {"name": "x", "scopes": ["root"]},
+        {"name": "x", "scopes": ["predict"], "expires_in_seconds": -1},
+        {"name": "x", "scopes": ["predict"], "max_datasets": -1},
+        {"name": "x", "scopes": ["predict"], "max_datasets": 2**31},
+        {"name": "x", "scopes": ["predict"], "secret": ADMIN_KEY},
+    ],
+)
+def test_requests_for_no_such_key_are_refused(
+    client: httpx.Client, body: dict[str, object]
+) -> None:
+    response = client.post("/v1/keys", json=body)
+    assert response.status_code == 400
+
+
+def test_the_last_admin_key_can_not_be_revoked(client: httpx.Client) -> None:
+    (preset,) = client.get("/v1/keys").json()["keys"]
+    response = client.delete(f"/v1/keys/{preset['id']}")
+    assert response.status_code == 409
+    assert "make another with the scope admin first" in response.json()["error"]
+    make(client, scopes=["admin"])
+    assert client.delete(f"/v1/keys/{preset['id']}").status_code == 200
+
+
+def test_unknown_keys_can_not_be_revoked(client: httpx.Client) -> None:
+    assert client.delete(f"/v1/keys/{'0' * 24}").status_code == 404
+    assert client.delete("/v1/keys/x").status_code == 400
+
+
+@pytest.mark.parametrize("scope", [Scope.PREDICT, Scope.TRAIN])
+def test_only_admins_make_keys(
+    client: httpx.Client, key_with: Callable[..., dict[str, str]], scope: Scope
+) -> None:
+    body = {"name": "x", "scopes": ["admin"]}
+    response = client.post("/v1/keys", json=body, headers=key_with(scope))
+    assert response.status_code == 403

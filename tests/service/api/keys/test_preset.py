@@ -1,0 +1,67 @@
+import pytest
+
+from service.api.keys.credential import Credential, CredentialError
+from service.api.keys.keyring import Keyring
+from service.api.keys.repository import add_key, list_keys, preset_admin_key, revoke_key
+from service.api.keys.scope import Scope
+from service.shared.database import Database
+from service.shared.errors import Unauthenticated
+from service.shared.settings import Settings
+
+FIRST = "ci.0123456789abcdef0123456789abcdef"
+SECOND = "ci.fedcba9876543210fedcba9876543210"
+
+
+def test_a_preset_key_is_made_once(database: Database) -> None:
+    for _ in range(2):
+        preset_admin_key(database, FIRST)
+    with database.reading() as session:
+        (key,) = list_keys(session)
+    assert key.scopes == ["admin"]
+
+
+def test_a_changed_secret_takes_the_place_of_the_earlier_one(
+    database: Database, settings: Settings
+) -> None:
+    preset_admin_key(database, FIRST)
+    preset_admin_key(database, SECOND)
+    keyring = Keyring(database, settings)
+    assert keyring.authenticate(Credential.parse(SECOND)).scopes == set(Scope)
+    with pytest.raises(Unauthenticated, match="no such key"):
+        keyring.authenticate(Credential.parse(FIRST))
+
+
+def test_a_revoked_key_does_not_come_back(
+    database: Database, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    preset_admin_key(database, FIRST)
+    with database.writing() as session:
+        add_key(database, session, Credential.generate(), "another", [Scope.ADMIN])
+        preset = next(key for key in list_keys(session) if key.prefix == "ci")
+        revoke_key(database, session, preset.id)
+    preset_admin_key(database, FIRST)
+    assert "was revoked and is refused" in caplog.text
+    with pytest.raises(Unauthenticated, match="was revoked"):
+        Keyring(database, settings).authenticate(Credential.parse(FIRST))
+
+
+def test_another_key_is_not_taken_over(database: Database) -> None:
+    with database.writing() as session:
+        add_key(database, session, Credential.parse(FIRST), "mine", [Scope.PREDICT])
+    with pytest.raises(CredentialError, match="the prefix of another key"):
+        preset_admin_key(database, SECOND)
+
+
+def test_a_key_that_may_less_is_no_admin_key(database: Database) -> None:
+    with database.writing() as session:
+        add_key(database, session, Credential.parse(FIRST), "mine", [Scope.PREDICT])
+    with pytest.raises(CredentialError, match="Received: the key 'mine', with predict"):
+        preset_admin_key(database, FIRST)
+
+
+@pytest.mark.parametrize("text", ["", "ci.short"])
+def test_what_is_no_key_is_refused_by_the_name_of_its_setting(
+    database: Database, text: str
+) -> None:
+    with pytest.raises(CredentialError, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
+        preset_admin_key(database, text)

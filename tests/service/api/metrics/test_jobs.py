@@ -1,0 +1,69 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from service.api.metrics.jobs import JobMetrics
+from service.shared.database import Database, upgrade
+from service.shared.database.tables import Job
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(f"sqlite:///{tmp_path}/tfbbb.sqlite3")
+    upgrade(database, tmp_path)
+    yield database
+    database.close()
+
+
+def add(
+    database: Database, state: str, created: float, seconds: float | None = None
+) -> None:
+    with database.writing() as session:
+        session.add(
+            Job(
+                name="m",
+                dataset_sha256="",
+                dataset_format="csv",
+                spec={},
+                state=state,
+                created_at=created,
+                started_at=None if seconds is None else created,
+                finished_at=None if seconds is None else created + seconds,
+            )
+        )
+
+
+def test_jobs_are_counted_by_state_and_timed(database: Database) -> None:
+    with database.reading() as session:
+        now = database.now(session)
+    add(database, "queued", now - 100)
+    add(database, "queued", now - 10)
+    for seconds in (0.5, 5, 50):
+        add(database, "succeeded", now - 1000, seconds)
+    add(database, "cancelled", now - 1000)
+    registry = CollectorRegistry()
+    registry.register(JobMetrics(database))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, labels)
+
+    assert value("tfbbb_jobs", state="queued") == 2
+    assert value("tfbbb_jobs", state="succeeded") == 3
+    assert value("tfbbb_jobs", state="running") == 0
+    age = value("tfbbb_job_oldest_queued_seconds")
+    assert age is not None
+    assert age >= 100
+    name = "tfbbb_job_duration_seconds"
+    for bound, count in (("1.0", 1), ("5.0", 2), ("30.0", 2), ("+Inf", 3)):
+        assert value(f"{name}_bucket", state="succeeded", le=bound) == count
+    assert value(f"{name}_sum", state="succeeded") == pytest.approx(55.5)
+    assert value(f"{name}_count", state="cancelled") is None
+
+
+def test_without_jobs_nothing_waits(database: Database) -> None:
+    registry = CollectorRegistry()
+    registry.register(JobMetrics(database))
+    assert registry.get_sample_value("tfbbb_job_oldest_queued_seconds") == 0
+    assert registry.get_sample_value("tfbbb_jobs", {"state": "queued"}) == 0

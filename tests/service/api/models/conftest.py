@@ -1,0 +1,62 @@
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.shared.database import Database, upgrade
+from service.shared.settings import Settings
+from tests.service.serving import serving, wait_until_ready
+from tfbbb.export.manifest import MANIFEST_PATH
+
+METRICS = '"rmse": 54.0'
+
+
+@pytest.fixture
+def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
+    database = Database(database_url)
+    upgrade(database, tmp_path)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="package")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="package")
+def client(models: Path) -> Iterator[httpx.Client]:
+    """A service of these tests' own, whose models they may move and delete."""
+    settings = Settings(models=models, start_dispatcher=False, poll_seconds=0.1)
+    with serving(settings) as client:
+        wait_until_ready(client)
+        yield client
+
+
+@pytest.fixture
+def publish(models: Path, saved_models: Path) -> Callable[..., None]:
+    """Puts a version of a model in its place, as a user who copies it there."""
+
+    def publish(name: str, number: int, **metrics: float) -> None:
+        staging = models / ".staging" / f"{name}.{number}"
+        shutil.copytree(saved_models / "diabetes" / "1", staging)
+        manifest = staging / MANIFEST_PATH
+        text = manifest.read_text()
+        figures = ", ".join(f'"{key}": {value}' for key, value in metrics.items())
+        assert METRICS in text
+        manifest.write_text(text.replace(METRICS, figures or METRICS))
+        (models / name).mkdir(exist_ok=True)
+        staging.rename(models / name / str(number))
+
+    return publish
+
+
+def wait_until_latest(client: httpx.Client, name: str, number: int) -> None:
+    """Waits until the models' process has come to know a version, and loaded it."""
+    while (
+        client.get(f"/v1/models/{name}").json()["labels"].get("latest") != f"{number}"
+    ):
+        time.sleep(0.02)

@@ -1,0 +1,136 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.model_process.adoption import Ledger
+from service.shared.database import Database
+from service.shared.database.tables import Job, Label, ModelVersion
+from service.shared.errors import VersionInUse
+from service.shared.version_deletion import delete_version, finish_deletions
+from tests.service.api.models.test_labels import put
+from tests.service.serving import ask
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "2" / "columns"
+BODY = {"instances": [[1, 2, 3]]}
+
+
+@pytest.fixture
+def root(tmp_path: Path, database: Database) -> Path:
+    """Two versions of a model of a dotted name, adopted."""
+    for number in (1, 2):
+        place = tmp_path / "models" / "wine.red" / str(number)
+        shutil.copytree(GOLDEN, place)
+        Ledger(database).take_up("wine.red", number, place)
+    return tmp_path / "models"
+
+
+def deleted_at(database: Database) -> float | None:
+    with database.reading() as session:
+        return session.get_one(ModelVersion, ("wine.red", 1)).deleted_at
+
+
+def test_deleted_version_leaves_its_row_and_no_file(
+    database: Database, root: Path
+) -> None:
+    delete_version(database, root, "wine.red", 1)
+    finish_deletions(database, root)
+    assert deleted_at(database) is not None
+    assert [path.name for path in (root / "wine.red").iterdir()] == ["2"]
+    assert list((root / ".staging").iterdir()) == []
+
+
+def test_version_comes_back_if_the_process_stopped_before_it_was_deleted(
+    database: Database, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(session: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(database, "now", stop)
+    with pytest.raises(KeyboardInterrupt):
+        delete_version(database, root, "wine.red", 1)
+    assert not (root / "wine.red" / "1").exists()
+    finish_deletions(database, root)
+    assert (root / "wine.red" / "1" / "saved_model.pb").exists()
+    assert deleted_at(database) is None
+
+
+def test_files_go_if_the_process_stopped_once_it_was_deleted(
+    database: Database, root: Path
+) -> None:
+    delete_version(database, root, "wine.red", 1)
+    assert list((root / ".staging").iterdir()) != []
+    finish_deletions(database, root)
+    assert list((root / ".staging").iterdir()) == []
+
+
+def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> None:
+    with database.writing() as session:
+        label = Label(name="wine.red", label="champion", number=1, moved_at=0.0)
+        session.add(label)
+    with pytest.raises(VersionInUse, match="has the labels 'champion'; move"):
+        delete_version(database, root, "wine.red", 1)
+    delete_version(database, root, "wine.red", 2)
+
+
+def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
+    database: Database, root: Path
+) -> None:
+    starts: dict[str, dict[str, object] | None] = {
+        "one": {"model": "wine.red", "version": 1},
+        "far": {"model": "wine.red", "version": 2**40},
+        "fresh": None,
+    }
+    with database.writing() as session:
+        for name, start in starts.items():
+            session.add(
+                Job(
+                    id=name,
+                    name="other",
+                    dataset_sha256="0" * 64,
+                    dataset_format="csv",
+                    spec={"start_from": start},
+                    state="queued",
+                    created_at=0.0,
+                )
+            )
+    with pytest.raises(VersionInUse, match="the jobs one start from"):
+        delete_version(database, root, "wine.red", 1)
+    with database.writing() as session:
+        session.get_one(Job, "one").state = "succeeded"
+    delete_version(database, root, "wine.red", 1)
+
+
+def test_version_is_kept_if_the_database_is_lost(
+    database: Database, root: Path
+) -> None:
+    with database.engine.begin() as connection:
+        ModelVersion.metadata.tables["labels"].drop(connection)
+    with pytest.raises(SQLAlchemyError):
+        delete_version(database, root, "wine.red", 1)
+    assert (root / "wine.red" / "1" / "saved_model.pb").exists()
+
+
+def test_deletion_over_http_spares_what_is_in_use(
+    client: httpx.Client, publish: Callable[..., None], models: Path
+) -> None:
+    for number in (1, 2, 3):
+        publish("deleted", number)
+    path = "/v1/models/deleted/versions"
+    assert put(client, "deleted/labels/champion", 1).status_code == 200
+    for number, reason in ((1, "'champion'"), (3, "answers when none is named")):
+        response = client.delete(f"{path}/{number}")
+        assert response.status_code == 409
+        assert reason in response.json()["error"]
+    assert client.delete(f"{path}/2").status_code == 204
+    assert client.delete(f"{path}/2").status_code == 404
+    assert ask(client, "deleted/versions/2", BODY).status_code == 404
+    assert not (models / "deleted" / "2").exists()
+    # Its number stays taken.
+    publish("deleted", 2)
+    response = ask(client, "deleted/versions/2", BODY)
+    assert response.status_code == 503
+    assert "was deleted" in response.json()["error"]

@@ -1,0 +1,186 @@
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.labels.repository import move, version_of
+from service.shared.database import Database
+from service.shared.database.tables import ModelVersion
+from service.shared.errors import LabelRefused
+from tests.service.api.models.conftest import wait_until_latest
+from tests.service.serving import ask
+
+Publish = Callable[..., None]
+BODY = {"instances": [[1, 2, 3]]}
+
+
+def put(
+    client: httpx.Client, label: str, version: int, **options: Any
+) -> httpx.Response:
+    return client.put(f"/v1/models/{label}", json={"version": version} | options)
+
+
+def versions_of(client: httpx.Client, name: str) -> dict[str, int]:
+    labels = client.get(f"/v1/models/{name}/labels").json()["labels"]
+    return {label["label"]: label["version"] for label in labels}
+
+
+def test_label_is_asked_as_its_version(client: httpx.Client, publish: Publish) -> None:
+    for number in (1, 2):
+        publish("asked", number)
+    wait_until_latest(client, "asked", 2)
+    assert put(client, "asked/labels/champion", 1).status_code == 200
+    for label, version in (("champion", "1"), ("latest", "2")):
+        answer = ask(client, f"asked/labels/{label}", BODY).json()
+        assert answer["model_version"] == version
+        status = client.get(f"/v1/models/asked/labels/{label}").json()
+        assert status["model_version_status"][0]["version"] == version
+        metadata = client.get(f"/v1/models/asked/labels/{label}/metadata").json()
+        assert metadata["model_spec"]["version"] == version
+    assert put(client, "asked/labels/champion", 2).json()["version"] == 2
+    assert ask(client, "asked/labels/champion", BODY).json()["model_version"] == "2"
+
+
+def test_labels_are_listed_with_models_and_versions(
+    client: httpx.Client, publish: Publish
+) -> None:
+    for number in (1, 2):
+        publish("listed", number)
+    wait_until_latest(client, "listed", 2)
+    for label in ("champion", "second"):
+        assert put(client, f"listed/labels/{label}", 1).status_code == 200
+    labels = {"latest": "2", "champion": "1", "second": "1"}
+    assert versions_of(client, "listed") == {k: int(v) for k, v in labels.items()}
+    models = {m["name"]: m for m in client.get("/v1/models").json()["models"]}
+    assert models["listed"]["labels"] == labels
+    assert client.get("/v1/models/listed").json()["labels"] == labels
+    version = client.get("/v1/models/listed/versions/1").json()
+    assert version["labels"] == {"champion": "1", "second": "1"}
+    assert client.delete("/v1/models/listed/labels/second").status_code == 204
+    assert versions_of(client, "listed") == {"latest": 2, "champion": 1}
+
+
+def test_label_moves_to_nothing_that_does_not_answer(
+    client: httpx.Client, publish: Publish, models: Path
+) -> None:
+    for number in (1, 2):
+        publish("broken", number)
+    (models / "broken" / "2" / "saved_model.pb").write_bytes(b"\0")
+    assert put(client, "broken/labels/champion", 1).status_code == 200
+    response = put(client, "broken/labels/champion", 2, force=True)
+    assert response.status_code == 409
+    assert "saved_model.pb" in response.json()["error"]
+    assert put(client, "broken/labels/champion", 3).status_code == 404
+    assert versions_of(client, "broken")["champion"] == 1
+
+
+def test_of_two_who_make_a_label_at_once_one_is_refused(database: Database) -> None:
+    with database.writing() as session:
+        for number in (1, 2):
+            session.add(
+                ModelVersion(
+                    name="wine",
+                    number=number,
+                    digest="0" * 64,
+                    lineage={},
+                    created_at=0.0,
+                )
+            )
+    together, refused = threading.Barrier(2), []
+
+    def make(number: int) -> None:
+        together.wait()
+        try:
+            move(database, "wine", "champion", number, seen_at=None, key_id=None)
+        except LabelRefused as error:
+            refused.append(str(error))
+
+    makers = [threading.Thread(target=make, args=(number,)) for number in (1, 2)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert refused == ["The label 'champion' was moved meanwhile; look again."]
+    assert version_of(database, "wine", "champion") in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("gate", "figures"),
+    [
+        ({"max_nll_increase": 0.1}, ("likelihood is 1.5, ", " version 1.2, ", "0.1 h")),
+        ({"max_coverage_drop": 0.05}, ("cover 80.00%", "version 89.00%", "0.05 fu")),
+    ],
+)
+def test_gate_refuses_a_worse_version_with_both_figures_unless_forced(
+    client: httpx.Client, publish: Publish, gate: dict[str, float], figures: list[str]
+) -> None:
+    name = "gated_" + min(gate)
+    publish(name, 1, log_likelihood=-1.2, coverage_90=0.89)
+    publish(name, 2, log_likelihood=-1.5, coverage_90=0.8)
+    label = f"{name}/labels/champion"
+    assert put(client, label, 1, gate=gate).status_code == 200
+    response = put(client, label, 2, gate=gate)
+    assert response.status_code == 409
+    for figure in figures:
+        assert figure in response.json()["error"]
+    assert versions_of(client, name)["champion"] == 1
+    assert put(client, label, 2, gate=gate, force=True).status_code == 200
+    # The way back is no worse.
+    assert put(client, label, 1, gate=gate).status_code == 200
+
+
+def test_gate_refuses_what_it_can_not_compare(
+    client: httpx.Client, publish: Publish
+) -> None:
+    publish("incomparable", 1, rmse=54.0)
+    publish("incomparable", 2, log_likelihood=-1.5)
+    label, gate = "incomparable/labels/champion", {"max_nll_increase": 0.1}
+    assert put(client, label, 1, gate=gate).status_code == 200
+    response = put(client, label, 2, gate=gate)
+    assert response.status_code == 409
+    assert "no held-out `log_likelihood` to compare" in response.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("label", "body", "status"),
+    [
+        ("latest", {"version": 1}, 409),
+        ("-x", {"version": 1}, 400),
+        ("x" * 129, {"version": 1}, 400),
+        ("%00", {"version": 1}, 400),
+        ("champion", {"version": "1"}, 400),
+        ("champion", {"version": -1}, 400),
+        ("champion", {"version": 2**63}, 400),
+        ("champion", {"version": 1, "gate": {}}, 400),
+        ("champion", {"version": 1, "gate": {"max_nll_increase": -1}}, 400),
+        ("champion", {"version": 1, "gates": None}, 400),
+        ("champion", {}, 400),
+    ],
+)
+def test_what_is_no_label_or_no_target_is_refused(
+    client: httpx.Client,
+    publish: Publish,
+    models: Path,
+    label: str,
+    body: dict[str, Any],
+    status: int,
+) -> None:
+    if not (models / "plain").exists():
+        publish("plain", 1)
+    response = client.put(f"/v1/models/plain/labels/{label}", json=body)
+    assert response.status_code == status, response.text
+    assert "error" in response.json()
+
+
+@pytest.mark.parametrize("label", ["no_such", "%00", "x" * 1000])
+@pytest.mark.parametrize("name", ["no_such", "%00"])
+def test_unknown_label_is_not_found(
+    client: httpx.Client, name: str, label: str
+) -> None:
+    response = ask(client, f"{name}/labels/{label}", BODY)
+    assert response.status_code == 404
+    assert "There is no such label; PUT makes one" in response.json()["error"]
+    assert client.get(f"/v1/models/{name}/labels/{label}").status_code == 404

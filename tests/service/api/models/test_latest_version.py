@@ -1,0 +1,29 @@
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from service.api.models import latest_version as charge
+from service.api.models.client import ModelsClient
+from service.api.models.latest_version import Charge
+
+
+class LoadingModels(ModelsClient):
+    """A process that loads a version for ever."""
+
+    async def take_newest(self, name: str) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_success_is_told_though_its_version_loads_for_long(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charge, "_PATIENCE", 0.01)
+    models = LoadingModels(tmp_path / "socket", threads=1)
+    with caplog.at_level(logging.INFO):
+        asyncio.run(asyncio.wait_for(Charge(models).taken("wine", 3), 10))
+    (told,) = caplog.messages
+    assert told.startswith(
+        "version 3 of the model 'wine' does not answer yet: it loads"
+    )

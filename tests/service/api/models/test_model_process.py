@@ -1,0 +1,51 @@
+"""What becomes of requests when the process that holds the models dies."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.service.serving import ask, wait_until_ready
+
+BODY = {"instances": [[1, 2, 3]]}
+
+
+def model_process(models: Path) -> psutil.Process:
+    """The one that serves `models`; the service runs in a thread of this process."""
+    (process,) = (
+        child
+        for child in psutil.Process().children()
+        if "service.model_process.worker" in child.cmdline()
+        and child.environ()["TFBBB_MODELS"] == str(models)
+    )
+    return process
+
+
+def test_requests_of_a_process_that_dies_fail_and_later_ones_are_answered(
+    client: httpx.Client, publish: Callable[..., None], models: Path
+) -> None:
+    publish("killed", 1)
+    assert ask(client, "killed", BODY).status_code == 200
+    process = model_process(models)
+    with ThreadPoolExecutor(1) as executor:
+        process.suspend()
+        answer = executor.submit(ask, client, "killed", BODY)
+        with pytest.raises(httpx.ReadTimeout):
+            client.get("/v1/models", timeout=0.5)
+        assert client.get("/health/live").status_code == 200
+        assert not answer.done()
+        process.kill()
+        response = answer.result()
+    assert response.status_code == 503
+    assert "ended while it answered" in response.json()["error"]
+    # Until it is back, at once:
+    assert ask(client, "killed", BODY).status_code == 503
+    assert client.get("/v1/models").status_code == 503
+    assert client.get("/health/live").status_code == 200
+    assert client.get("/openapi.json").status_code == 200
+    wait_until_ready(client)
+    assert model_process(models).pid != process.pid
+    assert ask(client, "killed", BODY).status_code == 200

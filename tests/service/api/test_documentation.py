@@ -1,0 +1,162 @@
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.jobs.schemas import JobRequest
+from service.api.keys.schemas import KeyRequest
+from service.api.labels.schemas import LabelTarget
+from service.api.predictions.schemas import PredictRequest, request_body
+
+
+@pytest.fixture
+def document(client: httpx.Client) -> dict[str, Any]:
+    answer: dict[str, Any] = client.get("/openapi.json").json()
+    return answer
+
+
+def test_every_reference_in_the_document_can_be_followed(
+    document: dict[str, Any],
+) -> None:
+    def references(part: Any) -> set[str]:
+        if isinstance(part, list):
+            return set().union(*map(references, part))
+        if not isinstance(part, dict):
+            return set()
+        found = set().union(*map(references, part.values()))
+        return found | ({part["$ref"]} if isinstance(part.get("$ref"), str) else set())
+
+    found = references(document)
+    assert found
+    for reference in found:
+        place: Any = document
+        for key in reference.removeprefix("#/").split("/"):
+            place = place[key]
+
+
+def test_every_operation_says_what_it_does_and_how_it_fails(
+    document: dict[str, Any],
+) -> None:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            assert operation["tags"]
+            assert operation["summary"]
+            for status, response in operation["responses"].items():
+                if not status.startswith("2"):
+                    schema = response["content"]["application/json"]["schema"]
+                    assert schema == {"$ref": "#/components/schemas/ErrorBody"}, path
+    # What FastAPI answers where nobody says otherwise.
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def texts(part: Any) -> Iterator[str]:
+    """Every description of a document, which is Markdown."""
+    if isinstance(part, dict):
+        if isinstance(part.get("description"), str):
+            yield part["description"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from texts(inner)
+
+
+def test_no_description_is_rendered_as_code(document: dict[str, Any]) -> None:
+    found = list(texts(document))
+    assert len(found) > 100
+    for text in found:
+        for line in text.splitlines():
+            assert not line.startswith(("    ", "\t")), text
+
+
+def test_every_body_of_json_has_a_short_example(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    shown = {}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            content = operation.get("requestBody", {}).get("content", {})
+            schema = content.get("application/json", {}).get("schema", {})
+            if "$ref" in schema:
+                name = schema["$ref"].rpartition("/")[2]
+                (shown[f"{method} {path}"],) = schemas[name]["examples"]
+    assert {key: set(example) for key, example in shown.items()} == {
+        "post /v1/jobs": {"dataset_id", "target", "name"},
+        "post /v1/keys": {"name", "scopes"},
+        "put /v1/models/{name}/labels/{label}": {"version"},
+    }
+    JobRequest.model_validate(shown["post /v1/jobs"])
+    KeyRequest.model_validate(shown["post /v1/keys"])
+    LabelTarget.model_validate(shown["put /v1/models/{name}/labels/{label}"])
+
+
+def test_every_closed_operation_says_its_scope_and_limit(
+    document: dict[str, Any],
+) -> None:
+    def told(path: str, method: str) -> tuple[Any, str, str]:
+        operation = document["paths"][path][method]
+        answers = operation["responses"]
+        too_large = answers.get("413", {"description": ""})["description"]
+        return operation["security"], answers["403"]["description"], too_large
+
+    scopes, forbidden, too_large = told("/v1/jobs", "post")
+    assert scopes == [{"key": ["train"]}]
+    assert forbidden.startswith("The key needs the scope `train`.")
+    assert too_large == "The body is larger than 1048576 bytes."
+    scopes, forbidden, too_large = told("/v1/models/{name}:predict", "post")
+    assert scopes == [{"key": ["predict"]}]
+    assert forbidden.startswith("The key needs the scope `predict`.")
+    assert "TFBBB_MAX_BODY_BYTES" in too_large
+    assert told("/v1/keys", "get")[1:] == ("The key needs the scope `admin`.", "")
+
+
+def test_examples_are_what_the_schema_describes() -> None:
+    examples = request_body()["content"]["application/json"]["examples"]
+    for example in examples.values():
+        PredictRequest.model_validate(example["value"])
+
+
+def test_values_of_a_row_may_be_booleans() -> None:
+    schema = request_body()["content"]["application/json"]["schema"]
+    lists, objects = schema["properties"]["instances"]["anyOf"][0]["items"]["anyOf"]
+    for values in (lists["items"], objects["additionalProperties"]):
+        types = [option["type"] for option in values["anyOf"]]
+        assert types == ["number", "boolean", "string", "null"]
+
+
+def test_the_page_of_the_documentation_needs_no_other_machine(
+    client: httpx.Client,
+) -> None:
+    page = client.get("/docs")
+    assert not re.search(r"(https?:)?//[a-z]", page.text)
+    named = re.findall(r'(?:src|href)="([^"]*)"', page.text)
+    for path in (*named, "openapi.json"):
+        assert client.get(f"/{path}").status_code == 200
+    assert len(named) == 3
+    bundle = client.get("/docs/swagger-ui-bundle.js")
+    assert bundle.headers["content-type"].startswith("text/javascript")
+    assert b"SwaggerUIBundle" in bundle.content
+    assert client.get("/docs/__init__.py").status_code == 400
+
+
+def test_the_page_of_the_documentation_runs_no_other_script(
+    client: httpx.Client,
+) -> None:
+    page = client.get("/docs")
+    (script,) = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.headers["content-security-policy"]
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_operations_that_need_a_key_say_what_happens_without_one(
+    document: dict[str, Any],
+) -> None:
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            closed = not path.startswith("/health/")
+            assert ("security" in operation) == closed
+            assert ({"401", "403", "503"} <= operation["responses"].keys()) >= closed

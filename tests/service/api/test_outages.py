@@ -1,0 +1,218 @@
+import errno
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy
+from fastapi import FastAPI
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
+
+from service.app import create_app
+from service.shared.database import Database
+from service.shared.database.upgrade import copy_sqlite
+from service.shared.settings import Settings
+from tests.service.postgresql import PostgreSQL
+from tests.service.serving import listening, settings_of_a_test
+
+BODY = {"name": "a robot", "scopes": ["predict"]}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return settings_of_a_test(
+        Settings(models=tmp_path, start_models=False, start_dispatcher=False), tmp_path
+    )
+
+
+@pytest.fixture
+def app(settings: Settings) -> FastAPI:
+    return create_app(settings)
+
+
+def test_a_database_that_is_lost_costs_requests_but_not_the_service(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every request asks for its key anew.
+    monkeypatch.setattr("service.api.keys.keyring._KNOWN_SECONDS", 0.0)
+    with tempfile.TemporaryDirectory() as directory:
+        server = PostgreSQL(Path(directory))
+        url = {"database_url": f"{server.url}/postgres"}
+        with pytest.raises(OperationalError, match="refused"):
+            Database(url["database_url"]).wait(0.1)
+        # Both may be started at once.
+        starting = threading.Timer(1.0, server.start)
+        starting.start()
+        try:
+            with listening(create_app(settings.model_copy(update=url))) as client:
+                assert client.get("/health/ready").status_code == 200
+                assert client.post("/v1/keys", json=BODY).status_code == 201
+                server.stop()
+                for _ in range(3):
+                    response = client.post("/v1/keys", json=BODY)
+                    assert response.status_code == 503
+                    assert response.headers["Retry-After"]
+                    assert "database does not answer" in response.json()["error"]
+                ready = client.get("/health/ready")
+                assert ready.status_code == 503
+                assert (
+                    ready.json()["error"] == "database: The database does not answer."
+                )
+                assert client.get("/health/live").status_code == 200
+                server.start()
+                assert client.get("/health/ready").status_code == 200
+                assert client.post("/v1/keys", json=BODY).status_code == 201
+                take_no_writes(server.url)
+                response = client.post("/v1/keys", json=BODY)
+                assert response.status_code == 503
+                assert "the database is read-only" in response.json()["error"]
+        finally:
+            starting.join()
+            server.stop()
+
+
+def take_no_writes(url: str) -> None:
+    """Makes the server one of those that others are to take over from."""
+    with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+        connection.execute("alter role tfbbb set default_transaction_read_only = on")
+        others = "from pg_stat_activity where backend_type = 'client backend'"
+        connection.execute(
+            f"select pg_terminate_backend(pid) {others} and pid != pg_backend_pid()"
+        )
+
+
+def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
+    app: FastAPI,
+) -> None:
+    most_pages = 1  # SQLite raises it to what there is.
+
+    def limit(connection: sqlalchemy.Connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {most_pages}")
+
+    with listening(app) as client:
+        assert client.post("/v1/keys", json=BODY).status_code == 201
+        event.listen(Engine, "begin", limit)
+        long = BODY | {"name": "x" * 200}
+        try:
+            statuses = [
+                client.post("/v1/keys", json=long).status_code for _ in range(60)
+            ]
+            assert statuses[-1] == 507
+            assert set(statuses) == {201, 507}
+            most_pages = 10**6
+            assert client.post("/v1/keys", json=long).status_code == 201
+        finally:
+            event.remove(Engine, "begin", limit)
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def replace(path: Path) -> None:
+    copy = path.with_name("copy.sqlite3")
+    copy_sqlite(path, copy)
+    copy.replace(path)
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"not a database " * 1000)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (delete, "tfbbb.sqlite3 was deleted"),
+        (replace, "tfbbb.sqlite3 was replaced"),
+        (overwrite, "tfbbb.sqlite3 is no SQLite database"),
+    ],
+)
+def test_nothing_is_taken_once_the_database_file_is_another(
+    app: FastAPI, settings: Settings, fault: Callable[[Path], None], message: str
+) -> None:
+    path = settings.data_dir / "tfbbb.sqlite3"
+    with listening(app, "critical") as client:
+        table = client.post("/v1/datasets", content=b"a,b\n1,2\n").json()
+        job = {"dataset_id": table["id"], "target": "b", "name": "model"}
+        assert client.get("/health/ready").status_code == 200
+        fault(path)
+        ready = client.get("/health/ready")
+        assert ready.status_code == 503
+        assert ready.json()["error"].startswith(
+            f"database: The database file {message}"
+        )
+        assert "stop the service, restore a backup" in ready.json()["error"]
+        for response in (
+            client.post("/v1/datasets", content=b"a,c\n1,2\n"),
+            client.post("/v1/jobs", json=job),
+            client.post("/v1/keys", json=BODY),
+            client.delete("/v1/models/model/labels/champion"),
+        ):
+            assert response.status_code == 503
+            assert message in response.json()["error"]
+        assert client.get("/health/live").status_code == 200
+    assert fault is not delete or not path.exists()
+
+
+def test_a_start_on_a_new_database_keeps_the_tables_of_the_old(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    with listening(create_app(settings)) as client:
+        assert client.post("/v1/datasets", content=b"a,b\n1,2\n").status_code == 201
+    (table,) = (settings.data_dir / "datasets").iterdir()
+    for path in settings.data_dir.glob("tfbbb.sqlite3*"):
+        path.unlink()
+    with listening(create_app(settings)):
+        assert table.exists()
+    assert "the database knows none of the 1 files" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (errno.ENOSPC, 507, "disk of the service is full"),
+        (errno.EDQUOT, 507, "disk of the service is full"),
+        (errno.EROFS, 503, "can't write: read-only file system"),
+        (errno.EACCES, 503, "can't write: permission denied"),
+        (errno.ENOENT, 500, "The service failed"),
+    ],
+)
+def test_a_disk_that_fails_is_told_from_a_fault_of_the_program(
+    app: FastAPI, number: int, status: int, message: str
+) -> None:
+    @app.get("/write")
+    def write() -> None:
+        raise OSError(number, os.strerror(number))
+
+    with listening(app, "critical") as client:
+        response = client.get("/write")
+        assert response.status_code == status
+        assert message in response.json()["error"]
+
+
+def test_a_disk_that_does_not_answer_holds_up_nothing_else(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def disk_usage(path: Path) -> None:
+        asked.set()
+        answer.wait(20)
+        raise TimeoutError
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    monkeypatch.setattr("service.api.health.readiness._SECONDS_TO_ANSWER", 0.5)
+    with listening(app) as client, ThreadPoolExecutor() as others:
+        try:
+            ready = others.submit(client.get, "/health/ready")
+            assert asked.wait(10)
+            assert client.get("/health/live", timeout=5).status_code == 200
+            assert "disk: There was no answer" in ready.result(10).json()["error"]
+        finally:
+            answer.set()

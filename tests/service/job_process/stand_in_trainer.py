@@ -1,0 +1,128 @@
+"""A trainer whose training only counts; all around it is as in the real one."""
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from service.job_process.trainer import main
+from service.shared.database.tables import Job
+from service.shared.files import JobFiles
+from service.shared.settings import Settings
+from service.shared.timestamp import timestamp
+from tfbbb.export.manifest import (
+    MANIFEST_PATH,
+    Feature,
+    Manifest,
+    Targets,
+    file_digests,
+)
+from tfbbb.training.progress import Interrupted, Progress
+
+_STEPS = 40
+_SECONDS_PER_STEP = 0.01
+_STEPS_PER_EPOCH = 5
+
+
+def steps_of(job: Job) -> int:
+    return int(job.spec.get("steps", _STEPS))
+
+
+def result_of(job: Job) -> str:
+    """What training comes to, however often it was interrupted."""
+    state = job.id
+    for step in range(steps_of(job)):
+        state = _step(state, step)
+    return state
+
+
+def _step(state: str, step: int) -> str:
+    return hashlib.sha256(f"{state} {step}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class CountedModel:
+    job_id: str
+    result: str
+
+    def export(self, directory: Path) -> None:
+        (directory / MANIFEST_PATH).parent.mkdir(parents=True)
+        (directory / "saved_model.pb").write_text(self.result)
+        manifest = Manifest(
+            created="2030-01-01T00:00:00+00:00",
+            task="regression",
+            inputs="matrix",
+            features=(Feature("x", "numeric", missing=False, tensor="inputs"),),
+            target="y",
+            units="",
+            classes=None,
+            likelihood={},
+            layers=(),
+            num_rows=1,
+            kl_weight=1.0,
+            method="local",
+            default_num_samples=2,
+            default_seed=0,
+            metrics={},
+            libraries={},
+            files=file_digests(directory),
+            signatures={},
+            targets=Targets((1,), "real", ordered=True, discrete=False, noise_size=1),
+            passes={},
+            operations=(),
+            lineage={
+                "job_id": self.job_id,
+                "created_at": timestamp(time.time()),
+            },
+        )
+        (directory / MANIFEST_PATH).write_text(manifest.to_json())
+
+
+@dataclass(frozen=True)
+class CountingWorkshop:
+    settings: Settings
+
+    def train(
+        self,
+        job: Job,
+        report: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+    ) -> CountedModel:
+        scratch = JobFiles(self.settings, job.id).scratch
+        scratch.mkdir(parents=True, exist_ok=True)
+        saved = scratch / "state.json"
+        state, done = json.loads(saved.read_text()) if saved.exists() else (job.id, 0)
+        for step in range(done, steps_of(job)):
+            time.sleep(_SECONDS_PER_STEP)
+            state = _step(state, step)
+            if (step + 1) % _STEPS_PER_EPOCH == 0 or should_stop():
+                beside = scratch / f"{os.getpid()}.json"
+                beside.write_text(json.dumps([state, step + 1]))
+                beside.replace(saved)
+                report(_progress(step + 1, steps_of(job)))
+            if should_stop():
+                raise Interrupted
+        return CountedModel(job.id, state)
+
+    def check(self, directory: Path) -> None:
+        Manifest.read(directory).verify(directory)
+
+
+def _progress(step: int, steps: int) -> Progress:
+    return Progress(
+        epoch=step // _STEPS_PER_EPOCH,
+        epochs=steps // _STEPS_PER_EPOCH,
+        step=step,
+        steps=steps,
+        saved_step=step,
+        seconds=step * _SECONDS_PER_STEP,
+        figures={"nll": 1.0 / step},
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(CountingWorkshop))

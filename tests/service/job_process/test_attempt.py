@@ -1,0 +1,190 @@
+"""What becomes of a job whose training ends in one way or another."""
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import InternalError, OperationalError
+
+from service.job_process import attempt as run
+from service.job_process.attempt import Attempt
+from service.job_process.publish import staging_directory
+from service.shared.database.tables import Job
+from service.shared.files import JobFiles
+from service.shared.queue import Lease, Queue
+from tests.service.job_process.stand_in_trainer import CountedModel
+from tests.service.queued import (
+    job,
+    leased,
+    let_expire,
+    registered,
+    states,
+    submitted,
+)
+from tfbbb.data import TableError
+from tfbbb.training.progress import Interrupted, Progress
+
+REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
+
+
+class Workshop:
+    """Trains by doing what it is told to."""
+
+    def __init__(self, work: Callable[[], None] = lambda: None) -> None:
+        self._work = work
+        self.should_stop: Callable[[], bool] = lambda: False
+
+    def train(
+        self,
+        job: Job,
+        report: Callable[[Progress], None],
+        should_stop: Callable[[], bool],
+    ) -> CountedModel:
+        self.should_stop = should_stop
+        report(REPORT)
+        self._work()
+        return CountedModel(job.id, "trained")
+
+    def check(self, directory: Path) -> None:
+        assert (directory / "saved_model.pb").exists()
+
+
+@pytest.fixture
+def lease(queue: Queue) -> Lease:
+    submitted(queue)
+    return leased(queue, registered(queue))
+
+
+def attempt(queue: Queue, lease: Lease, workshop: Workshop) -> Attempt:
+    JobFiles(queue.settings, lease.job_id).scratch.mkdir(parents=True)
+    return Attempt(queue, lease, threading.Event(), workshop)
+
+
+def raising(error: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
+    assert attempt(queue, lease, Workshop()).run()
+    assert states(queue, lease.job_id)[-2:] == ["exporting", "succeeded"]
+    assert job(queue, lease.job_id).progress["figures"] == {"nll": 0.5}
+    assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (TableError("Column 'x' has no values."), "Column 'x' has no values."),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "checkpoint"),
+            "checkpoint: No space left on device",
+        ),
+        (
+            OSError(errno.EROFS, os.strerror(errno.EROFS), "checkpoint"),
+            "checkpoint: Read-only file system",
+        ),
+        (RuntimeError("of\nTensorFlow"), "RuntimeError: of TensorFlow; the log has"),
+    ],
+)
+def test_a_job_that_can_not_be_done_has_failed_with_the_reason(
+    queue: Queue, lease: Lease, error: Exception, reason: str
+) -> None:
+    as_new = attempt(queue, lease, Workshop(raising(error))).run()
+    assert not as_new, "who knows what it left in the process"
+    failed = job(queue, lease.job_id)
+    assert failed.state == "failed"
+    assert reason in (failed.error or "")
+    assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
+
+
+def test_a_model_that_does_not_answer_is_not_published(
+    queue: Queue, lease: Lease
+) -> None:
+    class Faulty(Workshop):
+        def check(self, directory: Path) -> None:
+            raise ValueError("no such signature")
+
+    assert not attempt(queue, lease, Faulty()).run()
+    assert "no such signature" in (job(queue, lease.job_id).error or "")
+    assert not (queue.settings.models / "model").exists()
+    assert not staging_directory(queue.settings.models, lease).exists()
+
+
+def test_a_process_that_leaves_puts_its_job_back(queue: Queue, lease: Lease) -> None:
+    leaving = threading.Event()
+
+    def stop() -> None:
+        leaving.set()
+        assert workshop.should_stop()
+        raise Interrupted
+
+    workshop = Workshop(stop)
+    scratch = JobFiles(queue.settings, lease.job_id).scratch
+    scratch.mkdir(parents=True)
+    assert not Attempt(queue, lease, leaving, workshop).run()
+    assert (job(queue, lease.job_id).state, job(queue, lease.job_id).deaths) == (
+        "queued",
+        0,
+    )
+    assert scratch.exists()
+
+
+def test_a_cancelled_job_stops_and_leaves_the_process_as_new(
+    queue: Queue, lease: Lease
+) -> None:
+    def wait_for_the_word() -> None:
+        with queue.database.writing() as session:
+            queue.cancel(session, session.get_one(Job, lease.job_id))
+        stopped = threading.Event()
+        for _ in range(200):
+            if workshop.should_stop():
+                raise Interrupted
+            stopped.wait(0.05)
+        pytest.fail("it was not told within 10 s")
+
+    workshop = Workshop(wait_for_the_word)
+    assert attempt(queue, lease, workshop).run()
+    assert job(queue, lease.job_id).state == "cancelled"
+
+
+def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
+    def lose_the_lease() -> None:
+        let_expire(queue, lease)
+        leased(queue, registered(queue))
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            told.append(workshop.should_stop())
+            time.sleep(0.01)
+        pytest.fail("it was not told within 10 s")
+
+    told: list[bool] = []
+    workshop = Workshop(lose_the_lease)
+    assert not attempt(queue, lease, workshop).run()
+    # To stop in peace would be to save its state over that of the next attempt.
+    assert not any(told)
+    assert job(queue, lease.job_id).attempt == 2
+    assert job(queue, lease.job_id).state == "running"
+    assert not (queue.settings.models / "model").exists()
+
+
+def test_publishing_waits_for_a_database_that_is_away_or_takes_no_writes(
+    queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, failures = run.publish, [OperationalError, InternalError]
+
+    def publish_later(*arguments: object) -> int:
+        if failures:
+            raise failures.pop()("update", {}, Exception("there is a standby"))
+        return publish(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(run, "publish", publish_later)
+    assert attempt(queue, lease, Workshop()).run()
+    assert failures == []
+    assert job(queue, lease.job_id).state == "succeeded"

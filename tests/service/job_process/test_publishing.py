@@ -1,0 +1,158 @@
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from service.job_process.publish import (
+    CancelledError,
+    manifest_digest,
+    publish,
+    staging_directory,
+)
+from service.shared import queue as queue_module
+from service.shared.database.tables import Job, ModelVersion
+from service.shared.queue import Lease, Queue, StaleAttemptError
+from tests.service.job_process.stand_in_trainer import CountedModel
+from tests.service.queued import job, leased, let_expire, registered, submitted
+
+
+def staged(queue: Queue, lease: Lease) -> Path:
+    directory = staging_directory(queue.settings.models, lease)
+    CountedModel(lease.job_id, "result").export(directory)
+    return directory
+
+
+def exporting(queue: Queue) -> Lease:
+    submitted(queue)
+    lease = leased(queue, registered(queue))
+    queue.begin_export(lease)
+    return lease
+
+
+def versions(queue: Queue) -> list[ModelVersion]:
+    with queue.database.reading() as session:
+        return list(session.scalars(select(ModelVersion).order_by(ModelVersion.number)))
+
+
+def on_disk(queue: Queue) -> list[str]:
+    return sorted(path.name for path in (queue.settings.models / "model").glob("*"))
+
+
+def test_a_staged_model_becomes_the_next_version(queue: Queue) -> None:
+    for number in (1, 2):
+        lease = exporting(queue)
+        directory = staged(queue, lease)
+        assert publish(queue, lease, directory) == number
+        assert not directory.exists()
+        assert job(queue, lease.job_id).version == number
+        assert job(queue, lease.job_id).state == "succeeded"
+    assert on_disk(queue) == ["1", "2"]
+    digests = [manifest_digest(queue.settings.models / "model" / n) for n in "12"]
+    assert [version.digest for version in versions(queue)] == digests
+
+
+def test_numbers_of_others_and_of_deleted_versions_are_passed_over(
+    queue: Queue,
+) -> None:
+    first = exporting(queue)
+    publish(queue, first, staged(queue, first))
+    shutil.rmtree(queue.settings.models / "model" / "1")
+    (queue.settings.models / "model" / "2").mkdir()
+    second = exporting(queue)
+    assert publish(queue, second, staged(queue, second)) == 3
+
+
+def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease = exporting(queue)
+    directory = staged(queue, lease)
+    rename = Path.rename
+
+    def rename_too_late(source: Path, target: Path) -> Path:
+        if target.name == "1":
+            # As `tfbbb train --output` may do meanwhile.
+            CountedModel("", "of another").export(target)
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", rename_too_late)
+    assert publish(queue, lease, directory) == 2
+    assert on_disk(queue) == ["1", "2"]
+
+
+def test_a_stale_attempt_publishes_nothing(queue: Queue) -> None:
+    ghost = exporting(queue)
+    directory = staged(queue, ghost)
+    let_expire(queue, ghost)
+    with pytest.raises(StaleAttemptError):
+        publish(queue, ghost, directory)
+    leased(queue, registered(queue))
+    with pytest.raises(StaleAttemptError):
+        publish(queue, ghost, directory)
+    assert (on_disk(queue), versions(queue)) == ([], [])
+
+
+def test_a_job_that_is_to_be_cancelled_publishes_nothing(queue: Queue) -> None:
+    lease = exporting(queue)
+    directory = staged(queue, lease)
+    with queue.database.writing() as session:
+        queue.cancel(session, session.get_one(Job, lease.job_id))
+    with pytest.raises(CancelledError):
+        publish(queue, lease, directory)
+    assert (on_disk(queue), versions(queue)) == ([], [])
+    queue.release(lease, "stopped")
+    assert job(queue, lease.job_id).state == "cancelled"
+
+
+class PowerCutError(BaseException):
+    """The process stops where it is."""
+
+
+@pytest.mark.parametrize("end", ["expire", "died", "release", "fail", "cancel"])
+def test_a_version_in_its_place_is_its_jobs_whatever_came_between(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    lease = exporting(queue)
+    directory = staged(queue, lease)
+
+    def stop(*arguments: object) -> None:
+        raise PowerCutError
+
+    with monkeypatch.context() as patch:
+        # After the rename, before the commit.
+        patch.setattr(queue_module.Queue, "succeed", stop)
+        with pytest.raises(PowerCutError):
+            publish(queue, lease, directory)
+    assert (on_disk(queue), versions(queue)) == (["1"], [])
+    assert job(queue, lease.job_id).state == "exporting"
+    if end == "died":
+        queue.died(lease, "signal SIGKILL")
+    elif end == "release":
+        queue.release(lease, "The service stopped")
+    elif end == "fail":
+        queue.fail(lease, "No space left on device")
+    else:
+        if end == "cancel":
+            with queue.database.writing() as session:
+                queue.cancel(session, session.get_one(Job, lease.job_id))
+        let_expire(queue, lease)
+    done = job(queue, lease.job_id)
+    assert (done.state, done.version, done.error) == ("succeeded", 1, None)
+    assert [version.job_id for version in versions(queue)] == [lease.job_id]
+    assert versions(queue)[0].digest == manifest_digest(
+        queue.settings.models / "model" / "1"
+    )
+
+
+def test_an_attempt_that_stops_before_its_version_is_in_place_starts_again(
+    queue: Queue,
+) -> None:
+    lease = exporting(queue)
+    staged(queue, lease)
+    let_expire(queue, lease)
+    assert job(queue, lease.job_id).state == "queued"
+    again = leased(queue, registered(queue))
+    queue.begin_export(again)
+    assert publish(queue, again, staged(queue, again)) == 1
+    assert [version.job_id for version in versions(queue)] == [lease.job_id]

@@ -1,0 +1,42 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tfbbb.training
+from service.api.datasets.store import dataset_path
+from service.job_process.table_trainer import TableWorkshop
+from service.shared.database.tables import Job
+from service.shared.files import JobFiles
+from service.shared.settings import Settings
+
+
+def test_a_checkpoint_of_before_an_upgrade_costs_its_steps_and_not_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data_dir=tmp_path, models=tmp_path / "models")
+    job = Job(
+        id="a" * 24,
+        spec={"target": "y"},
+        dataset_sha256="b" * 64,
+        dataset_format="csv",
+    )
+    table = dataset_path(tmp_path, job.dataset_sha256, job.dataset_format)
+    table.parent.mkdir(parents=True)
+    table.write_text("x,y\n1,2\n3,4\n")
+    scratch = JobFiles(settings, job.id).scratch
+    scratch.mkdir(parents=True)
+    (scratch / "checkpoint-000000000100").touch()
+    trainings = []
+
+    def train(*_: Any, directory: Path, **__: Any) -> Any:
+        trainings.append(sorted(path.name for path in directory.iterdir()))
+        if trainings[-1]:
+            raise tfbbb.training.CheckpointError("The checkpoint is of another.")
+        return SimpleNamespace(metrics={"nll": 1.0})
+
+    monkeypatch.setattr(tfbbb.training, "train_table", train)
+    trained = TableWorkshop(settings).train(job, lambda _: None, lambda: False)
+    assert trained.lineage["metrics"] == {"nll": 1.0}
+    assert trainings == [["checkpoint-000000000100"], []]

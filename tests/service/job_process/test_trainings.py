@@ -1,0 +1,206 @@
+"""Jobs from upload to prediction, with the real processes."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pytest
+
+from service.shared.files import JobFiles
+from service.shared.settings import Settings
+from tests.service.serving import ADMIN_KEY, serving
+from tfbbb.client import Client, Job, JobFailedError, ServiceError
+from tfbbb.data import samples
+
+_ROW = samples.diabetes().slice(0, 1).drop_columns("progression").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    root = tmp_path_factory.mktemp("service")
+    return Settings(
+        data_dir=root / "data",
+        models=root / "models",
+        start_dispatcher=True,
+        job_slots=1,
+        checkpoint_seconds=0.2,
+        lease_seconds=20.0,
+        # Whoever hears of a success is answered by the new version all the same.
+        poll_seconds=3600.0,
+    )
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings) -> Iterator[Client]:
+    settings.models.mkdir()
+    with (
+        serving(settings) as http,
+        Client(str(http.base_url), ADMIN_KEY) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def dataset(client: Client) -> str:
+    return client.upload(samples.diabetes(), name="diabetes").id
+
+
+@pytest.fixture(scope="module")
+def trained(client: Client, dataset: str) -> Job:
+    job = client.train(dataset, "progression", name="first", training={"epochs": 40})
+    return job.wait()
+
+
+def trainers() -> list[psutil.Process]:
+    return [
+        child
+        for child in psutil.Process().children(recursive=True)
+        if "service.trainer" in child.cmdline()
+    ]
+
+
+def is_training(job: Job, step: int) -> bool:
+    saved_step = int(job.refresh().progress.get("saved_step", 0))
+    assert not job.has_ended, job.details
+    return saved_step >= step
+
+
+def test_a_job_becomes_a_model_that_answers(
+    client: Client, trained: Job, settings: Settings
+) -> None:
+    assert (trained.state, trained.version) == ("succeeded", 1)
+    assert trained.progress["epoch"] == trained.progress["epochs"] == 40
+    prediction = client.model("first").predict(_ROW, quantiles=[0.05, 0.95])
+    lower, upper = prediction.interval(0.9)
+    assert lower < prediction.mean < upper
+    files = JobFiles(settings, trained.id)
+    assert "published first, version 1" in files.log.read_text()
+    assert not files.scratch.exists()
+    assert list((settings.models / ".staging").glob("*")) == []
+
+
+def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
+    events = list(trained.events())
+    assert [event.id for event in events] == list(range(1, len(events) + 1))
+    states = [event.data["state"] for event in events if event.type == "state"]
+    assert states == ["queued", "running", "exporting", "succeeded"]
+    epochs = [event.data for event in events if event.type == "epoch"]
+    assert [epoch["epoch"] for epoch in epochs] == list(range(1, 41))
+    assert {"nll", "kl", "loss"} <= epochs[0].keys()
+    assert any("val_nll" in epoch for epoch in epochs)
+    assert list(trained.events(after=len(events) - 1)) == events[-1:]
+
+
+def test_a_version_tells_where_it_comes_from(client: Client, trained: Job) -> None:
+    answer = client._connection.ask("GET", "/v1/models/first/versions/1")
+    assert answer["lineage"]["job_id"] == trained.id
+    source = answer["lineage"]["source"]
+    assert source["spec"]["target"] == "progression"
+    assert len(source["dataset_sha256"]) == 64
+    assert source["seed"] == 0
+    assert source["calibration"]["coverage_90"] == source["metrics"]["coverage_90"]
+
+
+def test_yesterdays_posterior_is_todays_prior(
+    client: Client, trained: Job, dataset: str
+) -> None:
+    job = client.train(
+        dataset,
+        "progression",
+        name="first",
+        start_from={"model": "first", "version": 1},
+        training={"epochs": 5},
+    )
+    assert job.wait().version == 2
+    assert client.model("first").predict(_ROW).version == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"features": ["age", "bmi"]}, "'s3'"),
+        ({"model": {"hidden_units": [3]}}, "leave `model` out"),
+        ({"training": {"kl_schedule": {"name": "tempered", "temperature": 0.5}}}, "1"),
+        ({"start_from": {"model": "first", "version": 77}}, "no version 77"),
+    ],
+)
+def test_what_can_not_go_on_from_a_version_is_refused_at_once(
+    client: Client,
+    trained: Job,
+    dataset: str,
+    asked: dict[str, Any],
+    problem: str,
+) -> None:
+    spec = {"start_from": {"model": "first", "version": 1}} | asked
+    with pytest.raises(ServiceError, match=problem):
+        client.train(dataset, "progression", name="first", **spec)
+
+
+def test_a_running_job_is_cancelled(client: Client, dataset: str) -> None:
+    job = client.train(dataset, "progression", name="never", training={"steps": 10**6})
+    while not is_training(job, 1):
+        time.sleep(0.1)
+    job.cancel()
+    with pytest.raises(JobFailedError, match="cancelled"):
+        job.wait()
+    assert "never" not in [model["name"] for model in client.models()]
+
+
+def test_a_job_that_diverges_says_what_to_do(client: Client, dataset: str) -> None:
+    job = client.train(
+        dataset, "progression", name="never", training={"learning_rate": 1e18}
+    )
+    with pytest.raises(JobFailedError, match="learning_rate"):
+        job.wait()
+
+
+def test_classes_and_missing_values_are_trained_and_served(client: Client) -> None:
+    kinds = ["small", "large", None] * 20
+    table = pa.table(
+        {
+            "kind": kinds,
+            "size": [float(i % 9) if i % 10 else None for i in range(60)],
+            "sold": [str(kind == "small").lower() for kind in kinds],
+        }
+    )
+    job = client.train(
+        client.upload(table, name="sales"), "sold", name="sales", training={"epochs": 3}
+    )
+    job.wait()
+    prediction = job.model.predict([{"kind": "small", "size": None}])
+    assert prediction.classes == ("false", "true")
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+)
+def test_a_training_that_was_stopped_gets_where_it_would_have(
+    client: Client, dataset: str, number: int
+) -> None:
+    name = f"stopped-by-{number}"
+    training = {"epochs": 400, "seed": 7}
+    whole = client.train(dataset, "progression", name=name, training=training).wait()
+    job = client.train(dataset, "progression", name=name, training=training)
+    while not is_training(job, 300):
+        time.sleep(0.02)
+    (trainer,) = trainers()
+    trainer.send_signal(number)
+    job.wait()
+    assert job.details["attempt"] == 2
+    model = client.model(name)
+    assert (
+        model.predict(_ROW, version=job.version).mean
+        == model.predict(_ROW, version=whole.version).mean
+    )
+
+
+def test_what_jobs_leave_is_removed_with_them(trained: Job, settings: Settings) -> None:
+    directory: Path = JobFiles(settings, trained.id).directory
+    assert directory.exists()
+    trained.delete()
+    assert not directory.exists()

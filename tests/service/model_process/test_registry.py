@@ -1,0 +1,196 @@
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from service.api.labels.repository import move
+from service.model_process.adoption import Ledger
+from service.model_process.registry import Registry
+from service.model_process.version import State
+from service.shared.database import Database
+from service.shared.errors import Unavailable, UnknownModel
+from tests import exported_models
+
+
+@pytest.fixture
+def ledger(database: Database) -> Ledger:
+    return Ledger(database)
+
+
+@pytest.fixture
+def registry(registry_root: Path, ledger: Ledger) -> Registry:
+    registry = Registry(registry_root, ledger)
+    registry.refresh()
+    return registry
+
+
+def states(registry: Registry, name: str) -> dict[int, State]:
+    return {version.number: version.state for version in registry.versions(name)}
+
+
+def test_newest_version_is_in_charge_and_older_ones_wait(registry: Registry) -> None:
+    assert registry.version("diabetes").number == 2
+    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.START}
+
+
+def test_older_version_is_loaded_when_asked_for(registry: Registry) -> None:
+    registry.version("diabetes", 1).load()
+    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.AVAILABLE}
+    assert registry.version("diabetes").number == 2
+
+
+def test_new_version_takes_charge_once_it_is_loaded(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
+    assert registry.version("diabetes").number == 2
+    assert registry.version("diabetes", 10).number == 10
+    registry.refresh()
+    assert registry.version("diabetes").number == 10
+    assert states(registry, "diabetes")[2] is State.START
+
+
+def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
+    registry: Registry, registry_root: Path, database: Database
+) -> None:
+    move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
+    shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
+    registry.refresh()
+    loaded, waiting = State.AVAILABLE, State.START
+    assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: waiting}
+    move(database, "diabetes", "champion", 1, seen_at=2, key_id=None)
+    registry.refresh()
+    assert states(registry, "diabetes") == {10: loaded, 2: waiting, 1: loaded}
+
+
+def test_new_model_is_found_without_waiting(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.copytree(registry_root / "diabetes", registry_root / "copy")
+    assert registry.version("copy").number == 2
+
+
+def test_altered_version_leaves_the_good_one_in_charge(
+    registry: Registry, registry_root: Path
+) -> None:
+    broken = registry_root / "diabetes" / "3"
+    shutil.copytree(registry_root / "diabetes" / "2", broken)
+    with (broken / "saved_model.pb").open("ab") as graph:
+        graph.write(b"\0")
+    registry.refresh()
+    assert registry.version("diabetes").number == 2
+    assert states(registry, "diabetes")[3] is State.END
+    with pytest.raises(Unavailable, match=r"Version 3 .* saved_model\.pb .* sha256"):
+        registry.version("diabetes", 3).load()
+
+
+def test_broken_version_is_served_when_it_is_repaired(
+    registry: Registry, registry_root: Path
+) -> None:
+    version = registry_root / "diabetes" / "3"
+    shutil.copytree(registry_root / "diabetes" / "2", version)
+    manifest = version / "assets.extra" / "tfbbb.json"
+    text = manifest.read_text()
+    manifest.write_text("{")
+    registry.refresh()
+    assert states(registry, "diabetes")[3] is State.END
+    manifest.write_text(text)
+    registry.refresh()
+    assert registry.version("diabetes").number == 3
+
+
+def test_model_without_a_good_version_says_why(
+    registry: Registry, registry_root: Path
+) -> None:
+    (registry_root / "other" / "1").mkdir(parents=True)
+    (registry_root / "other" / "1" / "saved_model.pb").write_bytes(b"")
+    registry.refresh()
+    registry.check_ready()
+    with pytest.raises(Unavailable, match=r"'other' .* the newest, 1: .*tfbbb\.json"):
+        registry.version("other")
+
+
+def test_deleted_version_gives_way_to_the_one_before(
+    registry: Registry, registry_root: Path
+) -> None:
+    shutil.rmtree(registry_root / "diabetes" / "2")
+    registry.refresh()
+    assert registry.version("diabetes").number == 1
+    shutil.rmtree(registry_root / "diabetes")
+    registry.refresh()
+    with pytest.raises(UnknownModel, match="there are: none"):
+        registry.version("diabetes")
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["diabetes/.3.tmp", "diabetes/007", "diabetes/latest", ".staging/1", "a:b/1"],
+)
+def test_what_is_not_a_version_is_passed_over(
+    registry: Registry, registry_root: Path, place: str
+) -> None:
+    shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
+    registry.refresh()
+    assert registry.names() == ["diabetes"]
+    assert states(registry, "diabetes").keys() == {1, 2}
+
+
+def test_model_without_a_version_is_warned_of_once(
+    registry: Registry, registry_root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for place in ("unversioned", ".staging"):
+        shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
+    registry.refresh()
+    registry.refresh()
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    message = record.getMessage()
+    assert f"{registry_root / 'unversioned'} is not served" in message
+    assert "NAME/VERSION" in message
+
+
+def test_root_that_is_itself_a_model_is_warned_of(
+    registry_root: Path, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = registry_root / "diabetes" / "2"
+    Registry(root, ledger).scan()
+    assert f"{root} is not served" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../saved_models/diabetes", "a\0b"])
+def test_names_never_become_paths(registry: Registry, name: str) -> None:
+    with pytest.raises(UnknownModel):
+        registry.version(name)
+
+
+def test_missing_root_is_not_ready_until_it_appears(
+    tmp_path: Path, ledger: Ledger
+) -> None:
+    registry = Registry(tmp_path / "later", ledger)
+    registry.refresh()
+    with pytest.raises(Unavailable, match="no directory of models"):
+        registry.check_ready()
+    (tmp_path / "later").mkdir()
+    registry.check_ready()
+
+
+def test_registry_is_not_ready_before_models_are_loaded(
+    registry_root: Path, ledger: Ledger
+) -> None:
+    with pytest.raises(Unavailable, match="being loaded"):
+        Registry(registry_root, ledger).check_ready()
+
+
+def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> None:
+    registry, stop = Registry(registry_root, ledger), threading.Event()
+    watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
+    watcher.start()
+    try:
+        exported_models.write_regression(registry_root / "diabetes" / "3")
+        while registry.version("diabetes").number != 3:
+            time.sleep(0.01)
+    finally:
+        stop.set()
+        watcher.join()

@@ -1,0 +1,61 @@
+"""Jobs and dispatchers for tests of the queue."""
+
+import time
+from typing import Any
+
+from sqlalchemy import select
+
+from service.shared.database.tables import Dispatcher, Event, Job
+from service.shared.queue import Lease, Queue
+
+
+def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
+    """Queues jobs that nothing can train; returns their ids, oldest first."""
+    given = {
+        "name": "model",
+        "dataset_sha256": "0" * 64,
+        "dataset_format": "csv",
+        "spec": {},
+    } | columns
+    jobs = []
+    with queue.database.writing() as session:
+        for number in range(count):
+            job = Job(created_at=time.time() + 1e-3 * number, **given)
+            queue.submit(session, job)
+            jobs.append(job.id)
+    return jobs
+
+
+def registered(queue: Queue, machine: str = "here", slots: int = 2) -> str:
+    """Registers a dispatcher; returns its id."""
+    now = time.time()
+    row = Dispatcher(
+        machine=machine, process=1, slots=slots, started_at=now, seen_at=now
+    )
+    with queue.database.writing() as session:
+        session.add(row)
+    return row.id
+
+
+def leased(queue: Queue, dispatcher: str) -> Lease:
+    lease = queue.lease(dispatcher)
+    assert lease is not None
+    return lease
+
+
+def job(queue: Queue, job_id: str) -> Job:
+    with queue.database.reading() as session:
+        return session.get_one(Job, job_id)
+
+
+def states(queue: Queue, job_id: str) -> list[str]:
+    """The states that a job's events tell of, in order."""
+    told = select(Event).where(Event.job_id == job_id).order_by(Event.sequence)
+    with queue.database.reading() as session:
+        return [e.data["state"] for e in session.scalars(told) if e.type == "state"]
+
+
+def let_expire(queue: Queue, lease: Lease) -> None:
+    with queue.database.writing() as session:
+        session.get_one(Job, lease.job_id).lease_expires_at = 0.0
+    assert queue.expire() == 1

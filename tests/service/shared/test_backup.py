@@ -1,0 +1,233 @@
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+
+from service.shared import backup
+from service.shared.backup import BackupError, back_up
+from service.shared.database import Database, upgrade
+from service.shared.database.tables import Dataset
+from service.shared.settings import Settings
+from tests.service.serving import serving
+
+# So many that none is both uploaded and deleted while the database is copied.
+KEPT = 500
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    root = tmp_path / "here"
+    settings = Settings(
+        models=root / "models",
+        data_dir=root / "data",
+        start_models=False,
+        start_dispatcher=False,
+    )
+    version = settings.models / "wine" / "1"
+    version.mkdir(parents=True)
+    (version / "saved_model.pb").write_text("graph")
+    staged = settings.models / ".staging" / "job.1"
+    staged.mkdir(parents=True)
+    (staged / "saved_model.pb").write_text("half a gra")
+    job = settings.data_dir / "jobs" / "1"
+    job.mkdir(parents=True)
+    (job / "log.txt").write_text("line")
+    (job / "rows").write_text("scratch")
+    return settings
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    database = Database(settings.effective_database_url)
+    upgrade(database, settings.data_dir)
+    yield database
+    database.close()
+
+
+def test_a_service_that_is_restored_knows_what_it_knew(
+    settings: Settings, tmp_path: Path
+) -> None:
+    with serving(settings) as client:
+        body = {"name": "a robot", "scopes": ["predict"]}
+        made = client.post("/v1/keys", json=body).json()
+        database = Database(settings.effective_database_url)
+        parts = back_up(database, settings, tmp_path / "backup")
+        database.close()
+        client.delete(f"/v1/keys/{made['id']}")
+    assert {"jobs", "models", "tfbbb.sqlite3"} <= set(parts)
+    shutil.rmtree(tmp_path / "here")
+
+    (tmp_path / "backup" / "models").rename(tmp_path / "models")
+    (tmp_path / "backup").rename(tmp_path / "data")
+    places = {"data_dir": tmp_path / "data", "models": tmp_path / "models"}
+    restored = settings.model_copy(update=places)
+    with serving(restored) as client:
+        headers = {"Authorization": f"Bearer {made['key']}"}
+        assert client.get("/openapi.json", headers=headers).status_code == 200
+    files = {str(p.relative_to(restored.models)) for p in restored.models.rglob("*.pb")}
+    assert files == {"wine/1/saved_model.pb"}
+    jobs = {path.name for path in (restored.data_dir / "jobs" / "1").iterdir()}
+    assert jobs == {"log.txt"}
+
+
+def test_whatever_the_copied_database_names_is_copied(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    files = settings.data_dir / "datasets"
+    files.mkdir()
+    stop = threading.Event()
+
+    def upload_and_delete() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            (files / f"{number:064}.csv").write_text("x\n1\n")
+            with database.writing() as session:
+                session.add(dataset(number))
+                if number > KEPT:
+                    old = Dataset.sha256 == f"{number - KEPT:064}"
+                    session.execute(sqlalchemy.delete(Dataset).where(old))
+            (files / f"{number - KEPT:064}.csv").unlink(missing_ok=True)
+
+    writer = threading.Thread(target=upload_and_delete)
+    writer.start()
+    try:
+        for number in range(5):
+            back_up(database, settings, tmp_path / f"backup-{number}")
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(5):
+        backup = tmp_path / f"backup-{number}"
+        copy = Database(f"sqlite:///{backup}/tfbbb.sqlite3")
+        with copy.reading() as session:
+            named = set(session.scalars(sqlalchemy.select(Dataset.sha256)))
+        copy.close()
+        kept = {path.stem for path in (backup / "datasets").iterdir()}
+        assert named <= kept
+
+
+def dataset(number: int) -> Dataset:
+    return Dataset(
+        name="x",
+        sha256=f"{number:064}",
+        format="csv",
+        num_bytes=4,
+        num_rows=1,
+        columns=[],
+        problems=[],
+        created_at=0.0,
+    )
+
+
+def test_a_backup_is_not_written_over_another(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    with pytest.raises(BackupError, match="There is something at"):
+        back_up(database, settings, tmp_path)
+
+
+def test_the_disk_holds_a_backup_before_it_has_its_name(
+    settings: Settings,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flushed = []
+
+    def sync() -> None:
+        (staging,) = tmp_path.glob(".backup.*")
+        flushed.extend(sorted(path.name for path in staging.glob("[!.]*")))
+
+    monkeypatch.setattr("service.shared.backup.os.sync", sync)
+    assert back_up(database, settings, tmp_path / "backup") == flushed
+
+
+def test_a_backup_that_fails_leaves_nothing(
+    settings: Settings,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("service.shared.backup.copy_sqlite", fail)
+    with pytest.raises(OSError, match="No space left"):
+        back_up(database, settings, tmp_path / "backup")
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+_FOREVER = """
+import sys
+import threading
+from pathlib import Path
+
+import service.shared.backup
+from service.shared.database import Database
+from service.shared.settings import Settings
+
+def wait():
+    print("ready", flush=True)
+    threading.Event().wait()
+
+service.shared.backup.os.sync = wait
+settings = Settings.from_environment()
+database = Database(settings.effective_database_url)
+service.shared.backup.back_up(database, settings, Path(sys.argv[1]))
+"""
+
+
+@contextmanager
+def backing_up(settings: Settings, destination: Path) -> Iterator[subprocess.Popen]:
+    """Runs a backup that has copied all and does not end; kills it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _FOREVER, str(destination)],
+        env=os.environ | settings.environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("name", ["monday", "tuesday"])
+def test_the_next_backup_removes_what_a_killed_one_left(
+    settings: Settings, database: Database, tmp_path: Path, name: str
+) -> None:
+    backups = tmp_path / "backups"
+    others = [".monday.7", f".monday{backup._UNFINISHED}", "monday.unfinished"]
+    for other in others:
+        (backups / other).mkdir(parents=True)
+        (backups / other / "precious").touch()
+    with backing_up(settings, backups / "monday"):
+        (left,) = backups.glob(".monday.*.unfinished-*")
+        assert (left / "models" / "wine" / "1" / "saved_model.pb").exists()
+    assert left.exists()
+    back_up(database, settings, backups / name)
+    assert sorted(path.name for path in backups.iterdir()) == sorted([*others, name])
+    for other in others:
+        assert (backups / other / "precious").exists()
+
+
+def test_a_backup_that_runs_is_left_to_run(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    backups = tmp_path / "backups"
+    with backing_up(settings, backups / "monday"):
+        back_up(database, settings, backups / "tuesday")
+        (running,) = backups.glob(".monday.*")
+        assert (running / "tfbbb.sqlite3").exists()

@@ -1,0 +1,238 @@
+import pytest
+
+from service.shared import job_events as events
+from service.shared.database.tables import Job, Key
+from service.shared.queue import Lease, Queue, StaleAttemptError
+from tests.service.queued import (
+    job,
+    leased,
+    let_expire,
+    registered,
+    states,
+    submitted,
+)
+
+
+def test_jobs_are_leased_by_priority_then_age(queue: Queue) -> None:
+    old, young = submitted(queue, 2)
+    (urgent,) = submitted(queue, priority=1)
+    here, there = registered(queue, "here", 2), registered(queue, "there", 2)
+    leases = [leased(queue, dispatcher) for dispatcher in (here, there, here)]
+    assert [lease.job_id for lease in leases] == [urgent, old, young]
+    assert not queue.has_work()
+    assert queue.lease(there) is None
+
+
+def test_a_machine_runs_no_more_jobs_than_it_has_slots(queue: Queue) -> None:
+    submitted(queue, 3)
+    one, other = registered(queue, "here", 2), registered(queue, "here", 2)
+    first = leased(queue, one)
+    leased(queue, other)
+    assert queue.lease(one) is None
+    assert queue.lease(other) is None
+    queue.fail(first, "of no use")
+    assert queue.lease(other) is not None
+
+
+def add_keys(queue: Queue) -> None:
+    with queue.database.writing() as session:
+        for name in ("busy", "other"):
+            session.add(
+                Key(
+                    id=name,
+                    name=name,
+                    prefix=name,
+                    secret_sha256="0" * 64,
+                    scopes=["train"],
+                    created_at=1.0,
+                )
+            )
+
+
+def test_a_key_runs_no_more_jobs_than_it_may(queue: Queue) -> None:
+    add_keys(queue)
+    submitted(queue, 60, key_id="busy", priority=1)
+    (of_other,) = submitted(queue, key_id="other")
+    limited = Queue(
+        queue.database, queue.settings.model_copy(update={"job_slots_per_key": 1})
+    )
+    dispatcher = registered(queue, slots=3)
+    first = leased(limited, dispatcher)
+    assert leased(limited, dispatcher).job_id == of_other
+    assert not limited.has_work()
+    assert limited.lease(dispatcher) is None
+    queue.fail(first, "of no use")
+    assert limited.lease(dispatcher) is not None
+
+
+def test_a_job_passes_through_its_states_to_success(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "service")
+    (job_id,) = submitted(queue)
+    lease = leased(queue, registered(queue))
+    assert not queue.heartbeat(lease, {"step": 10}, [{"epoch": 1}, {"epoch": 2}])
+    queue.begin_export(lease)
+    with queue.database.writing() as session:
+        queue.succeed(session, queue.holding(session, lease), version=3)
+    assert states(queue, job_id) == ["queued", "running", "exporting", "succeeded"]
+    assert caplog.messages[-1] == f"job {job_id} succeeded"
+    done = job(queue, job_id)
+    assert (done.version, done.error) == (3, None)
+    assert done.progress == {"step": 10, "told_epoch": 2}
+    assert done.finished_at is not None
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)
+        assert [event.sequence for event in told] == [1, 2, 3, 4, 5, 6]
+        assert [event.type for event in told[2:4]] == ["epoch", "epoch"]
+        assert [e.sequence for e in events.after(session, job_id, 4, limit=1)] == [5]
+
+
+def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    ghost = leased(queue, dispatcher)
+    let_expire(queue, ghost)
+    for when in ("back in the queue", "leased again", "ended"):
+        if when == "leased again":
+            assert leased(queue, dispatcher) == Lease(job_id, 2)
+        if when == "ended":
+            queue.fail(Lease(job_id, 2), "of no use")
+        before = states(queue, job_id)
+        for write in (
+            lambda: queue.heartbeat(ghost, {"step": 99}, [{"epoch": 99}]),
+            lambda: queue.begin_export(ghost),
+            lambda: queue.fail(ghost, "ghost"),
+            lambda: queue.release(ghost, "ghost"),
+            lambda: queue.died(ghost, "ghost"),
+        ):
+            with pytest.raises(StaleAttemptError):
+                write()
+        assert queue.is_to_stop(ghost)
+        assert not queue.is_active(ghost)
+        assert states(queue, job_id) == before
+        assert job(queue, job_id).progress == {}
+
+
+def test_an_epoch_is_told_once_though_a_later_attempt_repeats_it(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    first = leased(queue, dispatcher)
+    queue.heartbeat(first, {"step": 30}, [{"epoch": 1}, {"epoch": 2}, {"epoch": 3}])
+    queue.release(first, "The service stopped")
+    queue.heartbeat(leased(queue, dispatcher), {"step": 20}, [{"epoch": 2}])
+    queue.heartbeat(Lease(job_id, 2), {"step": 40}, [{"epoch": 3}, {"epoch": 4}])
+    with queue.database.reading() as session:
+        told = events.after(session, job_id, 0)
+    assert [e.data["epoch"] for e in told if e.type == "epoch"] == [1, 2, 3, 4]
+
+
+def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    lease = leased(queue, registered(queue))
+    with queue.database.writing() as session:
+        session.get_one(Job, job_id).lease_expires_at = 0.0
+    queue.heartbeat(lease)
+    assert queue.expire() == 0
+    assert queue.is_active(lease)
+
+
+def test_a_job_whose_process_dies_three_times_has_failed_with_the_reason(
+    queue: Queue,
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    for _ in range(3):
+        with queue.database.writing() as session:
+            # The pause before the next try is over.
+            session.get_one(Job, job_id).not_before = None
+        lease = leased(queue, dispatcher)
+        queue.heartbeat(lease, {"step": 10})
+        queue.died(lease, "signal SIGSEGV")
+    failed = job(queue, job_id)
+    assert failed.state == "failed"
+    assert failed.error == "Its process died 3 times, the last time: signal SIGSEGV"
+
+
+def test_deaths_count_from_the_last_progress(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    for saved_step in (0, 0, 5, 5, 5):
+        with queue.database.writing() as session:
+            session.get_one(Job, job_id).not_before = None
+        lease = leased(queue, dispatcher)
+        queue.heartbeat(lease, {"step": 10, "saved_step": saved_step})
+        assert job(queue, job_id).state == "running"
+        queue.died(lease, "exit code 1")
+    assert job(queue, job_id).state == "failed"
+
+
+def test_ends_of_the_service_do_not_count_as_deaths(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    for _ in range(5):
+        queue.release(leased(queue, dispatcher), "The service stopped")
+        let_expire(queue, leased(queue, dispatcher))
+    assert job(queue, job_id).state == "queued"
+    assert job(queue, job_id).deaths == 0
+    assert job(queue, job_id).attempt == 10
+
+
+def test_a_job_that_died_waits_before_its_next_try(queue: Queue) -> None:
+    submitted(queue)
+    dispatcher = registered(queue)
+    queue.died(leased(queue, dispatcher), "exit code 1")
+    assert not queue.has_work()
+    assert queue.lease(dispatcher) is None
+
+
+@pytest.mark.parametrize("end", ["release", "died", "expire", "died the third time"])
+def test_a_running_job_is_cancelled_when_its_attempt_ends(
+    queue: Queue, end: str
+) -> None:
+    (job_id,) = submitted(queue)
+    lease = leased(queue, registered(queue))
+    with queue.database.writing() as session:
+        running = session.get_one(Job, job_id)
+        if end == "died the third time":
+            running.deaths = 2
+        queue.cancel(session, running)
+    assert job(queue, job_id).state == "running"
+    assert queue.is_to_stop(lease)
+    assert queue.heartbeat(lease)
+    if end == "release":
+        queue.release(lease, "stopped")
+    elif end == "expire":
+        let_expire(queue, lease)
+    else:
+        queue.died(lease, "signal SIGKILL")
+    assert job(queue, job_id).state == "cancelled"
+
+
+def test_a_queued_job_is_cancelled_at_once_and_an_ended_one_stays(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    for _ in range(2):
+        with queue.database.writing() as session:
+            queue.cancel(session, session.get_one(Job, job_id))
+    assert states(queue, job_id) == ["queued", "cancelled"]
+    assert queue.lease(registered(queue)) is None
+
+
+def test_a_failed_job_that_is_tried_again_starts_with_a_clean_slate(
+    queue: Queue,
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher = registered(queue)
+    queue.fail(leased(queue, dispatcher), "of no use")
+    with queue.database.writing() as session:
+        queue.retry(session, session.get_one(Job, job_id))
+    again = job(queue, job_id)
+    assert (again.state, again.error, again.finished_at) == ("queued", None, None)
+    assert leased(queue, dispatcher) == Lease(job_id, 2)
+
+
+def test_a_job_is_leased_by_hand_once(queue: Queue) -> None:
+    (job_id,) = submitted(queue)
+    assert queue.lease_job(job_id, "here", 7) == Lease(job_id, 1)
+    assert queue.lease_job(job_id, "here", 7) is None
+    assert queue.lease_job("f" * 24, "here", 7) is None

@@ -21,6 +21,7 @@ from tfbbb.export.manifest import (
     Targets,
     file_digests,
 )
+from tfbbb.support import likelihood_support
 from tfbbb.training.progress import Interrupted, Progress
 
 _STEPS = 40
@@ -71,7 +72,13 @@ class CountedModel:
             libraries={},
             files=file_digests(directory),
             signatures={},
-            targets=Targets((1,), "real", ordered=True, discrete=False, noise_size=1),
+            targets=Targets(
+                (1,),
+                likelihood_support("normal"),
+                ordered=True,
+                discrete=False,
+                noise_size=1,
+            ),
             passes={},
             operations=(),
             lineage={

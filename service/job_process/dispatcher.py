@@ -23,13 +23,13 @@ from sqlalchemy.exc import DBAPIError
 
 from service.job_process.attempt import reason_of
 from service.job_process.launcher import Launcher, LocalLauncher
-from service.job_process.publish import STAGING
 from service.job_process.scratch import remove_scratch
 from service.shared.database import Database, new_id
 from service.shared.database.tables import Dispatcher as Registration
 from service.shared.files import jobs_with_scratch
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.settings import Settings
+from service.shared.versions import STAGING
 from tfbbb.export.atomic import staged_for
 
 logger = logging.getLogger(__name__)

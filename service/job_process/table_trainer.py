@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfbbb
-from service.api.datasets.store import dataset_path
 from service.shared.database.tables import Job
-from service.shared.files import JobFiles
+from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
 from service.shared.timestamp import timestamp
 from tfbbb.training.progress import Progress

@@ -1,15 +1,15 @@
 from pathlib import Path
 
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from service.api.labels.repository import labels
-from service.job_process.publish import manifest_digest
 from service.shared.database import Database
-from service.shared.database.tables import Job, ModelVersion
+from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
 from service.shared.version_deletion import finish_deletions
+from service.shared.versions import manifest_digest
 from tfbbb.export.manifest import Manifest
 
 
@@ -59,7 +59,9 @@ class Ledger:
             Unavailable: If the database can't be asked.
         """
         try:
-            return {(row.name, row.number) for row in labels(self._database)}
+            with self._database.reading() as session:
+                rows = session.execute(select(Label.name, Label.number))
+                return {(name, number) for name, number in rows}
         except DBAPIError as error:
             raise Unavailable(f"The database can't be asked: {error.orig}") from None
 

@@ -7,14 +7,8 @@ import orjson
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
-from service.api.models.schemas import (
-    Metadata,
-    ModelList,
-    ModelSpec,
-    ModelStatus,
-    ModelSummary,
-)
 from service.model_process.answer import answer
+from service.model_process.descriptions import model_status, model_summary
 from service.model_process.loaded_metrics import LoadedMetrics
 from service.model_process.query import parse_query
 from service.model_process.registry import Registry
@@ -22,6 +16,7 @@ from service.model_process.uncertainty import UncertaintyMetrics
 from service.model_process.version import Version
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
+from service.shared.model_messages import Metadata, ModelList, ModelSpec
 from service.shared.settings import Settings
 
 
@@ -78,7 +73,7 @@ class Operations:
         return _json(
             ModelList(
                 models=[
-                    ModelSummary.of(name, versions, self._registry.in_charge(name))
+                    model_summary(name, versions, self._registry.in_charge(name))
                     for name, versions in catalog.items()
                 ]
             )
@@ -139,7 +134,7 @@ class Operations:
         return Frame({}, generate_latest(self._figures))
 
     def _status(self, name: str, versions: Sequence[Version]) -> Frame:
-        return _json(ModelStatus.of(name, versions, self._registry.in_charge(name)))
+        return _json(model_status(name, versions, self._registry.in_charge(name)))
 
 
 def _json(answer: BaseModel) -> Frame:

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from service.api.predictions.schemas import SIGNATURES, Parameters
 from service.shared.errors import InvalidRequest
+from service.shared.prediction_parameters import SIGNATURES, Parameters
 from service.shared.validation import what_is_wrong
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.manifest import Feature

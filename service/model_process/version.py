@@ -1,12 +1,12 @@
 import logging
 import threading
-from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.model_process.adoption import AdoptionError, Ledger
 from service.shared.errors import Unavailable
+from service.shared.model_messages import VersionState
 from tfbbb.export.manifest import Manifest, ManifestError
 
 if TYPE_CHECKING:
@@ -19,18 +19,6 @@ logger = logging.getLogger(__name__)
 _loading = threading.Lock()
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
-
-
-class State(StrEnum):
-    """The states of TensorFlow Serving; a version that can't be served is at its end.
-
-    A version in `START` is loaded when it is first asked for.
-    """
-
-    START = "START"
-    LOADING = "LOADING"
-    AVAILABLE = "AVAILABLE"
-    END = "END"
 
 
 class Version:
@@ -56,7 +44,7 @@ class Version:
         self.number = number
         self.path = path
         self.fingerprint = fingerprint
-        self.state = State.START
+        self.state = VersionState.START
         self.problem: Exception | None = None
         self.manifest: Manifest | None = None
         self._model: ExportedModel | None = None
@@ -90,7 +78,7 @@ class Version:
         with _loading:
             if self._model is not None:
                 self._model = None
-                self.state = State.START
+                self.state = VersionState.START
 
     def adopt(self) -> None:
         """Has the version written down, if it isn't and its files are whole.
@@ -121,7 +109,7 @@ class Version:
         from tfbbb.export.inputs import any_row
         from tfbbb.export.reader import load
 
-        self.state = State.LOADING
+        self.state = VersionState.LOADING
         try:
             model = load(self.path)
             self._take_up()
@@ -129,13 +117,13 @@ class Version:
             # that can't answer is found out.
             model.predict(any_row(model.manifest))
         except Unavailable:
-            self.state = State.START
+            self.state = VersionState.START
             raise
         except Exception as error:
             self._break(error)
         else:
             self._model = model
-            self.state = State.AVAILABLE
+            self.state = VersionState.AVAILABLE
 
     def _take_up(self) -> None:
         if not self._in_ledger:
@@ -150,7 +138,7 @@ class Version:
             problem,
         )
         self.problem = problem
-        self.state = State.END
+        self.state = VersionState.END
 
 
 def import_tensorflow() -> None:

@@ -1,4 +1,4 @@
-"""The files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
+"""Where files of datasets and jobs are: `DATA_DIR/datasets/`, `.../jobs/JOB_ID/`."""
 
 import shutil
 from contextlib import suppress
@@ -8,6 +8,11 @@ from service.shared.database import new_id
 from service.shared.settings import Settings
 
 _DISCARDED = "discarded-"
+
+
+def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
+    """Where the bytes of a dataset lie."""
+    return data_dir / "datasets" / f"{sha256}.{format}"
 
 
 class JobFiles:

@@ -1,7 +1,7 @@
 from enum import StrEnum
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The life of a job.
 
     `queued → running → exporting → succeeded | failed | cancelled`, and from `running`
@@ -17,6 +17,6 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
-ACTIVE = (State.RUNNING, State.EXPORTING)
-UNFINISHED = (State.QUEUED, *ACTIVE)
-ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+ACTIVE = (JobState.RUNNING, JobState.EXPORTING)
+UNFINISHED = (JobState.QUEUED, *ACTIVE)
+ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)

@@ -8,12 +8,12 @@ from typing import Any, TypeGuard
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from service.job_process.publish import published_version
 from service.shared import job_events as events
 from service.shared.database import Database
 from service.shared.database.tables import Dispatcher, Job, Key
-from service.shared.job_state import ACTIVE, ENDED, State
+from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.settings import Settings
+from service.shared.versions import published_version
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Queue:
         """Adds a new job in the caller's transaction."""
         session.add(job)
         session.flush()
-        self._enter(session, job, State.QUEUED, job.created_at)
+        self._enter(session, job, JobState.QUEUED, job.created_at)
 
     def has_work(self) -> bool:
         """Whether a job waits that may be leased; takes no lock."""
@@ -94,7 +94,7 @@ class Queue:
         """Gives one queued job to a process that was started for it by hand."""
         with self.database.writing() as session:
             job = session.get(Job, job_id, with_for_update=True)
-            if job is None or job.state != State.QUEUED:
+            if job is None or job.state != JobState.QUEUED:
                 return None
             by_hand = Dispatcher(id=f"process {process}", machine=machine)
             return self._give(session, job, by_hand, self.database.now(session))
@@ -162,19 +162,19 @@ class Queue:
         """Training is done: `running → exporting`."""
         with self.database.writing() as session:
             job = self.holding(session, lease)
-            self._enter(session, job, State.EXPORTING, self.database.now(session))
+            self._enter(session, job, JobState.EXPORTING, self.database.now(session))
 
     def succeed(self, session: Session, job: Job, version: int) -> None:
         """The version is in its place; in the caller's transaction."""
         job.version = version
-        self._end(session, job, State.SUCCEEDED, None)
+        self._end(session, job, JobState.SUCCEEDED, None)
 
     def fail(self, lease: Lease, reason: str) -> None:
         """The job can't be done: `→ failed`."""
         with self.database.writing() as session:
             job = self.holding(session, lease)
             if not self._is_published(session, job):
-                self._end(session, job, State.FAILED, reason)
+                self._end(session, job, JobState.FAILED, reason)
 
     def release(self, lease: Lease, reason: str) -> None:
         """The attempt ends by no fault of the job: back to the queue.
@@ -193,7 +193,7 @@ class Queue:
                 self._put_back(session, job, reason, _PAUSES[job.deaths % MOST_DEATHS])
             elif not self._is_published(session, job):
                 reason = f"Its process died {job.deaths} times, the last time: {reason}"
-                self._end(session, job, State.FAILED, reason)
+                self._end(session, job, JobState.FAILED, reason)
 
     def expire(self) -> int:
         """Puts jobs back whose leases ran out; returns how many."""
@@ -217,9 +217,9 @@ class Queue:
         stays as it is.
         """
         now = self.database.now(session)
-        if job.state == State.QUEUED:
+        if job.state == JobState.QUEUED:
             job.cancel_requested_at = now
-            self._end(session, job, State.CANCELLED, None)
+            self._end(session, job, JobState.CANCELLED, None)
         elif job.state in ACTIVE and job.cancel_requested_at is None:
             job.cancel_requested_at = now
 
@@ -229,7 +229,7 @@ class Queue:
         job.progress = {}
         job.error = job.finished_at = job.started_at = None
         job.cancel_requested_at = job.not_before = None
-        self._enter(session, job, State.QUEUED, self.database.now(session))
+        self._enter(session, job, JobState.QUEUED, self.database.now(session))
 
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
         order = (Job.priority.desc(), Job.created_at, Job.id)
@@ -240,7 +240,7 @@ class Queue:
 
     def _waiting(self, now: float) -> Any:
         ready = or_(Job.not_before.is_(None), Job.not_before <= now)
-        waiting = select(Job.id).where(Job.state == State.QUEUED, ready)
+        waiting = select(Job.id).where(Job.state == JobState.QUEUED, ready)
         most = self.settings.job_slots_per_key
         if most is None:
             return waiting
@@ -269,7 +269,7 @@ class Queue:
         job.lease_expires_at = now + self.settings.lease_seconds
         job.not_before = None
         job.started_at = job.started_at or now
-        self._enter(session, job, State.RUNNING, now)
+        self._enter(session, job, JobState.RUNNING, now)
         return Lease(job.id, job.attempt)
 
     def _put_back(
@@ -278,16 +278,16 @@ class Queue:
         if self._is_published(session, job):
             return
         if job.cancel_requested_at is not None:
-            self._end(session, job, State.CANCELLED, None)
+            self._end(session, job, JobState.CANCELLED, None)
             return
         now = self.database.now(session)
         job.lease_expires_at = job.leased_by = job.machine = None
         job.not_before = now + pause if pause else None
-        self._enter(session, job, State.QUEUED, now, reason)
+        self._enter(session, job, JobState.QUEUED, now, reason)
 
     def _is_published(self, session: Session, job: Job) -> bool:
         """Ends a job as succeeded whose version was in its place when it stopped."""
-        if job.state != State.EXPORTING:
+        if job.state != JobState.EXPORTING:
             return False
         version = published_version(session, self.settings.models, job)
         if version is not None:
@@ -295,7 +295,7 @@ class Queue:
         return version is not None
 
     def _end(
-        self, session: Session, job: Job, state: State, reason: str | None
+        self, session: Session, job: Job, state: JobState, reason: str | None
     ) -> None:
         now = self.database.now(session)
         job.error, job.finished_at = reason, now
@@ -306,7 +306,7 @@ class Queue:
         self,
         session: Session,
         job: Job,
-        state: State,
+        state: JobState,
         now: float,
         reason: str | None = None,
     ) -> None:
@@ -314,7 +314,7 @@ class Queue:
         data: dict[str, Any] = {"state": state, "attempt": job.attempt}
         if reason is not None:
             data["reason"] = reason
-        if state == State.SUCCEEDED:
+        if state == JobState.SUCCEEDED:
             data |= {"name": job.name, "version": job.version}
         events.append(session, job, "state", data, now)
         if state in ENDED:

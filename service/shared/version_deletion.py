@@ -6,11 +6,11 @@ from pathlib import Path
 from sqlalchemy import BigInteger, cast, select
 from sqlalchemy.orm import Session
 
-from service.job_process.publish import STAGING
 from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
 from service.shared.job_state import UNFINISHED
+from service.shared.versions import STAGING
 
 logger = logging.getLogger(__name__)
 

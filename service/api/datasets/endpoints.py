@@ -12,7 +12,6 @@ from service.api.datasets.schemas import (
     Schema,
     upload_body,
 )
-from service.api.datasets.store import dataset_path
 from service.api.datasets.uploading import upload
 from service.api.http.body_limit import limit_body
 from service.api.http.closed_route import ClosedRoute
@@ -32,6 +31,7 @@ from service.shared.errors import (
     UploadTimeout,
     responses,
 )
+from service.shared.files import dataset_path
 from service.shared.inspection_limits import Limits
 from service.shared.inspection_task import Preview, Task
 

@@ -18,7 +18,7 @@ DatasetId = Annotated[
 ]
 
 
-class Column(BaseModel):
+class DatasetColumn(BaseModel):
     """A column of a table, with the figures of its values."""
 
     name: str = Field(examples=["age"])
@@ -72,7 +72,7 @@ class DatasetSummary(BaseModel):
 class Schema(BaseModel):
     """The columns of a table, and what is wrong with them."""
 
-    columns: list[Column]
+    columns: list[DatasetColumn]
     problems: list[Problem]
 
     @classmethod
@@ -86,7 +86,7 @@ class Schema(BaseModel):
 class Dataset(DatasetSummary):
     """An uploaded table."""
 
-    columns: list[Column]
+    columns: list[DatasetColumn]
     problems: list[Problem]
 
     @classmethod

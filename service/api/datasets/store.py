@@ -11,6 +11,7 @@ from service.api.keys.caller import Caller
 from service.shared.database import Database, DatabaseFileError
 from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
+from service.shared.files import dataset_path
 from service.shared.inspection_task import Inspection
 from service.shared.settings import Settings
 from tfbbb.data.format import Format
@@ -18,11 +19,6 @@ from tfbbb.data.format import Format
 logger = logging.getLogger(__name__)
 
 _FILE = re.compile(r"([0-9a-f]{64})\.(csv|csv\.gz|parquet|arrow)")
-
-
-def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
-    """Where the bytes of a dataset lie."""
-    return data_dir / "datasets" / f"{sha256}.{format}"
 
 
 class DatasetStore:

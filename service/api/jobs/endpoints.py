@@ -33,8 +33,7 @@ from service.shared.errors import (
     responses,
 )
 from service.shared.files import JobFiles
-from service.shared.job_state import ENDED
-from service.shared.job_state import State as JobState
+from service.shared.job_state import ENDED, JobState
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ClosedRoute)
 

@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 from service.api import pagination as cursor
 from service.api.pagination import Cursor
 from service.shared.database.tables import Job
-from service.shared.job_state import State
+from service.shared.job_state import JobState
 
 
 def page(
     session: Session,
     *,
-    state: State | None,
+    state: JobState | None,
     name: str | None,
     dataset_id: str | None,
     before: Cursor | None,

@@ -5,7 +5,7 @@ from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from service.shared.database import tables
-from service.shared.job_state import State
+from service.shared.job_state import JobState
 from service.shared.model_name import MODEL_NAME
 from tfbbb.training.spec import JobSpec
 
@@ -55,7 +55,7 @@ class JobSummary(BaseModel):
 
     id: Id
     name: Name
-    state: State
+    state: JobState
     target: str = Field(examples=["price"])
     dataset_id: Id | None = Field(description="`null` once the dataset was deleted.")
     priority: int

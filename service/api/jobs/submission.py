@@ -20,7 +20,7 @@ from service.shared.errors import (
     UnknownDataset,
     UnknownModel,
 )
-from service.shared.job_state import State
+from service.shared.job_state import JobState
 from service.shared.queue import Queue
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.spec import SpecError
@@ -138,7 +138,7 @@ def _find(session: Session, caller: Caller, idempotency_key: str) -> Job | None:
 
 def _check_quota(session: Session, caller: Caller) -> None:
     queued = select(sqlalchemy.func.count()).where(
-        Job.state == State.QUEUED, Job.key_id.is_not_distinct_from(caller.key_id)
+        Job.state == JobState.QUEUED, Job.key_id.is_not_distinct_from(caller.key_id)
     )
     count = session.scalar(queued) or 0
     if count >= caller.max_queued_jobs:

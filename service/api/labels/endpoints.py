@@ -8,7 +8,7 @@ from service.api.labels import repository
 from service.api.labels.moving import check_may_move, move_label
 from service.api.labels.resolution import version_behind
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
-from service.api.models.schemas import Metadata, ModelName, ModelStatus
+from service.api.models.schemas import ModelName
 from service.api.state import State
 from service.shared.errors import (
     InvalidRequest,
@@ -18,6 +18,7 @@ from service.shared.errors import (
     UnknownModel,
     responses,
 )
+from service.shared.model_messages import Metadata, ModelStatus
 
 router = APIRouter(
     prefix="/v1/models/{name}/labels",

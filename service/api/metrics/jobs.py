@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from service.shared.database import Database
 from service.shared.database.tables import Job
-from service.shared.job_state import ENDED, State
+from service.shared.job_state import ENDED, JobState
 
 _SECONDS = (1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 12 * 3600, 86400)
 
@@ -36,13 +36,15 @@ class JobMetrics(Collector):
         family = GaugeMetricFamily(
             "tfbbb_jobs", "Jobs by state; `queued` is the depth.", labels=["state"]
         )
-        for state in State:
+        for state in JobState:
             family.add_metric([state], counts.get(state, 0))
         return family
 
     def _waiting(self, session: Session) -> Metric:
         oldest = session.scalar(
-            sqlalchemy.select(func.min(Job.created_at)).where(Job.state == State.QUEUED)
+            sqlalchemy.select(func.min(Job.created_at)).where(
+                Job.state == JobState.QUEUED
+            )
         )
         age = 0.0 if oldest is None else self._database.now(session) - oldest
         return GaugeMetricFamily(

@@ -3,10 +3,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from service.api.models.schemas import ModelList, ModelStatus
 from service.shared import errors
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.frames import Frame, exchange
+from service.shared.model_messages import ModelList, ModelStatus
 
 _ERRORS: Mapping[str, type[ServiceError]] = {
     error.__name__: error

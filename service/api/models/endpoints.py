@@ -6,22 +6,20 @@ from service.api.http.closed_route import ClosedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models.lineage import lineage_of
-from service.api.models.schemas import (
-    Metadata,
-    ModelList,
-    ModelName,
-    ModelStatus,
-    VersionDetails,
-    VersionNumber,
-)
+from service.api.models.schemas import ModelName, VersionDetails, VersionNumber
 from service.api.state import State
-from service.model_process.version import State as VersionState
 from service.shared.errors import (
     InvalidRequest,
     Unavailable,
     UnknownModel,
     VersionInUse,
     responses,
+)
+from service.shared.model_messages import (
+    Metadata,
+    ModelList,
+    ModelStatus,
+    VersionState,
 )
 from service.shared.version_deletion import delete_version, finish_deletions
 

@@ -4,42 +4,13 @@ Only `Parameters` validates: the numbers of a table are read by `rows` and `colu
 since a model of ten thousand of them would take longer than the prediction.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from tfbbb.known_fields import KnownFields
-from tfbbb.prediction.levels import single_precision_level
+from service.shared.prediction_parameters import Parameters
 
-SIGNATURES = ("serving_default", "predict", "quantiles", "sample")
-
-Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
-Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_level)]
 Value = float | bool | str | None
-
-
-class Parameters(KnownFields):
-    """What a request may say beyond TensorFlow Serving's format."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-    num_samples: Annotated[Int32, Field(ge=2)] | None = Field(
-        None, description="S, the draws of the weights; the model's own by default."
-    )
-    seed: Int32 | None = Field(
-        None, description="Seed of the draws; the model's own by default."
-    )
-    quantiles: Annotated[list[Level], Field(fail_fast=True)] | None = Field(
-        None,
-        min_length=1,
-        max_length=100,
-        description="Levels at which to answer quantiles of p(y | x), from 1.2e-38 to "
-        "0.99999994; not for classes.",
-        examples=[[0.05, 0.95]],
-    )
-    return_samples: bool = Field(
-        False, description="Whether to answer the S draws of y too."
-    )
 
 
 class PredictRequest(BaseModel):

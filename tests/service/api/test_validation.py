@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
 from service.api.labels.schemas import LabelTarget
-from service.api.predictions.schemas import Parameters
 from service.app import create_app
+from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
 from service.shared.validation import what_is_wrong
 from tfbbb.known_fields import KnownFields

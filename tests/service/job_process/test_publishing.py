@@ -6,13 +6,13 @@ from sqlalchemy import select
 
 from service.job_process.publish import (
     CancelledError,
-    manifest_digest,
     publish,
     staging_directory,
 )
 from service.shared import queue as queue_module
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.queue import Lease, Queue, StaleAttemptError
+from service.shared.versions import manifest_digest
 from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import job, leased, let_expire, registered, submitted
 

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 import tfbbb.training
-from service.api.datasets.store import dataset_path
 from service.job_process.table_trainer import TableWorkshop
 from service.shared.database.tables import Job
-from service.shared.files import JobFiles
+from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
 
 

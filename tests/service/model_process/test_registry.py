@@ -8,9 +8,9 @@ import pytest
 from service.api.labels.repository import move
 from service.model_process.adoption import Ledger
 from service.model_process.registry import Registry
-from service.model_process.version import State
 from service.shared.database import Database
 from service.shared.errors import Unavailable, UnknownModel
+from service.shared.model_messages import VersionState
 from tests import exported_models
 
 
@@ -26,18 +26,24 @@ def registry(registry_root: Path, ledger: Ledger) -> Registry:
     return registry
 
 
-def states(registry: Registry, name: str) -> dict[int, State]:
+def states(registry: Registry, name: str) -> dict[int, VersionState]:
     return {version.number: version.state for version in registry.versions(name)}
 
 
 def test_newest_version_is_in_charge_and_older_ones_wait(registry: Registry) -> None:
     assert registry.version("diabetes").number == 2
-    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.START}
+    assert states(registry, "diabetes") == {
+        2: VersionState.AVAILABLE,
+        1: VersionState.START,
+    }
 
 
 def test_older_version_is_loaded_when_asked_for(registry: Registry) -> None:
     registry.version("diabetes", 1).load()
-    assert states(registry, "diabetes") == {2: State.AVAILABLE, 1: State.AVAILABLE}
+    assert states(registry, "diabetes") == {
+        2: VersionState.AVAILABLE,
+        1: VersionState.AVAILABLE,
+    }
     assert registry.version("diabetes").number == 2
 
 
@@ -49,7 +55,7 @@ def test_new_version_takes_charge_once_it_is_loaded(
     assert registry.version("diabetes", 10).number == 10
     registry.refresh()
     assert registry.version("diabetes").number == 10
-    assert states(registry, "diabetes")[2] is State.START
+    assert states(registry, "diabetes")[2] is VersionState.START
 
 
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
@@ -58,7 +64,7 @@ def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
     move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
     registry.refresh()
-    loaded, waiting = State.AVAILABLE, State.START
+    loaded, waiting = VersionState.AVAILABLE, VersionState.START
     assert states(registry, "diabetes") == {10: loaded, 2: loaded, 1: waiting}
     move(database, "diabetes", "champion", 1, seen_at=2, key_id=None)
     registry.refresh()
@@ -81,7 +87,7 @@ def test_altered_version_leaves_the_good_one_in_charge(
         graph.write(b"\0")
     registry.refresh()
     assert registry.version("diabetes").number == 2
-    assert states(registry, "diabetes")[3] is State.END
+    assert states(registry, "diabetes")[3] is VersionState.END
     with pytest.raises(Unavailable, match=r"Version 3 .* saved_model\.pb .* sha256"):
         registry.version("diabetes", 3).load()
 
@@ -95,7 +101,7 @@ def test_broken_version_is_served_when_it_is_repaired(
     text = manifest.read_text()
     manifest.write_text("{")
     registry.refresh()
-    assert states(registry, "diabetes")[3] is State.END
+    assert states(registry, "diabetes")[3] is VersionState.END
     manifest.write_text(text)
     registry.refresh()
     assert registry.version("diabetes").number == 3

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from service.shared.job_state import State
+from service.shared.job_state import JobState
 from tfbbb.cli.listing import AsJson, Limit, put_list, time_of
 from tfbbb.cli.remote.service import JobId, Key, Url, service
 
 
 def jobs(
     state: Annotated[
-        State | None,
+        JobState | None,
         typer.Option(
             metavar="STATE",
             help="Only those that are queued, running, exporting, succeeded, failed or "

@@ -21,7 +21,7 @@ from service.shared.database import Database, new_id
 from service.shared.database.tables import Job
 from service.shared.inspection_limits import Limits
 from service.shared.inspection_task import Outcome, Preview, Task
-from service.shared.job_state import UNFINISHED, State
+from service.shared.job_state import UNFINISHED, JobState
 from service.shared.settings import Settings
 from tests.service.serving import serving
 
@@ -100,7 +100,7 @@ def test_a_dataset_that_a_job_needs_stays_until_the_job_has_ended(
         assert refused.status_code == 409
         assert job_id in refused.json()["error"]
     with database.writing() as session:
-        session.get_one(Job, job_id).state = State.FAILED
+        session.get_one(Job, job_id).state = JobState.FAILED
     assert datasets.delete(f"/v1/datasets/{made['id']}").status_code == 204
     with database.reading() as session:
         assert session.get_one(Job, job_id).dataset_id is None

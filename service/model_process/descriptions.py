@@ -1,0 +1,80 @@
+"""Descriptions of models and their versions, as the API answers them."""
+
+from collections.abc import Sequence
+
+from service.model_process.version import Version
+from service.shared.model_messages import (
+    Description,
+    ModelColumn,
+    ModelStatus,
+    ModelSummary,
+    Status,
+    VersionStatus,
+)
+
+
+def model_status(
+    name: str, versions: Sequence[Version], in_charge: Version | None
+) -> ModelStatus:
+    """The status of some versions of the model `name`."""
+    return ModelStatus(
+        name=name,
+        labels=_latest(in_charge, versions),
+        model_version_status=[_version_status(version) for version in versions],
+        description=_describe(versions),
+    )
+
+
+def model_summary(
+    name: str, versions: Sequence[Version], in_charge: Version | None
+) -> ModelSummary:
+    """The summary of the model `name` with all its versions."""
+    description = _describe(versions)
+    return ModelSummary(
+        name=name,
+        task=description and description.task,
+        target=description and description.target,
+        labels=_latest(in_charge, versions),
+        versions=[_version_status(version) for version in versions],
+    )
+
+
+def _version_status(version: Version) -> VersionStatus:
+    problem = version.problem
+    return VersionStatus(
+        version=str(version.number),
+        state=version.state,
+        status=Status(
+            error_code="OK" if problem is None else "FAILED_PRECONDITION",
+            error_message="" if problem is None else str(problem),
+        ),
+    )
+
+
+def _latest(in_charge: Version | None, versions: Sequence[Version]) -> dict[str, str]:
+    if in_charge is None or in_charge.number not in {v.number for v in versions}:
+        return {}
+    return {"latest": str(in_charge.number)}
+
+
+def _describe(versions: Sequence[Version]) -> Description | None:
+    for version in versions:
+        if version.manifest is not None and version.problem is None:
+            manifest = version.manifest
+            return Description(
+                version=str(version.number),
+                created=manifest.created,
+                task=manifest.task,
+                target=manifest.target,
+                units=manifest.units,
+                classes=list(manifest.classes) if manifest.classes else None,
+                features=[
+                    ModelColumn(name=f.name, kind=f.kind, missing=f.missing)
+                    for f in manifest.features
+                ],
+                default_num_samples=manifest.default_num_samples,
+                libraries=dict(manifest.libraries),
+                recalibration=manifest.recalibration and dict(manifest.recalibration),
+                metrics=dict(manifest.metrics),
+            )
+    return None

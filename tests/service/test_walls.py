@@ -1,0 +1,90 @@
+"""The processes of the service share `service.shared`, and nothing else."""
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): (
+        path
+    )
+    for package in ("service", "tfbbb")
+    for path in (ROOT / package).rglob("*.py")
+}
+# What the modules of a folder may import of `service`, beside their own folder.
+ALLOWED = {
+    "service.api": {"service.shared"},
+    "service.inspection_process": {"service.shared"},
+    "service.job_process": {"service.shared"},
+    "service.model_process": {"service.shared"},
+    "service.shared": set(),
+    # The public entries.
+    "service.app": {"service.api"},
+    "service.trainer": {"service.job_process"},
+}
+
+
+def imports(name: str) -> Iterator[str]:
+    """The modules of ours that a module imports, lazily or for types only too."""
+    for node in ast.walk(ast.parse(MODULES[name].read_text())):
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} has a relative import"
+            # `from package import module` or `from module import name`.
+            found = [
+                full if (full := f"{node.module}.{alias.name}") in MODULES else module
+                for alias in node.names
+                if (module := node.module) is not None
+            ]
+        else:
+            continue
+        yield from (module for module in found if module in MODULES)
+
+
+def folder(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def test_every_folder_of_the_service_has_a_rule() -> None:
+    folders = {folder(module) for module in MODULES if module.startswith("service.")}
+    assert folders == ALLOWED.keys()
+
+
+@pytest.mark.parametrize("process", ALLOWED)
+def test_a_process_imports_no_other_process(process: str) -> None:
+    crossings = {
+        f"{module} imports {imported}"
+        for module in MODULES
+        if folder(module) == process
+        for imported in imports(module)
+        if imported.startswith("service.")
+        and folder(imported) not in {process, *ALLOWED[process]}
+    }
+    assert not crossings
+
+
+def test_of_the_kit_only_the_command_line_imports_the_service() -> None:
+    crossings = {
+        f"{module} imports {imported}"
+        for module in MODULES
+        if module.startswith("tfbbb.") and not module.startswith("tfbbb.cli")
+        for imported in imports(module)
+        if imported.split(".")[0] == "service"
+    }
+    assert not crossings
+
+
+def test_modules_of_the_service_import_each_other_in_one_direction() -> None:
+    graph = {
+        module: {
+            imported for imported in imports(module) if imported.startswith("service.")
+        }
+        for module in MODULES
+        if module.startswith("service.")
+    }
+    graphlib.TopologicalSorter(graph).prepare()

@@ -13,9 +13,9 @@ import sys
 from service.job_process.trainer import main
 
 if __name__ == "__main__":
-    from service.job_process.table_trainer import TableWorkshop
+    from service.job_process.table_trainer import TableTrainer
 
-    code = main(TableWorkshop)
+    code = main(TableTrainer)
     logging.shutdown()
     sys.stdout.flush()
     # All is written; TensorFlow takes up to half a minute to take itself apart.

@@ -36,7 +36,7 @@ from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.client import ModelsClient
-from service.api.models.latest_version import Charge
+from service.api.models.latest_version import LatestVersionBarrier
 from service.api.predictions import endpoints as predictions
 from service.api.state import ServiceState
 from service.api.stopping import told_to_stop
@@ -102,7 +102,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     database=database,
                     keyring=keyring,
                     models=client,
-                    charge=Charge(client),
+                    latest_version=LatestVersionBarrier(client),
                     queue=queue,
                     stopping=stopping,
                     datasets=DatasetStore(settings, database),

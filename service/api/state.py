@@ -9,7 +9,7 @@ from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
 from service.api.models.client import ModelsClient
-from service.api.models.latest_version import Charge
+from service.api.models.latest_version import LatestVersionBarrier
 from service.api.supervision import SupervisedProcess
 from service.shared.database import Database
 from service.shared.queue import Queue
@@ -25,7 +25,7 @@ class ServiceState:
         database: The truth about keys, datasets, jobs and versions.
         keyring: Tells callers by their keys.
         models: The models, in their process.
-        charge: Has them answer by a version before it is told of.
+        latest_version: Delays the news of a success until its version answers.
         queue: The training jobs.
         dispatcher: The process that runs jobs, if the settings ask for one.
         metrics: The figures of this process.
@@ -38,7 +38,7 @@ class ServiceState:
     database: Database
     keyring: Keyring
     models: ModelsClient
-    charge: Charge
+    latest_version: LatestVersionBarrier
     queue: Queue
     dispatcher: SupervisedProcess
     metrics: CollectorRegistry

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from service.job_process.heartbeat import Pulse
+from service.job_process.heartbeat import Heartbeat
 from service.job_process.publish import CancelledError, publish, staging_directory
 from service.job_process.scratch import remove_scratch
 from service.shared.database import LOST
@@ -35,8 +35,8 @@ class Exportable(Protocol):
         """Writes it as a SavedModel at a path where there is nothing yet."""
 
 
-class Workshop(Protocol):
-    """What trains the model of a job."""
+class Trainer(Protocol):
+    """Trains the model of a job."""
 
     def train(
         self,
@@ -44,7 +44,7 @@ class Workshop(Protocol):
         report: Callable[["Progress"], None],
         should_stop: Callable[[], bool],
     ) -> Exportable:
-        """Trains, from where an earlier attempt has got to.
+        """Trains, from where an earlier attempt stopped.
 
         Raises:
             Interrupted: Once `should_stop()` and the state is saved.
@@ -61,16 +61,16 @@ class Attempt:
     """One attempt of a job.
 
     Args:
-        queue: Where the job is.
+        queue: The queue that holds the job.
         lease: The right to run it.
         leaving: Set when the process is to end before the job does.
-        workshop: What trains.
+        trainer: Trains the model.
     """
 
     queue: Queue
     lease: Lease
     leaving: threading.Event
-    workshop: Workshop
+    trainer: Trainer
 
     def run(self) -> bool:
         """Runs it to its end; returns whether the process is as good as new after it.
@@ -81,7 +81,7 @@ class Attempt:
         try:
             failure = self._work()
             if failure is not None:
-                self._patiently(lambda: self.queue.fail(self.lease, failure))
+                self._retry(lambda: self.queue.fail(self.lease, failure))
             self._tidy()
         except StaleAttemptError:
             logger.warning("the lease has ended: nothing more is written")
@@ -94,40 +94,40 @@ class Attempt:
         """Does the work; returns why it can't be done, if so."""
         from tfbbb.training.progress import Interrupted
 
-        pulse = Pulse(self.queue, self.lease, self.leaving)
+        heartbeat = Heartbeat(self.queue, self.lease, self.leaving)
         try:
-            with pulse:
-                self._train_and_publish(pulse)
+            with heartbeat:
+                self._train_and_publish(heartbeat)
         except (Interrupted, CancelledError):
             reason = "The service stopped"
-            self._patiently(lambda: self.queue.release(self.lease, reason))
+            self._retry(lambda: self.queue.release(self.lease, reason))
         except (StaleAttemptError, LeavingError):
             raise
         except Exception as error:
             logger.exception("the job failed")
-            return reason_of(error)
+            return describe_failure(error)
         return None
 
-    def _train_and_publish(self, pulse: Pulse) -> None:
-        job = self._patiently(self._job)
-        trained = self.workshop.train(job, pulse.report, pulse.should_stop)
-        pulse.tell()
-        self._patiently(lambda: self.queue.begin_export(self.lease))
+    def _train_and_publish(self, heartbeat: Heartbeat) -> None:
+        job = self._retry(self._job)
+        trained = self.trainer.train(job, heartbeat.report, heartbeat.should_stop)
+        heartbeat.send()
+        self._retry(lambda: self.queue.begin_export(self.lease))
         logger.info("trained; exporting")
         staged = staging_directory(self.queue.settings.models, self.lease)
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
         trained.export(staged)
-        self.workshop.check(staged)
-        version = self._patiently(lambda: publish(self.queue, self.lease, staged))
+        self.trainer.check(staged)
+        version = self._retry(lambda: publish(self.queue, self.lease, staged))
         logger.info("published %s, version %d", job.name, version)
 
     def _job(self) -> Job:
         with self.queue.database.reading() as session:
             return session.get_one(Job, self.lease.job_id)
 
-    def _patiently(self, write: Callable[[], Result]) -> Result:
-        """Does something with the database, as soon as that answers."""
+    def _retry(self, write: Callable[[], Result]) -> Result:
+        """Retries a database operation until the database answers."""
         pause = 0.5
         while True:
             try:
@@ -141,11 +141,11 @@ class Attempt:
     def _tidy(self) -> None:
         staged = staging_directory(self.queue.settings.models, self.lease)
         shutil.rmtree(staged, ignore_errors=True)
-        self._patiently(lambda: remove_scratch(self.queue, self.lease.job_id))
+        self._retry(lambda: remove_scratch(self.queue, self.lease.job_id))
 
 
-def reason_of(error: Exception) -> str:
-    """Why a job failed, in a sentence for the one who submitted it."""
+def describe_failure(error: Exception) -> str:
+    """Says in one sentence, for the user who submitted a job, why it failed."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"

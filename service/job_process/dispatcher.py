@@ -21,7 +21,7 @@ from contextlib import suppress
 from sqlalchemy import delete
 from sqlalchemy.exc import DBAPIError
 
-from service.job_process.attempt import reason_of
+from service.job_process.attempt import describe_failure
 from service.job_process.launcher import Launcher, LocalLauncher
 from service.job_process.scratch import remove_scratch
 from service.shared.database import Database, new_id
@@ -85,7 +85,7 @@ class Dispatcher:
             # First: a file that can't be removed costs one look, not all.
             self._tidied_at = now
             tidy(self._queue)
-        self._bury()
+        self._record_deaths()
         running = self._launcher.running()
         for lease in running:
             # It may end at any moment.
@@ -109,16 +109,16 @@ class Dispatcher:
                 self._launcher.start(lease)
             except OSError as error:
                 self._may_launch_at = time.monotonic() + _SECONDS_TO_RECOVER
-                reason = f"Its process can't be started: {reason_of(error)}"
+                reason = f"Its process can't be started: {describe_failure(error)}"
                 self._queue.release(lease, reason)
                 raise
 
-    def _bury(self) -> None:
-        # They are told of once only, and the database may not answer.
+    def _record_deaths(self) -> None:
+        # The launcher reports each once, and the database may not answer.
         self._dead.extend(self._launcher.ended())
         while self._dead:
             lease, how = self._dead[0]
-            # A stale one had written what became of it.
+            # The trainer of a stale attempt has written its end already.
             with suppress(StaleAttemptError):
                 self._queue.died(lease, self._killed.get(lease, how))
                 logger.warning(
@@ -178,7 +178,7 @@ class Dispatcher:
                 session.execute(delete(Registration).where(Registration.id == self.id))
         except DBAPIError as error:
             # The leases run out by themselves.
-            logger.warning("left without a word: %s", error.orig)
+            logger.warning("could not deregister: %s", error.orig)
 
 
 def tidy(queue: Queue) -> None:

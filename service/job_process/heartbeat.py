@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 _SECONDS = 0.5
 
 
-class Pulse:
-    """Shows, from a thread of its own, that a lease is in use and how far its job is.
+class Heartbeat:
+    """Renews a lease and writes the progress of its job, from a thread of its own.
 
-    While the database does not answer, what is to be told is kept, and training goes
-    on: publishing checks the lease.
+    While the database does not answer, the progress is kept and training goes on:
+    publishing checks the lease.
 
     Args:
-        queue: Where the job is.
+        queue: The queue that holds the job.
         lease: The lease to renew.
         leaving: Set when the process is to end.
 
@@ -43,9 +43,9 @@ class Pulse:
         self._epochs: list[dict[str, Any]] = []
         self._figures: dict[str, float | None] = {}
         self._lock = threading.Lock()
-        self._telling = threading.Lock()
+        self._sending = threading.Lock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -60,7 +60,7 @@ class Pulse:
         self._over.set()
         self._thread.join()
         if not self.stale:
-            self.tell()
+            self.send()
 
     def should_stop(self) -> bool:
         """Whether training should stop, its state saved.
@@ -73,9 +73,9 @@ class Pulse:
         return self.cancelled or self._leaving.is_set()
 
     def report(self, progress: "Progress") -> None:
-        """Takes up how far training is, to be told with the next beat."""
+        """Stores the progress of training; the next heartbeat writes it."""
         figures = {name: _plain(value) for name, value in progress.figures.items()}
-        told = {
+        position = {
             "epoch": progress.epoch,
             "epochs": progress.epochs,
             "step": progress.step,
@@ -84,19 +84,19 @@ class Pulse:
         with self._lock:
             if figures:
                 self._figures = figures
-                self._epochs.append({**told, **figures})
+                self._epochs.append({**position, **figures})
             self._progress = {
-                **told,
+                **position,
                 "saved_step": progress.saved_step,
                 "seconds_per_step": self._pace(progress),
                 # Between the reports of epochs the latest figures stay.
                 "figures": self._figures,
             }
 
-    def tell(self) -> None:
-        """Tells what has been reported, now."""
-        with self._telling:
-            self._beat()
+    def send(self) -> None:
+        """Writes now what has been reported."""
+        with self._sending:
+            self._write_pending()
 
     def _pace(self, progress: "Progress") -> float | None:
         """Seconds per step since the first report: steps before it were compiled."""
@@ -107,19 +107,19 @@ class Pulse:
     def _run(self) -> None:
         while not self._over.wait(_SECONDS):
             try:
-                self.tell()
+                self.send()
             except Exception:
-                # Without a pulse the job would be given to another while it runs.
-                logger.exception("the job's progress can't be told")
+                # Without heartbeats the job would be given to another while it runs.
+                logger.exception("can't write the job's progress")
             if self.stale:
                 return
 
-    def _beat(self) -> None:
+    def _write_pending(self) -> None:
         with self._lock:
             progress, epochs = self._progress, self._epochs
             self._progress, self._epochs = None, []
         try:
-            self._tell(progress, epochs)
+            self._write(progress, epochs)
         except StaleAttemptError:
             self.stale = True
         except DBAPIError as error:
@@ -128,7 +128,7 @@ class Pulse:
                 self._progress = self._progress or progress
                 self._epochs = epochs + self._epochs
 
-    def _tell(
+    def _write(
         self, progress: dict[str, Any] | None, epochs: list[dict[str, Any]]
     ) -> None:
         lease_age = time.monotonic() - self._renewed_at

@@ -63,14 +63,14 @@ class LocalLauncher:
     def __init__(self, settings: Settings, module: str = "service.trainer") -> None:
         self._settings = settings
         self._module = module
-        self._trainers: list[_Trainer] = []
+        self._trainers: list[_TrainerProcess] = []
 
     def start(self, lease: Lease) -> None:
         """Has the lease's attempt run."""
         for trainer in self._trainers:
             if trainer.is_idle() and trainer.take(lease):
                 return
-        self._trainers.append(_Trainer(self._settings, self._module, lease))
+        self._trainers.append(_TrainerProcess(self._settings, self._module, lease))
 
     def running(self) -> list[Lease]:
         """The leases that are being run."""
@@ -122,11 +122,11 @@ class LocalLauncher:
                 trainer.process.kill()
                 trainer.process.wait()
 
-    def _of(self, lease: Lease) -> "_Trainer":
+    def _of(self, lease: Lease) -> "_TrainerProcess":
         return next(t for t in self._trainers if t.lease == lease)
 
 
-class _Trainer:
+class _TrainerProcess:
     def __init__(self, settings: Settings, module: str, lease: Lease) -> None:
         self.lease: Lease | None = lease
         self.started_at = time.monotonic()

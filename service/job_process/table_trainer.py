@@ -39,7 +39,7 @@ class TrainedJob:
 
 
 @dataclass(frozen=True)
-class TableWorkshop:
+class TableTrainer:
     """Trains networks on tables.
 
     Args:
@@ -54,7 +54,7 @@ class TableWorkshop:
         report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> TrainedJob:
-        """Trains the network of a job; see `service.job_process.attempt.Workshop`."""
+        """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
         from tfbbb.data.scan import TableScan
         from tfbbb.training import CheckpointError, train_table
 

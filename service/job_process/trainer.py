@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from service.job_process.attempt import Attempt, Workshop
+from service.job_process.attempt import Attempt, Trainer
 from service.shared.database import Database
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
@@ -21,12 +21,12 @@ logger = logging.getLogger("service.trainer")
 
 
 def main(
-    make_workshop: Callable[[Settings], Workshop], arguments: list[str] | None = None
+    make_trainer: Callable[[Settings], Trainer], arguments: list[str] | None = None
 ) -> int:
     """Runs the process; returns its exit code.
 
     Args:
-        make_workshop: Makes what trains.
+        make_trainer: Makes the trainer from the settings.
         arguments: The command line.
     """
     parser = argparse.ArgumentParser("python -m service.trainer")
@@ -51,11 +51,11 @@ def main(
     if lease is None:
         print(f"There is no queued job {options.job_id}.", file=sys.stderr)
         return 1
-    workshop = make_workshop(settings)
+    trainer = make_trainer(settings)
     if not options.stay:
-        return 0 if run(Attempt(queue, lease, leaving, workshop)) else 1
+        return 0 if run(Attempt(queue, lease, leaving, trainer)) else 1
     inbox = Inbox(sys.stdin, leaving)
-    while run(Attempt(queue, lease, leaving, workshop)):
+    while run(Attempt(queue, lease, leaving, trainer)):
         print("ready", flush=True)
         if (lease := inbox.next()) is None:
             break

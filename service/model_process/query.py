@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from service.shared.errors import InvalidRequest
 from service.shared.prediction_parameters import SIGNATURES, Parameters
-from service.shared.validation import what_is_wrong
+from service.shared.validation import describe_validation_error
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.manifest import Feature
 
@@ -150,4 +150,6 @@ def _read_parameters(parameters: Any) -> Parameters:
             raise InvalidRequest(
                 f"`{place}` is unknown; the parameters are {known}."
             ) from None
-        raise InvalidRequest(what_is_wrong(first, within=["parameters"])) from None
+        raise InvalidRequest(
+            describe_validation_error(first, within=["parameters"])
+        ) from None

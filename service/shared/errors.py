@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from service.shared.validation import what_is_wrong
+from service.shared.validation import describe_validation_error
 from tfbbb.export.input_error import InputError
 
 logger = logging.getLogger(__name__)
@@ -227,7 +227,9 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _validation(request: Request, error: RequestValidationError) -> Response:
-        return error_response(InvalidRequest.status, what_is_wrong(error.errors()[0]))
+        return error_response(
+            InvalidRequest.status, describe_validation_error(error.errors()[0])
+        )
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

@@ -8,12 +8,14 @@ _MOST_CHARACTERS = 100
 _PARTS = {"body", "path", "query", "header"}
 
 
-def what_is_wrong(error: Mapping[str, Any], within: Iterable[str] = ()) -> str:
-    """Says where a request is wrong, what must be there and what was received.
+def describe_validation_error(
+    error: Mapping[str, Any], within: Iterable[str] = ()
+) -> str:
+    """Describes where a request is wrong, what it must be and what was received.
 
     Args:
         error: One of the `errors()` of pydantic or FastAPI.
-        within: What the place of the error is part of.
+        within: The names of the objects that hold the place of the error.
     """
     part, *inner = error["loc"] or ("body",)
     names = [*within, *(inner if part in _PARTS else error["loc"])]

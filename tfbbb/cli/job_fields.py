@@ -75,13 +75,13 @@ def checked(fields: dict[str, Any]) -> "JobSpec":
     """
     from pydantic import ValidationError
 
-    from service.shared.validation import what_is_wrong
+    from service.shared.validation import describe_validation_error
     from tfbbb.training.spec import JobSpec
 
     try:
         return JobSpec.model_validate(fields)
     except ValidationError as error:
-        raise CommandError(what_is_wrong(error.errors()[0])) from None
+        raise CommandError(describe_validation_error(error.errors()[0])) from None
 
 
 def features_of(

@@ -109,7 +109,7 @@ async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Says how far a job is, and what has become of it."""
     status = await asyncio.to_thread(_look, state, id)
     if status.version is not None:
-        await state.charge.taken(status.name, status.version)
+        await state.latest_version.wait_for(status.name, status.version)
     return status
 
 
@@ -214,7 +214,9 @@ async def follow_job(
         state.database, caller, id, sequence, state.stopping
     ):
         if "version" in event.data:
-            await state.charge.taken(event.data["name"], event.data["version"])
+            await state.latest_version.wait_for(
+                event.data["name"], event.data["version"]
+            )
         yield event
 
 

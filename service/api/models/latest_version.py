@@ -6,33 +6,33 @@ from service.shared.errors import Unavailable, UnknownModel
 
 logger = logging.getLogger(__name__)
 
-_PATIENCE = 10.0
+_SECONDS_TO_LOAD = 10.0
 
 
-class Charge:
-    """Sees to it that who hears of a job's success is answered by its version.
+class LatestVersionBarrier:
+    """Delays reporting a job's success until its version serves requests.
 
-    The models process finds new versions by itself, but a moment later: until then the
-    version before answers requests that name none.
+    The model process finds new versions by itself, but a moment later. Until then the
+    version before answers the requests that name no version.
 
     Args:
-        models: The models, in their process.
+        models: Asks the model process.
     """
 
     def __init__(self, models: ModelsClient) -> None:
         self._models = models
-        self._taken: dict[str, int] = {}
+        self._latest: dict[str, int] = {}
 
-    async def taken(self, name: str, version: int) -> None:
-        """Returns once a published version, or a newer one, answers for its model.
+    async def wait_for(self, name: str, version: int) -> None:
+        """Waits until a published version, or a newer one, answers for its model.
 
-        A success is told all the same, and late rather than never, where the models
-        process is not up or loads for longer than ten seconds.
+        Gives up after ten seconds, or if the model process is not up: success is
+        reported late rather than never.
         """
-        if self._taken.get(name, 0) >= version:
+        if self._latest.get(name, 0) >= version:
             return
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_SECONDS_TO_LOAD):
                 await self._models.take_newest(name)
         except UnknownModel:
             pass  # It has been deleted since.
@@ -41,7 +41,7 @@ class Charge:
                 "version %d of the model %r does not answer yet: %s",
                 version,
                 name,
-                str(error) or f"it loads for more than {_PATIENCE:.0f} s",
+                str(error) or f"it loads for more than {_SECONDS_TO_LOAD:.0f} s",
             )
             return
-        self._taken[name] = max(version, self._taken.get(name, 0))
+        self._latest[name] = max(version, self._latest.get(name, 0))

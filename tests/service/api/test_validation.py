@@ -11,7 +11,7 @@ from service.api.labels.schemas import LabelTarget
 from service.app import create_app
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
-from service.shared.validation import what_is_wrong
+from service.shared.validation import describe_validation_error
 from tfbbb.known_fields import KnownFields
 from tfbbb.training.spec import JobSpec
 
@@ -38,13 +38,13 @@ from tfbbb.training.spec import JobSpec
 def test_place_of_a_mistake_is_named(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", **fields})
-    assert what_is_wrong(caught.value.errors()[0]) == sentence
+    assert describe_validation_error(caught.value.errors()[0]) == sentence
 
 
 def test_names_that_there_are_are_listed() -> None:
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", "model": {"posterior": "normall"}})
-    sentence = what_is_wrong(caught.value.errors()[0])
+    sentence = describe_validation_error(caught.value.errors()[0])
     assert sentence.startswith("`model.posterior` must be one of 'mean_field_normal', ")
     assert sentence.endswith(". Received: 'normall'")
 
@@ -59,7 +59,7 @@ def test_names_that_there_are_are_listed() -> None:
 )
 def test_parts_of_a_request_are_not_of_its_names(place: Any, named: str) -> None:
     error = {"type": "missing", "loc": place, "msg": "Field required", "input": {}}
-    assert what_is_wrong(error) == f"{named}Field required. Received: {{}}"
+    assert describe_validation_error(error) == f"{named}Field required. Received: {{}}"
 
 
 def body_models() -> list[type[BaseModel]]:
@@ -98,4 +98,4 @@ def test_no_body_can_have_more_than_a_few_errors() -> None:
 def test_a_name_of_a_megabyte_is_not_repeated() -> None:
     with pytest.raises(ValidationError) as caught:
         JobSpec.model_validate({"target": "y", "a" * 2**20: [1] * 10**6})
-    assert len(what_is_wrong(caught.value.errors()[0])) < 300
+    assert len(describe_validation_error(caught.value.errors()[0])) < 300

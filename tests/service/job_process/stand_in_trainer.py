@@ -90,7 +90,7 @@ class CountedModel:
 
 
 @dataclass(frozen=True)
-class CountingWorkshop:
+class CountingTrainer:
     settings: Settings
 
     def train(
@@ -132,4 +132,4 @@ def _progress(step: int, steps: int) -> Progress:
 
 
 if __name__ == "__main__":
-    sys.exit(main(CountingWorkshop))
+    sys.exit(main(CountingTrainer))

@@ -31,7 +31,7 @@ from tfbbb.training.progress import Interrupted, Progress
 REPORT = Progress(epoch=1, epochs=2, step=5, steps=10, figures={"nll": 0.5})
 
 
-class Workshop:
+class Trainer:
     """Trains by doing what it is told to."""
 
     def __init__(self, work: Callable[[], None] = lambda: None) -> None:
@@ -59,9 +59,9 @@ def lease(queue: Queue) -> Lease:
     return leased(queue, registered(queue))
 
 
-def attempt(queue: Queue, lease: Lease, workshop: Workshop) -> Attempt:
+def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     JobFiles(queue.settings, lease.job_id).scratch.mkdir(parents=True)
-    return Attempt(queue, lease, threading.Event(), workshop)
+    return Attempt(queue, lease, threading.Event(), trainer)
 
 
 def raising(error: Exception) -> Callable[[], None]:
@@ -72,7 +72,7 @@ def raising(error: Exception) -> Callable[[], None]:
 
 
 def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
-    assert attempt(queue, lease, Workshop()).run()
+    assert attempt(queue, lease, Trainer()).run()
     assert states(queue, lease.job_id)[-2:] == ["exporting", "succeeded"]
     assert job(queue, lease.job_id).progress["figures"] == {"nll": 0.5}
     assert not JobFiles(queue.settings, lease.job_id).scratch.exists()
@@ -96,7 +96,7 @@ def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
 def test_a_job_that_can_not_be_done_has_failed_with_the_reason(
     queue: Queue, lease: Lease, error: Exception, reason: str
 ) -> None:
-    as_new = attempt(queue, lease, Workshop(raising(error))).run()
+    as_new = attempt(queue, lease, Trainer(raising(error))).run()
     assert not as_new, "who knows what it left in the process"
     failed = job(queue, lease.job_id)
     assert failed.state == "failed"
@@ -107,7 +107,7 @@ def test_a_job_that_can_not_be_done_has_failed_with_the_reason(
 def test_a_model_that_does_not_answer_is_not_published(
     queue: Queue, lease: Lease
 ) -> None:
-    class Faulty(Workshop):
+    class Faulty(Trainer):
         def check(self, directory: Path) -> None:
             raise ValueError("no such signature")
 
@@ -122,13 +122,13 @@ def test_a_process_that_leaves_puts_its_job_back(queue: Queue, lease: Lease) -> 
 
     def stop() -> None:
         leaving.set()
-        assert workshop.should_stop()
+        assert trainer.should_stop()
         raise Interrupted
 
-    workshop = Workshop(stop)
+    trainer = Trainer(stop)
     scratch = JobFiles(queue.settings, lease.job_id).scratch
     scratch.mkdir(parents=True)
-    assert not Attempt(queue, lease, leaving, workshop).run()
+    assert not Attempt(queue, lease, leaving, trainer).run()
     assert (job(queue, lease.job_id).state, job(queue, lease.job_id).deaths) == (
         "queued",
         0,
@@ -144,13 +144,13 @@ def test_a_cancelled_job_stops_and_leaves_the_process_as_new(
             queue.cancel(session, session.get_one(Job, lease.job_id))
         stopped = threading.Event()
         for _ in range(200):
-            if workshop.should_stop():
+            if trainer.should_stop():
                 raise Interrupted
             stopped.wait(0.05)
         pytest.fail("it was not told within 10 s")
 
-    workshop = Workshop(wait_for_the_word)
-    assert attempt(queue, lease, workshop).run()
+    trainer = Trainer(wait_for_the_word)
+    assert attempt(queue, lease, trainer).run()
     assert job(queue, lease.job_id).state == "cancelled"
 
 
@@ -160,13 +160,13 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
         leased(queue, registered(queue))
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            told.append(workshop.should_stop())
+            told.append(trainer.should_stop())
             time.sleep(0.01)
         pytest.fail("it was not told within 10 s")
 
     told: list[bool] = []
-    workshop = Workshop(lose_the_lease)
-    assert not attempt(queue, lease, workshop).run()
+    trainer = Trainer(lose_the_lease)
+    assert not attempt(queue, lease, trainer).run()
     # To stop in peace would be to save its state over that of the next attempt.
     assert not any(told)
     assert job(queue, lease.job_id).attempt == 2
@@ -185,6 +185,6 @@ def test_publishing_waits_for_a_database_that_is_away_or_takes_no_writes(
         return publish(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(run, "publish", publish_later)
-    assert attempt(queue, lease, Workshop()).run()
+    assert attempt(queue, lease, Trainer()).run()
     assert failures == []
     assert job(queue, lease.job_id).state == "succeeded"

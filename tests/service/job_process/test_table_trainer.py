@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import tfbbb.training
-from service.job_process.table_trainer import TableWorkshop
+from service.job_process.table_trainer import TableTrainer
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
@@ -36,6 +36,6 @@ def test_a_checkpoint_of_before_an_upgrade_costs_its_steps_and_not_the_job(
         return SimpleNamespace(metrics={"nll": 1.0})
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)
-    trained = TableWorkshop(settings).train(job, lambda _: None, lambda: False)
+    trained = TableTrainer(settings).train(job, lambda _: None, lambda: False)
     assert trained.lineage["metrics"] == {"nll": 1.0}
     assert trainings == [["checkpoint-000000000100"], []]

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from service.api.models import latest_version as charge
+from service.api.models import latest_version
 from service.api.models.client import ModelsClient
-from service.api.models.latest_version import Charge
+from service.api.models.latest_version import LatestVersionBarrier
 
 
 class LoadingModels(ModelsClient):
@@ -16,13 +16,15 @@ class LoadingModels(ModelsClient):
         await asyncio.Event().wait()
 
 
-def test_a_success_is_told_though_its_version_loads_for_long(
+def test_success_is_reported_although_its_version_loads_for_long(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(charge, "_PATIENCE", 0.01)
+    monkeypatch.setattr(latest_version, "_SECONDS_TO_LOAD", 0.01)
     models = LoadingModels(tmp_path / "socket", threads=1)
     with caplog.at_level(logging.INFO):
-        asyncio.run(asyncio.wait_for(Charge(models).taken("wine", 3), 10))
+        asyncio.run(
+            asyncio.wait_for(LatestVersionBarrier(models).wait_for("wine", 3), 10)
+        )
     (told,) = caplog.messages
     assert told.startswith(
         "version 3 of the model 'wine' does not answer yet: it loads"

@@ -16,6 +16,11 @@ from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.health import endpoints as health
 from service.api.http.closed_route import check_closed
+from service.api.http.errors import (
+    answer_errors_in_one_shape,
+    as_json,
+    responses,
+)
 from service.api.http.head import HeadAsGet
 from service.api.http.outages import (
     DATABASE_OUTAGES,
@@ -45,9 +50,6 @@ from service.shared.errors import (
     Forbidden,
     Unauthenticated,
     Unavailable,
-    answer_errors_in_one_shape,
-    as_json,
-    responses,
 )
 from service.shared.queue import Queue
 from service.shared.settings import Settings

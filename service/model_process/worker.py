@@ -71,9 +71,9 @@ class Worker:
                 _check_anybody_waits(connection)
                 return self._compute(question)
         except ServiceError as error:
-            return Frame({"error": type(error).__name__, "message": str(error)})
+            return Frame(error.to_message())
         except InputError as error:
-            return Frame({"error": InvalidRequest.__name__, "message": str(error)})
+            return Frame(InvalidRequest(str(error)).to_message())
         except OSError:
             raise
         except Exception:

@@ -1,35 +1,33 @@
-import http
-import inspect
-import logging
+"""The errors that clients may get, in whichever process they arise."""
+
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
-
-import orjson
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
-from pydantic import BaseModel
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-
-from service.shared.validation import describe_validation_error
-from tfbbb.export.input_error import InputError
-
-logger = logging.getLogger(__name__)
-
-
-class ErrorBody(BaseModel):
-    """What went wrong, what was received and what to do."""
-
-    error: str
+from typing import ClassVar
 
 
 class ServiceError(Exception):
-    """An answer with an error status; its docstring describes it to clients."""
+    """An answer with an error status; its docstring describes it to clients.
+
+    Subclasses register by name, so that one process can send any of them to another.
+    """
 
     status: ClassVar[int]
     headers: Mapping[str, str] = MappingProxyType({})
+    _by_name: ClassVar[dict[str, type["ServiceError"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._by_name[cls.__name__] = cls
+
+    def to_message(self) -> dict[str, str]:
+        """The error as JSON, for another process."""
+        return {"error": type(self).__name__, "message": str(self)}
+
+    @classmethod
+    def from_message(cls, message: Mapping[str, str]) -> "ServiceError | None":
+        """The error that `to_message` wrote; None if it is of an unknown class."""
+        kind = cls._by_name.get(message["error"])
+        return None if kind is None else kind(message["message"])
 
 
 class InvalidRequest(ServiceError):
@@ -163,93 +161,3 @@ class InsufficientStorage(ServiceError):
     """The disk is full, or nearly so."""
 
     status = 507
-
-
-def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of an endpoint that may raise `errors`."""
-    described: dict[int | str, dict[str, Any]] = {
-        error.status: {"model": ErrorBody, "description": inspect.getdoc(error)}
-        for error in errors
-    }
-    # Also keeps FastAPI from documenting a 422, which is never sent.
-    described["default"] = {"model": ErrorBody, "description": "Any other failure."}
-    return described
-
-
-def as_json(
-    described: dict[int | str, dict[str, Any]],
-) -> dict[int | str, dict[str, Any]]:
-    """The same of an endpoint whose good answers are no JSON; its errors are."""
-    schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
-    content = {"application/json": {"schema": schema}}
-    return {
-        status: {"description": response["description"], "content": content}
-        for status, response in described.items()
-    }
-
-
-def _describe_unreadable(cause: BaseException) -> str:
-    """Says why Python's parser could not read a body of JSON."""
-    if isinstance(cause, RecursionError):
-        return "it is nested too deeply."
-    if type(cause) is ValueError:
-        return "it holds an integer of too many digits."
-    return str(cause)
-
-
-def _methods(request: Request) -> list[str]:
-    """What a path can be asked; Starlette names the methods of one route only."""
-    path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
-    found = [route.methods for route in routes if route.path_regex.match(path)]
-    methods = {method for methods in found for method in methods or ()}
-    return sorted(methods | {"HEAD"} if "GET" in methods else methods)
-
-
-def error_response(
-    status: int, message: str, headers: dict[str, str] | None = None
-) -> Response:
-    """The one shape of every error."""
-    return Response(
-        orjson.dumps({"error": message}), status, headers, "application/json"
-    )
-
-
-def answer_errors_in_one_shape(app: FastAPI) -> None:
-    """Makes every failure of `app` a JSON object with the one key `error`."""
-
-    @app.exception_handler(ServiceError)
-    async def _service(request: Request, error: ServiceError) -> Response:
-        return error_response(error.status, str(error), dict(error.headers))
-
-    @app.exception_handler(InputError)
-    async def _input(request: Request, error: InputError) -> Response:
-        return error_response(InvalidRequest.status, str(error))
-
-    @app.exception_handler(RequestValidationError)
-    async def _validation(request: Request, error: RequestValidationError) -> Response:
-        return error_response(
-            InvalidRequest.status, describe_validation_error(error.errors()[0])
-        )
-
-    @app.exception_handler(HTTPException)
-    async def _http(request: Request, error: HTTPException) -> Response:
-        message = error.detail
-        # FastAPI says why it could not read a body; Starlette's word says too little.
-        if error.__cause__ is not None:
-            message = f"{message}: {_describe_unreadable(error.__cause__)}"
-        if message == http.HTTPStatus(error.status_code).phrase:
-            where = f"{request.method} {request.url.path}"
-            message = f"{message}: {where}; /docs lists the API."
-        headers = dict(error.headers or {})
-        if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["Allow"] = ", ".join(_methods(request))
-        return error_response(error.status_code, message, headers)
-
-    @app.exception_handler(ClientDisconnect)
-    async def _disconnect(request: Request, error: ClientDisconnect) -> Response:
-        return error_response(InvalidRequest.status, "The body ended too early.")
-
-    @app.exception_handler(Exception)
-    async def _bug(request: Request, error: Exception) -> Response:
-        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return error_response(500, "The service failed; its log says why.")

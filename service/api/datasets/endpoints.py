@@ -15,6 +15,9 @@ from service.api.datasets.schemas import (
 from service.api.datasets.uploading import upload
 from service.api.http.body_limit import limit_body
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    responses,
+)
 from service.api.keys.caller import Training
 from service.api.pagination import Cursor
 from service.api.state import State
@@ -29,7 +32,6 @@ from service.shared.errors import (
     UnknownDataset,
     UnsupportedMediaType,
     UploadTimeout,
-    responses,
 )
 from service.shared.files import dataset_path
 from service.shared.inspection_limits import Limits

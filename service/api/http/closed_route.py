@@ -10,9 +10,15 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from service.api.http.body_limit import body_limit
+from service.api.http.errors import (
+    as_json,
+)
 from service.api.keys.caller import Caller
 from service.api.keys.scope import Scope
-from service.shared.errors import Forbidden, RequestTooLarge, as_json
+from service.shared.errors import (
+    Forbidden,
+    RequestTooLarge,
+)
 
 
 class _NameConvertor(StringConvertor):

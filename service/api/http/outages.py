@@ -6,8 +6,10 @@ import logging
 from fastapi import Request, Response
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from service.api.http.errors import (
+    error_response,
+)
 from service.shared.database import LOST, DatabaseFileError
-from service.shared.errors import error_response
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,10 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from sqlalchemy.orm import Session
 
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    as_json,
+    responses,
+)
 from service.api.jobs import event_stream, listing, submission
 from service.api.jobs.pace import eta_seconds
 from service.api.jobs.schemas import (
@@ -29,8 +33,6 @@ from service.shared.errors import (
     QueueFull,
     UnknownDataset,
     UnknownJob,
-    as_json,
-    responses,
 )
 from service.shared.files import JobFiles
 from service.shared.job_state import ENDED, JobState

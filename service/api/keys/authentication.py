@@ -5,6 +5,9 @@ from urllib.parse import parse_qs
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from service.api.http.errors import (
+    error_response,
+)
 from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
 from service.api.keys.browser import cookie_name
 from service.api.keys.caller import Caller
@@ -15,7 +18,6 @@ from service.shared.errors import (
     Forbidden,
     ServiceError,
     Unauthenticated,
-    error_response,
 )
 
 _OPEN = "/health/"

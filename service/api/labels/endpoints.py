@@ -3,6 +3,9 @@ import asyncio
 from fastapi import APIRouter, Response
 
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    responses,
+)
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.labels.moving import check_may_move, move_label
@@ -16,7 +19,6 @@ from service.shared.errors import (
     Unavailable,
     UnknownLabel,
     UnknownModel,
-    responses,
 )
 from service.shared.model_messages import Metadata, ModelStatus
 

@@ -5,9 +5,14 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    responses,
+)
 from service.api.keys.caller import may_predict
 from service.api.state import State
-from service.shared.errors import Unavailable, responses
+from service.shared.errors import (
+    Unavailable,
+)
 
 logger = logging.getLogger(__name__)
 

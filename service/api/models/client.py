@@ -1,22 +1,11 @@
 import asyncio
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from service.shared import errors
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.frames import Frame, exchange
 from service.shared.model_messages import ModelList, ModelStatus
 
-_ERRORS: Mapping[str, type[ServiceError]] = {
-    error.__name__: error
-    for error in (
-        errors.InvalidRequest,
-        errors.UnknownModel,
-        errors.RequestTooLarge,
-        errors.Unavailable,
-    )
-}
 # Enough that a core that has done its prediction finds the next one waiting.
 _PREDICTIONS_PER_THREAD = 2
 
@@ -148,9 +137,9 @@ class ModelsClient:
 
 
 def _raise_error(operation: str, answer: Frame) -> None:
-    kind = answer.header.get("error")
-    if kind is None:
+    if "error" not in answer.header:
         return
-    if kind not in _ERRORS:
+    error = ServiceError.from_message(answer.header)
+    if error is None:
         raise RuntimeError(f"The model process failed to {operation}; its log says why")
-    raise _ERRORS[kind](answer.header["message"])
+    raise error

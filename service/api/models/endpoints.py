@@ -3,6 +3,9 @@ import asyncio
 from fastapi import APIRouter, Response
 
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    responses,
+)
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models.lineage import lineage_of
@@ -13,7 +16,6 @@ from service.shared.errors import (
     Unavailable,
     UnknownModel,
     VersionInUse,
-    responses,
 )
 from service.shared.model_messages import (
     Metadata,

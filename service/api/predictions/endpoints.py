@@ -4,6 +4,9 @@ from fastapi import APIRouter, Request, Response
 
 from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.closed_route import ClosedRoute
+from service.api.http.errors import (
+    responses,
+)
 from service.api.keys.caller import may_predict
 from service.api.labels.resolution import version_behind
 from service.api.labels.schemas import LabelName
@@ -16,7 +19,6 @@ from service.shared.errors import (
     Unavailable,
     UnknownModel,
     UnsupportedMediaType,
-    responses,
 )
 
 router = APIRouter(

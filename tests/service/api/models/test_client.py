@@ -11,10 +11,16 @@ import pytest
 
 from service.api.models.client import ModelsClient
 from service.model_process.worker import Worker
-from service.shared.errors import Unavailable, UnknownModel
+from service.shared import errors
+from service.shared.errors import ServiceError, Unavailable
 from service.shared.frames import Frame
 
 THREADS = 2
+ERRORS = {
+    error.__name__: error
+    for error in vars(errors).values()
+    if isinstance(error, type) and issubclass(error, ServiceError)
+}
 
 
 class Echo:
@@ -36,8 +42,8 @@ class Echo:
         self.may_answer.wait()
         with self._lock:
             self._busy -= 1
-        if name == "unknown":
-            raise UnknownModel("There is no model of this name.")
+        if name in ERRORS:
+            raise ERRORS[name](f"This is {name}.")
         if name == "defective":
             raise ZeroDivisionError
         return Frame({}, question.body)
@@ -83,10 +89,18 @@ def test_every_question_gets_its_own_answer(client: ModelsClient, echo: Echo) ->
     assert echo.most_busy <= THREADS
 
 
-def test_errors_cross_the_socket(client: ModelsClient) -> None:
+@pytest.mark.parametrize("name", sorted(ERRORS.keys() - {"ServiceError"}))
+def test_every_error_crosses_the_socket(client: ModelsClient, name: str) -> None:
     async def questions() -> None:
-        with pytest.raises(UnknownModel, match="no model of this name"):
-            await client.predict("unknown", None, b"")
+        with pytest.raises(ServiceError, match=f"This is {name}") as caught:
+            await client.predict(name, None, b"")
+        assert type(caught.value) is ERRORS[name]
+
+    run(client, questions())
+
+
+def test_a_defect_of_the_model_process_is_not_the_clients(client: ModelsClient) -> None:
+    async def questions() -> None:
         with pytest.raises(RuntimeError, match="failed to predict; its log says why"):
             await client.predict("defective", None, b"")
         assert await client.predict("a", None, b"still there") == b"still there"

@@ -43,8 +43,8 @@ from service.api.models import endpoints as models
 from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.predictions import endpoints as predictions
+from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
-from service.api.stopping import told_to_stop
 from service.shared.database import Database, upgrade
 from service.shared.errors import (
     Forbidden,
@@ -91,7 +91,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         keyring = Keyring(database, settings)
         # The path of a socket may have but some hundred characters.
         with (
-            told_to_stop() as stopping,
+            shutdown_event() as stopping,
             TemporaryDirectory(prefix="tfbbb-") as directory,
         ):
             socket = Path(directory) / "models"

@@ -29,7 +29,7 @@ class ServiceState:
         queue: The training jobs.
         dispatcher: The process that runs jobs, if the settings ask for one.
         metrics: The figures of this process.
-        stopping: Set when the service is told to stop: what would last must end.
+        stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
         inspector: Reads tables, in processes of their own.
     """

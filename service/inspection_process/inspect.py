@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from service.inspection_process.column_statistics import ColumnStatistics
 from service.inspection_process.problems import find_problems
-from service.shared.inspection_limits import Limits
-from service.shared.inspection_task import Inspection, Outcome, Preview, Task
+from service.shared.inspection import Inspection, Limits, Outcome, Preview, Task
 from tfbbb.data import TableError
 from tfbbb.data.scan import TableScan
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from service.job_process.cleanup import remove_scratch
 from service.job_process.heartbeat import Heartbeat
 from service.job_process.publish import CancelledError, publish, staging_directory
-from service.job_process.scratch import remove_scratch
 from service.shared.database import LOST
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError

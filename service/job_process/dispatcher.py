@@ -9,7 +9,6 @@ and go back to the queue.
 import argparse
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -22,15 +21,12 @@ from sqlalchemy import delete
 from sqlalchemy.exc import DBAPIError
 
 from service.job_process.attempt import describe_failure
+from service.job_process.cleanup import tidy
 from service.job_process.launcher import Launcher, LocalLauncher
-from service.job_process.scratch import remove_scratch
 from service.shared.database import Database, new_id
 from service.shared.database.tables import Dispatcher as Registration
-from service.shared.files import jobs_with_scratch
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.settings import Settings
-from service.shared.versions import STAGING
-from tfbbb.export.atomic import staged_for
 
 logger = logging.getLogger(__name__)
 
@@ -179,21 +175,6 @@ class Dispatcher:
         except DBAPIError as error:
             # The leases run out by themselves.
             logger.warning("could not deregister: %s", error.orig)
-
-
-def tidy(queue: Queue) -> None:
-    """Removes what attempts left that are over: scratch of ended jobs, staged models.
-
-    Nothing else is touched.
-    """
-    settings = queue.settings
-    for job_id in jobs_with_scratch(settings):
-        remove_scratch(queue, job_id)
-    for staged in (settings.models / STAGING).glob("*.*"):
-        # A process that is killed as it exports leaves a name of its own.
-        job_id, _, attempt = staged_for(staged.name).partition(".")
-        if attempt.isdecimal() and not queue.is_active(Lease(job_id, int(attempt))):
-            shutil.rmtree(staged, ignore_errors=True)
 
 
 def main(

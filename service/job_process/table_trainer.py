@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tfbbb
+from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
-from service.shared.timestamp import timestamp
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 

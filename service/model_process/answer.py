@@ -5,9 +5,9 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
-from service.model_process.uncertainty import UncertaintyMetrics
 from service.model_process.version import Version
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings

@@ -9,10 +9,9 @@ from pydantic import BaseModel
 
 from service.model_process.answer import answer
 from service.model_process.descriptions import model_status, model_summary
-from service.model_process.loaded_metrics import LoadedMetrics
+from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.query import parse_query
 from service.model_process.registry import Registry
-from service.model_process.uncertainty import UncertaintyMetrics
 from service.model_process.version import Version
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame

@@ -117,7 +117,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.api.keys.credential import CredentialError
-    from service.api.keys.first import NoKeyError, first_key
+    from service.api.keys.first_key import NoKeyError, first_key
 
     try:
         with service_database(settings, starting=True) as database:

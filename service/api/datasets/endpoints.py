@@ -34,8 +34,7 @@ from service.shared.errors import (
     UploadTimeout,
 )
 from service.shared.files import dataset_path
-from service.shared.inspection_limits import Limits
-from service.shared.inspection_task import Preview, Task
+from service.shared.inspection import Limits, Preview, Task
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ClosedRoute)
 

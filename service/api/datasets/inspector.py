@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from service.shared.errors import InvalidTable
-from service.shared.inspection_limits import Limits
-from service.shared.inspection_task import Inspection, Outcome, Preview, Task
+from service.shared.inspection import Inspection, Limits, Outcome, Preview, Task
 from tfbbb.data.format import Format
 
 logger = logging.getLogger(__name__)

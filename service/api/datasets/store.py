@@ -12,7 +12,7 @@ from service.shared.database import Database, DatabaseFileError
 from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
 from service.shared.files import dataset_path
-from service.shared.inspection_task import Inspection
+from service.shared.inspection import Inspection
 from service.shared.settings import Settings
 from tfbbb.data.format import Format
 

@@ -10,7 +10,7 @@ from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
-from service.shared.inspection_limits import Limits
+from service.shared.inspection import Limits
 
 _BLOCK_BYTES = 2**20
 

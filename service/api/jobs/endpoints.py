@@ -4,15 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from sqlalchemy.orm import Session
 
 from service.api.http.closed_route import ClosedRoute
 from service.api.http.errors import (
     as_json,
     responses,
 )
-from service.api.jobs import event_stream, listing, submission
-from service.api.jobs.pace import eta_seconds
+from service.api.jobs import event_stream, repository, submission
 from service.api.jobs.schemas import (
     Id,
     JobId,
@@ -90,7 +88,7 @@ def list_jobs(
 ) -> JobPage:
     """Lists jobs, newest first; `next_cursor` of the answer gives the next page."""
     with state.database.reading() as session:
-        jobs, following = listing.page(
+        jobs, following = repository.page(
             session,
             state=job_state,
             name=name,
@@ -126,7 +124,7 @@ def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
     A job that has ended stays as it is.
     """
     with state.database.writing() as session:
-        job = _find(session, id, to_change=True)
+        job = repository.get_job(session, id, to_change=True)
         state.queue.cancel(session, job)
     return _status(state, job)
 
@@ -141,8 +139,8 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     with state.database.writing() as session:
         submission.check_quota(state.queue, session, caller)
         # Before the job itself: so does who deletes a dataset.
-        submission.hold_needs(session, _find(session, id))
-        job = _find(session, id, to_change=True)
+        submission.hold_needs(session, repository.get_job(session, id))
+        job = repository.get_job(session, id, to_change=True)
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobStateConflict(
                 "Only a failed or cancelled job can be tried again. "
@@ -161,7 +159,7 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
 def delete_job(state: State, _: Training, id: JobId) -> None:
     """Removes a job that has ended, its events and its log. Its model stays."""
     with state.database.writing() as session:
-        job = _find(session, id, to_change=True)
+        job = repository.get_job(session, id, to_change=True)
         if job.state not in ENDED:
             raise JobStateConflict(
                 "Only a job that has ended can be deleted; cancel it first. "
@@ -186,7 +184,7 @@ LastSeen = Annotated[int, Depends(last_seen)]
 def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
     """The id of a job that has more to tell, looked up before an answer has begun."""
     with state.database.reading() as session:
-        job = _find(session, id)
+        job = repository.get_job(session, id)
         event_stream.check_more_may_follow(session, job, sequence)
         return job.id
 
@@ -224,18 +222,9 @@ async def follow_job(
 
 def _look(state: ServiceState, id: str) -> JobStatus:
     with state.database.reading() as session:
-        return _status(state, _find(session, id))
-
-
-def _find(session: Session, id: str, *, to_change: bool = False) -> Job:
-    job = session.get(
-        Job, id, with_for_update=to_change or None, populate_existing=to_change
-    )
-    if job is None:
-        raise UnknownJob(f"There is no job {id}; `GET /v1/jobs` lists them.")
-    return job
+        return _status(state, repository.get_job(session, id))
 
 
 def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
-    return JobStatus.of_all(job, eta_seconds(job), log)
+    return JobStatus.of_all(job, log)

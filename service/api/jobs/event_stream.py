@@ -12,11 +12,10 @@ from service.api.http.outages import DATABASE_OUTAGES, without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.repository import is_good
 from service.shared import job_events as events
-from service.shared.database import Database
+from service.shared.database import Database, timestamp
 from service.shared.database.tables import Event, Job
 from service.shared.errors import InvalidRequest
 from service.shared.job_state import ENDED
-from service.shared.timestamp import timestamp
 
 logger = logging.getLogger(__name__)
 

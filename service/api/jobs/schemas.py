@@ -105,12 +105,12 @@ class JobStatus(JobSummary):
     log: str = Field(description="The end of what the trainer wrote.", examples=[""])
 
     @classmethod
-    def of_all(cls, job: tables.Job, eta_seconds: float | None, log: str) -> Self:
+    def of_all(cls, job: tables.Job, log: str) -> Self:
         """All that is known of `job`."""
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
-            "eta_seconds": eta_seconds,
+            "eta_seconds": _eta_seconds(job),
             "log": log,
         }
         return cls.model_validate({**_told(job), **more})
@@ -124,6 +124,14 @@ class JobPage(BaseModel):
         description="What to send as `cursor` for those before; `null` at the end.",
         examples=[None],
     )
+
+
+def _eta_seconds(job: tables.Job) -> float | None:
+    """Seconds until training is through, by its pace; None while there is none."""
+    pace = job.progress.get("seconds_per_step")
+    if job.state != JobState.RUNNING or pace is None:
+        return None
+    return float(pace * (job.progress["steps"] - job.progress["step"]))
 
 
 def _told(job: tables.Job) -> dict[str, Any]:

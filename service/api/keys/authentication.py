@@ -12,7 +12,7 @@ from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
 from service.api.keys.browser import cookie_name
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
-from service.api.keys.first import is_loopback
+from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
 from service.shared.errors import (
     Forbidden,

@@ -9,7 +9,6 @@ from service.api.http.errors import (
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.labels.moving import check_may_move, move_label
-from service.api.labels.resolution import version_behind
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
 from service.api.models.schemas import ModelName
 from service.api.state import State
@@ -53,7 +52,9 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
 )
 async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
     """Says in which state the version is, and what it reads."""
-    return await state.models.version(name, await version_behind(state, name, label))
+    return await state.models.version(
+        name, await repository.resolve(state.database, name, label)
+    )
 
 
 @router.get(
@@ -66,7 +67,7 @@ async def get_label_metadata(
     state: State, name: ModelName, label: LabelName
 ) -> Response:
     """Describes the version that the label points at."""
-    version = await version_behind(state, name, label)
+    version = await repository.resolve(state.database, name, label)
     content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
 

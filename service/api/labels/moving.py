@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from service.api.keys.caller import Caller
 from service.api.labels import repository
 from service.api.labels.gate import GateError
-from service.api.labels.resolution import version_behind
 from service.api.labels.schemas import LATEST, LabelTarget
 from service.api.models.client import ModelsClient
 from service.api.state import ServiceState
@@ -74,7 +73,7 @@ def check_may_move(label: str) -> None:
 
 async def _version_now(state: ServiceState, name: str, label: str) -> int | None:
     try:
-        return await version_behind(state, name, label)
+        return await repository.resolve(state.database, name, label)
     except UnknownLabel:
         return None
 

@@ -1,9 +1,11 @@
+import asyncio
 from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from service.api.labels.schemas import LATEST
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
@@ -27,6 +29,19 @@ def version_of(database: Database, name: str, label: str) -> int:
     """
     with database.reading() as session:
         return _find(session, name, label).number
+
+
+async def resolve(database: Database, name: str, label: str) -> int | None:
+    """The version that a label points at now; None of `latest`, which the models know.
+
+    Labels are looked up at each request, since any process may move them.
+
+    Raises:
+        UnknownLabel: If there is no such label.
+    """
+    if label == LATEST:
+        return None
+    return await asyncio.to_thread(version_of, database, name, label)
 
 
 def move(

@@ -8,7 +8,7 @@ from service.api.http.errors import (
 )
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
-from service.api.models.lineage import lineage_of
+from service.api.models.repository import find_lineage
 from service.api.models.schemas import ModelName, VersionDetails, VersionNumber
 from service.api.state import State
 from service.shared.errors import (
@@ -70,7 +70,7 @@ async def get_version(
     for row in await asyncio.to_thread(labels.labels, state.database, name):
         if row.number == version:
             status.labels[row.label] = str(row.number)
-    lineage = await asyncio.to_thread(lineage_of, state.database, name, version)
+    lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
     return VersionDetails(**status.model_dump(), lineage=lineage)
 
 

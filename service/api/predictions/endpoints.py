@@ -8,7 +8,7 @@ from service.api.http.errors import (
     responses,
 )
 from service.api.keys.caller import may_predict
-from service.api.labels.resolution import version_behind
+from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.schemas import PredictResponse, request_body
@@ -72,7 +72,7 @@ async def predict_label(
     state: State, request: Request, name: ModelName, label: LabelName
 ) -> Response:
     """Answers the predictive distribution of each row, by the version behind it."""
-    version = await version_behind(state, name, label)
+    version = await labels.resolve(state.database, name, label)
     return await _predict(state, request, name, version)
 
 

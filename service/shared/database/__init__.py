@@ -1,6 +1,6 @@
 """The truth of the service: SQLite or PostgreSQL, by the same queries."""
 
-from service.shared.database.database import LOST, Database
+from service.shared.database.database import LOST, Database, timestamp
 from service.shared.database.sqlite_file import DatabaseFileError
 from service.shared.database.tables import Base, new_id
 from service.shared.database.upgrade import NewerDatabaseError, upgrade
@@ -12,5 +12,6 @@ __all__ = [
     "DatabaseFileError",
     "NewerDatabaseError",
     "new_id",
+    "timestamp",
     "upgrade",
 ]

@@ -3,6 +3,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ _LIMITS = sqlalchemy.select(
         "idle_in_transaction_session_timeout", f"{_SILENT_SECONDS}s", True
     ),
 )
+
+
+def timestamp(seconds: float) -> str:
+    """Writes a time of the database, seconds since 1970, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 class Database:

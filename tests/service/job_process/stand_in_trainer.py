@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from service.job_process.trainer import main
+from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.settings import Settings
-from service.shared.timestamp import timestamp
 from tfbbb.export.manifest import (
     MANIFEST_PATH,
     Feature,

@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from service.job_process import dispatcher as dispatcher_module
-from service.job_process.dispatcher import Dispatcher, tidy
+from service.job_process.cleanup import tidy
+from service.job_process.dispatcher import Dispatcher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
 from service.shared.database import Database, DatabaseFileError, upgrade

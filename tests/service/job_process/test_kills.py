@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from service.job_process.dispatcher import tidy
+from service.job_process.cleanup import tidy
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.job_state import ENDED
 from service.shared.queue import Queue

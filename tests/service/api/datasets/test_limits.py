@@ -19,8 +19,7 @@ from service.api.datasets import upload_file
 from service.api.datasets.inspector import ENVIRONMENT, Inspector
 from service.shared.database import Database, new_id
 from service.shared.database.tables import Job
-from service.shared.inspection_limits import Limits
-from service.shared.inspection_task import Outcome, Preview, Task
+from service.shared.inspection import Limits, Outcome, Preview, Task
 from service.shared.job_state import UNFINISHED, JobState
 from service.shared.settings import Settings
 from tests.service.serving import serving

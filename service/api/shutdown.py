@@ -9,11 +9,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def told_to_stop() -> Iterator[asyncio.Event]:
-    """Gives an event that is set when the process is told to stop.
+def shutdown_event() -> Iterator[asyncio.Event]:
+    """Gives an event that is set when the process receives SIGTERM or SIGINT.
 
-    The server waits for running requests before it says so itself: those that would
-    last for ever, and the start of new work, need to know earlier.
+    The server waits for running requests before it announces its shutdown. Requests
+    that would last for ever, and the start of new work, need to know earlier.
     """
     event, loop = asyncio.Event(), asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
@@ -21,14 +21,14 @@ def told_to_stop() -> Iterator[asyncio.Event]:
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def tell(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(event.set)
         handler = before[signal.Signals(number)]
         if callable(handler):
             handler(number, frame)
 
     for number in _SIGNALS:
-        signal.signal(number, tell)
+        signal.signal(number, handle)
     try:
         yield event
     finally:

@@ -1,4 +1,4 @@
-"""Pages of jobs, newest first."""
+"""Jobs in the database, as clients ask for them."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from service.api import pagination as cursor
 from service.api.pagination import Cursor
 from service.shared.database.tables import Job
+from service.shared.errors import UnknownJob
 from service.shared.job_state import JobState
 
 
@@ -25,3 +26,17 @@ def page(
     given = {column: value for column, value in wanted.items() if value is not None}
     query = select(Job).filter_by(**given)
     return cursor.page(session, query, Job, before, limit)
+
+
+def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
+    """Finds a job.
+
+    Raises:
+        UnknownJob: If there is none of this id.
+    """
+    job = session.get(
+        Job, job_id, with_for_update=to_change or None, populate_existing=to_change
+    )
+    if job is None:
+        raise UnknownJob(f"There is no job {job_id}; `GET /v1/jobs` lists them.")
+    return job

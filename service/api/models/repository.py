@@ -3,7 +3,7 @@ from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 
 
-def lineage_of(database: Database, name: str, number: int) -> Lineage | None:
+def find_lineage(database: Database, name: str, number: int) -> Lineage | None:
     """Where a version comes from, if it has been published or adopted."""
     with database.reading() as session:
         row = session.get(ModelVersion, (name, number))

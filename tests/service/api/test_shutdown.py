@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from service.api.stopping import told_to_stop
+from service.api.shutdown import shutdown_event
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -14,7 +14,7 @@ def test_a_signal_sets_the_event_and_reaches_the_server_too(
     reached = []
 
     async def serve() -> None:
-        with told_to_stop() as stopping:
+        with shutdown_event() as stopping:
             assert not stopping.is_set()
             os.kill(os.getpid(), number)
             await stopping.wait()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
-from service.model_process.uncertainty import UncertaintyMetrics
+from service.model_process.metrics import UncertaintyMetrics
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ format: install ## Format the code and repair what lint can
 lock: ## Remake the lock files from pyproject.toml (UPGRADE=1: newest versions)
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/pip install --quiet uv
-	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --output-file requirements.lock --extra service
 	$(COMPILE) --output-file requirements-test.lock --all-extras --constraint requirements.lock
 
 # One version of each package for every Python and system.

@@ -7,6 +7,24 @@ from contextlib import contextmanager
 
 import typer
 
+# The packages of the extra `service`; see pyproject.toml.
+_OF_THE_SERVICE = frozenset(
+    {
+        "alembic",
+        "fastapi",
+        "fastapi_swagger",
+        "httptools",
+        "prometheus_client",
+        "psutil",
+        "psycopg",
+        "python_multipart",
+        "sqlalchemy",
+        "starlette",
+        "uvicorn",
+        "uvloop",
+    }
+)
+
 
 class CommandError(Exception):
     """A command can't do what was asked; the message is one sentence."""
@@ -28,6 +46,8 @@ def errors_in_one_sentence() -> Iterator[None]:
 
 
 def _is_users(error: Exception) -> bool:
+    if _lacks_service(error):
+        return True
     from tfbbb.client.errors import ClientError
     from tfbbb.data.table_error import TableError
     from tfbbb.export.input_error import InputError
@@ -43,7 +63,18 @@ def _is_users(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno not in (None, errno.EPIPE)
 
 
+def _lacks_service(error: Exception) -> bool:
+    """Whether a package of the extra `service` is not installed."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    return name is not None and name.partition(".")[0] in _OF_THE_SERVICE
+
+
 def _sentence(error: Exception) -> str:
+    if _lacks_service(error):
+        return (
+            "This command needs the packages of the service; install them with "
+            f"`pip install 'tfbbb[service]'`. Received: {error}."
+        )
     if isinstance(error, OSError) and error.strerror is not None:
         where = f"{os.fspath(error.filename)}: " if error.filename else ""
         return f"{where}{error.strerror}."

@@ -1,0 +1,87 @@
+"""The kit and its local commands where the extra `service` is not installed."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tfbbb.cli import errors
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """
+import sys
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, NotInstalled())
+from tfbbb.cli import main
+sys.argv = ["tfbbb", *{arguments!r}]
+main()
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = PROGRAM.format(
+        missing=sorted(errors._OF_THE_SERVICE), arguments=arguments
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "80"},
+        check=False,
+    )
+
+
+def test_the_list_of_packages_is_that_of_the_extra():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = project["optional-dependencies"]["service"]
+    # Starlette comes with FastAPI.
+    distributions = {re.split(r"[^\w-]", line)[0] for line in extra} | {"starlette"}
+    packages = {
+        package
+        for package, names in packages_distributions().items()
+        if any(name.lower().replace("_", "-") in distributions for name in names)
+    }
+    # The old name of `python_multipart`.
+    assert packages - {"multipart"} == errors._OF_THE_SERVICE
+
+
+@pytest.mark.parametrize("command", [[], ["keys"], ["remote", "train"]])
+def test_help_needs_no_service(command):
+    done = run(*command, "--help")
+    assert "Usage: tfbbb" in done.stdout
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["keys", "list"], ["backup", "/nowhere"]]
+)
+def test_a_command_of_the_service_says_what_to_install(command):
+    done = run(*command)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"Error: This command needs the packages of the service; install them with "
+        r"`pip install 'tfbbb\[service\]'`. Received: No module named '\w+'.\n",
+        done.stderr,
+    )
+
+
+def test_a_table_is_trained_on_and_predicted_without_the_service(tmp_path):
+    table = tmp_path / "table.csv"
+    rows = "".join(f"{x / 50},{x / 25}\n" for x in range(100))
+    table.write_text(f"x,y\n{rows}")
+    model = tmp_path / "model"
+    trained = run(
+        *("train", str(table), "--target", "y", "--epochs", "1", "--output", str(model))
+    )
+    assert trained.returncode == 0, trained.stderr
+    predicted = run("predict", str(model), str(table))
+    assert predicted.returncode == 0, predicted.stderr

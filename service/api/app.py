@@ -15,18 +15,14 @@ from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.health import endpoints as health
-from service.api.http.closed_route import check_closed
-from service.api.http.errors import (
-    answer_errors_in_one_shape,
-    as_json,
-    responses,
-)
+from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
 from service.api.http.head import HeadAsGet
 from service.api.http.outages import (
     DATABASE_OUTAGES,
     answer_database_outage,
     answer_disk_outage,
 )
+from service.api.http.scoped_route import check_scoped
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NothingFollows, answer_that_nothing_follows
 from service.api.keys import endpoints as keys
@@ -46,11 +42,7 @@ from service.api.predictions import endpoints as predictions
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
-from service.shared.errors import (
-    Forbidden,
-    Unauthenticated,
-    Unavailable,
-)
+from service.shared.errors import Forbidden, Unauthenticated, Unavailable
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 
@@ -131,7 +123,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))
-    for closed in (
+    for resource in (
         predictions,
         models,
         labels,
@@ -140,8 +132,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         datasets,
         metrics_endpoints,
     ):
-        check_closed(closed.router)
-        app.include_router(closed.router, responses=refusals)
+        check_scoped(resource.router)
+        app.include_router(resource.router, responses=refusals)
     app.include_router(health.router)
     app.include_router(documentation.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)

@@ -14,10 +14,8 @@ from service.api.datasets.schemas import (
 )
 from service.api.datasets.uploading import upload
 from service.api.http.body_limit import limit_body
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training
 from service.api.pagination import Cursor
 from service.api.state import State
@@ -36,7 +34,7 @@ from service.shared.errors import (
 from service.shared.files import dataset_path
 from service.shared.inspection import Limits, Preview, Task
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ClosedRoute)
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedRoute)
 
 
 @router.post(

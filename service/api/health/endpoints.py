@@ -2,13 +2,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from service.api.health.readiness import check_ready
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
 from service.api.state import State
-from service.shared.errors import (
-    Unavailable,
-)
+from service.shared.errors import Unavailable
 
 router = APIRouter(prefix="/health", tags=["health"])
 

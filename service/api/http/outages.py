@@ -6,9 +6,7 @@ import logging
 from fastapi import Request, Response
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from service.api.http.errors import (
-    error_response,
-)
+from service.api.http.errors import error_response
 from service.shared.database import LOST, DatabaseFileError
 
 logger = logging.getLogger(__name__)

@@ -1,8 +1,6 @@
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from service.api.http.errors import (
-    error_response,
-)
+from service.api.http.errors import error_response
 
 _MESSAGE = (
     "This is no HTTP that can be read: malformed, or with a URL of more than 65535 "

@@ -5,11 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    as_json,
-    responses,
-)
+from service.api.http.errors import as_json, responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.jobs import event_stream, repository, submission
 from service.api.jobs.schemas import (
     Id,
@@ -35,7 +32,7 @@ from service.shared.errors import (
 from service.shared.files import JobFiles
 from service.shared.job_state import ENDED, JobState
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ClosedRoute)
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=ScopedRoute)
 
 IdempotencyKey = Annotated[
     str | None,

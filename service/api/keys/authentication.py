@@ -5,20 +5,14 @@ from urllib.parse import parse_qs
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.api.http.errors import (
-    error_response,
-)
+from service.api.http.errors import error_response
 from service.api.http.outages import DATABASE_OUTAGES, answer_database_outage
 from service.api.keys.browser import cookie_name
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
-from service.shared.errors import (
-    Forbidden,
-    ServiceError,
-    Unauthenticated,
-)
+from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
 _OPEN = "/health/"
 _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
@@ -28,7 +22,7 @@ class Authentication:
     """Closes every path but those under /health/ to requests without a good key.
 
     Unknown paths are closed as well: who has no key learns nothing of what there is.
-    `ClosedRoute` checks what the key allows.
+    `ScopedRoute` checks what the key allows.
     """
 
     def __init__(self, app: ASGIApp) -> None:

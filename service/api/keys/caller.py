@@ -87,7 +87,7 @@ def caller_of(request: Request) -> Caller:
 async def _allowed(
     request: Request, needed: SecurityScopes, _: Annotated[object, Depends(_BEARER)]
 ) -> Caller:
-    """The caller, of whom `ClosedRoute` has required the scopes already.
+    """The caller, of whom `ScopedRoute` has required the scopes already.
 
     FastAPI calls this only once it has parsed the body.
     """

@@ -1,25 +1,19 @@
 from fastapi import APIRouter, Response
 
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_administer
 from service.api.keys.credential import Credential
 from service.api.keys.repository import add_key, list_keys, revoke_key
 from service.api.keys.schemas import KeyId, KeyList, KeyRequest, KeySummary, NewKey
 from service.api.state import State
-from service.shared.errors import (
-    InvalidRequest,
-    LastAdminKey,
-    UnknownKey,
-)
+from service.shared.errors import InvalidRequest, LastAdminKey, UnknownKey
 
 router = APIRouter(
     prefix="/v1/keys",
     tags=["keys"],
     dependencies=[may_administer],
-    route_class=ClosedRoute,
+    route_class=ScopedRoute,
 )
 
 

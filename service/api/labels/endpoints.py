@@ -2,10 +2,8 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
 from service.api.labels.moving import check_may_move, move_label
@@ -25,7 +23,7 @@ router = APIRouter(
     prefix="/v1/models/{name}/labels",
     tags=["labels"],
     dependencies=[may_predict],
-    route_class=ClosedRoute,
+    route_class=ScopedRoute,
 )
 
 

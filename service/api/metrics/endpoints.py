@@ -4,19 +4,15 @@ import logging
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.state import State
-from service.shared.errors import (
-    Unavailable,
-)
+from service.shared.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
-router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=ClosedRoute)
+router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=ScopedRoute)
 
 
 @router.get(

@@ -2,10 +2,8 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
 from service.api.models.repository import find_lineage
@@ -17,19 +15,14 @@ from service.shared.errors import (
     UnknownModel,
     VersionInUse,
 )
-from service.shared.model_messages import (
-    Metadata,
-    ModelList,
-    ModelStatus,
-    VersionState,
-)
+from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
 from service.shared.version_deletion import delete_version, finish_deletions
 
 router = APIRouter(
     prefix="/v1/models",
     tags=["models"],
     dependencies=[may_predict],
-    route_class=ClosedRoute,
+    route_class=ScopedRoute,
 )
 
 

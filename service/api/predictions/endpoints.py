@@ -3,10 +3,8 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from service.api.http.body_limit import BodyLimit, limit_body
-from service.api.http.closed_route import ClosedRoute
-from service.api.http.errors import (
-    responses,
-)
+from service.api.http.errors import responses
+from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
 from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
@@ -25,7 +23,7 @@ router = APIRouter(
     prefix="/v1/models",
     tags=["predictions"],
     dependencies=[may_predict],
-    route_class=ClosedRoute,
+    route_class=ScopedRoute,
 )
 
 # `curl -d` declares a form unless it is told otherwise, as in TensorFlow Serving's

@@ -4,11 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from service.job_process.publish import (
-    CancelledError,
-    publish,
-    staging_directory,
-)
+from service.job_process.publish import CancelledError, publish, staging_directory
 from service.shared import queue as queue_module
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.queue import Lease, Queue, StaleAttemptError

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.types import Message
 
-from service.api.http.closed_route import ClosedRoute, check_closed
+from service.api.http.scoped_route import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
 from service.api.keys.scope import Scope
 from service.app import create_app
@@ -115,7 +115,7 @@ def test_no_body_is_read_without_the_scope(
 ) -> None:
     seen = set()
     for method, path, route in requests(app):
-        if isinstance(route, ClosedRoute):
+        if isinstance(route, ScopedRoute):
             less = [scope for scope in Scope if route.scope not in scope.implied]
             for key in ("", *less):
                 status, message, _ = ask(app, method, path, key, headers)
@@ -127,7 +127,7 @@ def test_no_body_is_read_without_the_scope(
 
 def test_no_body_over_the_limit_is_read(app: FastAPI) -> None:
     for method, path, route in requests(app):
-        if isinstance(route, ClosedRoute) and route.body_limit is not None:
+        if isinstance(route, ScopedRoute) and route.body_limit is not None:
             for length in ("1048577", "9" * 30):
                 headers = {"content-length": length}
                 status, message, _ = ask(app, method, path, "admin", headers)
@@ -139,7 +139,7 @@ def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
     unlimited = {
         (method, path)
         for method, path, route in requests(app)
-        if isinstance(route, ClosedRoute) and route.body_limit is None
+        if isinstance(route, ScopedRoute) and route.body_limit is None
     }
     assert unlimited == {("POST", "/v1/datasets")}
 
@@ -191,8 +191,8 @@ def endpoint() -> None:
     pass
 
 
-def test_a_closed_route_without_a_scope_is_refused() -> None:
-    router = APIRouter(route_class=ClosedRoute)
+def test_a_scoped_route_without_a_scope_is_refused() -> None:
+    router = APIRouter(route_class=ScopedRoute)
     with pytest.raises(TypeError, match=r"Training.* Received: /open"):
         router.get("/open")(endpoint)
 
@@ -200,13 +200,13 @@ def test_a_closed_route_without_a_scope_is_refused() -> None:
 def test_a_router_with_an_open_route_is_refused() -> None:
     router = APIRouter(dependencies=[may_predict])
     router.get("/open")(endpoint)
-    with pytest.raises(TypeError, match=r"route_class=ClosedRoute.*/open"):
-        check_closed(router)
+    with pytest.raises(TypeError, match=r"route_class=ScopedRoute.*/open"):
+        check_scoped(router)
 
 
 def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
     open_paths = {
-        path for _, path, route in requests(app) if not isinstance(route, ClosedRoute)
+        path for _, path, route in requests(app) if not isinstance(route, ScopedRoute)
     }
     assert open_paths == {
         *("/", "/docs", "/docs/1", "/openapi.json"),

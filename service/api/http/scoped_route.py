@@ -10,15 +10,10 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from service.api.http.body_limit import body_limit
-from service.api.http.errors import (
-    as_json,
-)
+from service.api.http.errors import as_json
 from service.api.keys.caller import Caller
 from service.api.keys.scope import Scope
-from service.shared.errors import (
-    Forbidden,
-    RequestTooLarge,
-)
+from service.shared.errors import Forbidden, RequestTooLarge
 
 
 class _NameConvertor(StringConvertor):
@@ -30,7 +25,7 @@ class _NameConvertor(StringConvertor):
 register_url_convertor("name", _NameConvertor())
 
 
-class ClosedRoute(APIRoute):
+class ScopedRoute(APIRoute):
     """A route that needs a key with a scope, and limits the body of a request.
 
     Both are checked before FastAPI reads the body: it parses the body before it calls
@@ -50,7 +45,7 @@ class ClosedRoute(APIRoute):
         scopes = set(_scopes(self.dependant))
         if not scopes:
             raise TypeError(
-                "A closed route needs `may_predict`, `Training` or `may_administer` "
+                "A scoped route needs `may_predict`, `Training` or `may_administer` "
                 f"among its dependencies. Received: {path}, which has none of them"
             )
         self.scope = max(scopes, key=lambda scope: len(scope.implied))
@@ -84,13 +79,13 @@ class ClosedRoute(APIRoute):
         return documented
 
 
-def check_closed(router: APIRouter) -> None:
-    """Raises TypeError unless every route of a router is a `ClosedRoute`."""
+def check_scoped(router: APIRouter) -> None:
+    """Raises TypeError unless every route of a router is a `ScopedRoute`."""
     for route in router.routes:
-        if not isinstance(route, ClosedRoute):
+        if not isinstance(route, ScopedRoute):
             raise TypeError(
                 "Every route of this router needs a scope: make the router with "
-                f"`route_class=ClosedRoute`. Received: {route}"
+                f"`route_class=ScopedRoute`. Received: {route}"
             )
 
 

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import sqlalchemy
+
 from service.shared.database import Database, new_id
+from service.shared.database.tables import ModelVersion
 from service.shared.database.upgrade import copy_sqlite
 from service.shared.settings import Settings
 from tfbbb.flushing import flush
@@ -43,12 +46,14 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
         What is in the backup.
 
     Raises:
-        BackupError: If there is something at the destination.
+        BackupError: If there is something at the destination, or the directory of
+            models is not the service's.
     """
     if destination.exists():
         raise BackupError(
             f"There is something at {destination} already; name a new directory."
         )
+    _check_models(database, settings)
     destination.parent.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(destination.parent)
     with _staging(destination) as staging:
@@ -63,6 +68,21 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
         flush(destination)
         flush(destination.parent)
     return sorted(path.name for path in destination.iterdir())
+
+
+def _check_models(database: Database, settings: Settings) -> None:
+    """Raises `BackupError` if the backup would lack the models of the database."""
+    if settings.models.is_dir():
+        return
+    with database.reading() as session:
+        kept = sqlalchemy.select(ModelVersion).where(ModelVersion.deleted_at.is_(None))
+        version = session.scalars(kept.limit(1)).first()
+    if version is not None:
+        raise BackupError(
+            f"The directory of models {settings.models} does not exist, but the "
+            f"database knows version {version.number} of {version.name!r}; name with "
+            "--models the directory that the service has."
+        )
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """Variables of TensorFlow that users make are variables of the layers."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -106,6 +108,42 @@ def test_a_layer_frozen_at_first_can_be_unfrozen():
     assert model.trainable_variables == []
     layer.trainable = True
     assert len(model.trainable_variables) == 1
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [tf.nn.softplus, lambda variable: variable + 0.0],
+    ids=["softplus", "sum"],
+)
+def test_layers_warn_of_variables_that_they_do_not_train(hidden):
+    variable = tf.Variable(1.0, name="hidden_scale")
+    layer = tfpl.DistributionLambda(lambda t: tfd.Normal(t, hidden(variable)))
+    with pytest.warns(UserWarning, match=r"does not train .*\['hidden_scale:0'\]"):
+        layer(tf.zeros([2, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(tf.zeros([2, 1]))
+        held = tfp.util.DeferredTensor(variable, tf.nn.softplus)
+        tfpl.DistributionLambda(lambda t: tfd.Normal(t, held))(tf.zeros([2, 1]))
+
+    def prior(kernel_size, bias_size=0, dtype=None):
+        size = kernel_size + bias_size
+        return lambda _: tfd.Independent(
+            tfd.Normal(tf.zeros(size, dtype), hidden(variable)), 1
+        )
+
+    loc = tf.Variable(tf.zeros(2))
+
+    def posterior(kernel_size, bias_size=0, dtype=None):
+        make = tfpl.DistributionLambda(
+            lambda _: tfd.Independent(tfd.Normal(loc, 1.0), 1)
+        )
+        return keras.Sequential([tfpl.VariableLayer(1), make])
+
+    layer = tfpl.DenseVariational(1, posterior, prior)
+    with pytest.warns(UserWarning, match=r"does not train .*\['hidden_scale:0'\]"):
+        layer(tf.zeros([2, 1]))
+    assert [v.name for v in layer.trainable_variables] == ["constant", "Variable"]
 
 
 def test_an_optimizer_updates_a_shared_variable_once():

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import TableError
+from tfbbb.data import TableError, samples
 from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.data.writing import write_table
@@ -288,3 +288,11 @@ def test_a_training_goes_on_from_its_directory(table, tmp_path):
     resumed = train_table(table, spec(epochs=4), directory=tmp_path)
     for weight, same in zip(whole.model.weights, resumed.model.weights, strict=True):
         np.testing.assert_allclose(weight, same, rtol=1e-6)
+
+
+def test_a_spec_is_given_by_its_fields():
+    fields = {"target": "progression", "training": {"epochs": 1}}
+    trained = train_table(samples.diabetes().slice(0, 40), fields)
+    assert trained.spec.target == "progression"
+    with pytest.raises(TypeError, match=r"`spec` must be .*Received: spec='target'"):
+        train_table(samples.diabetes(), "target")

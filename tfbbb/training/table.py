@@ -1,6 +1,6 @@
 """From a table and a spec to a trained model and its held-out figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from tfbbb.training.yesterday import Yesterday
 
 def train_table(
     table: Any,
-    spec: JobSpec,
+    spec: JobSpec | Mapping[str, Any],
     *,
     start_from: Path | None = None,
     directory: Path | None = None,
@@ -44,7 +44,7 @@ def train_table(
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
             column names to values, a list of rows as mappings, or a file as a
             `tfbbb.data.TableScan`.
-        spec: What to train, and how.
+        spec: What to train, and how: a `JobSpec`, or its fields as a mapping.
         start_from: Directory of an exported version, whose posterior is the prior: see
             `tfbbb.training.yesterday.Yesterday`.
         directory: Directory for the rows of a file, which memory then does not have to
@@ -58,6 +58,7 @@ def train_table(
         The trained model with its schema and its held-out figures.
 
     Raises:
+        TypeError: `spec` is neither.
         TableError: The table can't serve for this.
         SpecError: The spec and the table, or the version, don't go together.
         CheckpointError: The directory has a checkpoint of another training.
@@ -68,14 +69,19 @@ def train_table(
     Example:
 
     >>> from tfbbb.data import samples
-    >>> from tfbbb.training import JobSpec, train_table
-    >>> spec = JobSpec.model_validate(
-    ...     {"target": "progression", "training": {"epochs": 1}}
-    ... )
+    >>> from tfbbb.training import train_table
+    >>> spec = {"target": "progression", "training": {"epochs": 1}}
     >>> trained = train_table(samples.diabetes(), spec)
     >>> trained.num_training_rows, len(trained.held_out_rows)
     (398, 44)
     """
+    if isinstance(spec, Mapping):
+        spec = JobSpec.model_validate(spec)
+    if not isinstance(spec, JobSpec):
+        raise TypeError(
+            "`spec` must be a `tfbbb.training.JobSpec` or a mapping of its fields, "
+            f"such as {{'target': 'price'}}. Received: spec={spec!r}"
+        )
     if not isinstance(table, TableScan):
         table = as_source(table)
     training = spec.training

@@ -13,7 +13,7 @@ import sqlalchemy
 from service.shared import backup
 from service.shared.backup import BackupError, back_up
 from service.shared.database import Database, upgrade
-from service.shared.database.tables import Dataset
+from service.shared.database.tables import Dataset, ModelVersion
 from service.shared.settings import Settings
 from tests.service.serving import serving
 
@@ -231,3 +231,21 @@ def test_a_backup_that_runs_is_left_to_run(
         back_up(database, settings, backups / "tuesday")
         (running,) = backups.glob(".monday.*")
         assert (running / "tfbbb.sqlite3").exists()
+
+
+def test_a_backup_without_the_models_of_the_database_is_refused(
+    settings: Settings, database: Database, tmp_path: Path
+) -> None:
+    with database.writing() as session:
+        session.add(
+            ModelVersion(
+                name="wine", number=1, digest="0" * 64, lineage={}, created_at=1.0
+            )
+        )
+    elsewhere = settings.model_copy(update={"models": tmp_path / "not_here"})
+    with pytest.raises(BackupError, match=r"not_here does not exist.*version 1 of 'wi"):
+        back_up(database, elsewhere, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    with database.writing() as session:
+        session.get(ModelVersion, ("wine", 1)).deleted_at = 2.0
+    back_up(database, elsewhere, tmp_path / "copy")

@@ -72,6 +72,28 @@ def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
         track_in_checkpoints(layer, variable)
 
 
+def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
+    """Warns once of variables that a function of a layer reads and no layer trains.
+
+    A distribution of a tensor that was computed from a variable does not know of it.
+
+    Args:
+        layer: The layer, which has adopted what the function returned.
+        read: The trainable variables that the function read.
+    """
+    known = {variable.value.ref() for variable in layer.variables}
+    others = [variable.name for variable in read if variable.ref() not in known]
+    if others and not getattr(layer, "_warned_of_others", False):
+        layer._warned_of_others = True
+        warnings.warn(
+            f"The layer '{layer.name}' does not train variables that its function "
+            "reads: the distribution has only tensors computed from them. Pass the "
+            "distribution the variable itself, a `tfp.util.TransformedVariable` or a "
+            f"`tfp.util.DeferredTensor`. Received: {others}",
+            stacklevel=2,
+        )
+
+
 def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
     """Loads a file that was saved before the layer adopted variables.
 

@@ -9,6 +9,7 @@ from tfbbb.compat.tfp_layers.adopted_variable import (
     adopt,
     load_without_adopted,
     variables_of,
+    warn_of_others,
 )
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.divergence import divergence
@@ -123,7 +124,9 @@ class DenseVariational(keras.Layer):
 
     def call(self, inputs: Any) -> Any:
         inputs = tf.cast(inputs, self.compute_dtype)
-        posterior, prior = self._posterior(inputs), self._prior(inputs)
+        with tf.GradientTape() as tape:
+            posterior, prior = self._posterior(inputs), self._prior(inputs)
+        warn_of_others(self, tape.watched_variables())
         if not isinstance(posterior, DistributionTensor):
             raise TypeError(
                 "`make_posterior_fn` must return a model that ends in a layer such as "

@@ -9,7 +9,11 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers import convert_to_tensor
-from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
+from tfbbb.compat.tfp_layers.adopted_variable import (
+    adopt,
+    variables_of,
+    warn_of_others,
+)
 from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
 from tfbbb.compat.tfp_layers.full_precision import full_precision
 from tfbbb.compat.tfp_layers.function_config import (
@@ -44,7 +48,9 @@ class DistributionLambda(keras.Layer):
 
     Args:
         make_distribution_fn: Function of the inputs that returns a distribution. The
-            layer trains and saves each `tf.Variable` that the distribution reads.
+            layer trains and saves each `tf.Variable` that the distribution holds,
+            alone or in a `tfp.util.TransformedVariable` or `DeferredTensor`. It warns
+            of others that the function reads, as in `tf.nn.softplus(variable)`.
         convert_to_tensor_fn: Function of the distribution that returns the tensor
             that stands for it, or one of the names `"sample"`, `"mean"`, `"mode"`,
             `"stddev"`, `"variance"`.
@@ -82,7 +88,7 @@ class DistributionLambda(keras.Layer):
             inputs = make_input(inputs)
             self._makes_input = make_input
         new: list[tf.Variable] = []
-        with _collect_new_variables(new):
+        with _collect_new_variables(new), tf.GradientTape() as tape:
             distribution = self._make_distribution_fn(
                 inputs, *args, **{**self._arguments, **kwargs}
             )
@@ -107,6 +113,7 @@ class DistributionLambda(keras.Layer):
             )
         self._made_distribution = True
         adopt(self, variables)
+        warn_of_others(self, tape.watched_variables())
         if self._convert_to_tensor_fn is None:
             raise NotImplementedError(
                 "The output of a layer needs a tensor that stands for it. "

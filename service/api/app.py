@@ -149,7 +149,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 
 def _prepare(database: Database, settings: Settings) -> None:
-    """Brings the database up to date, and what dead processes left out of the way."""
+    """Upgrades the database, and removes the files that dead processes left."""
     keep_keys_out_of_the_access_log()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     database.wait()

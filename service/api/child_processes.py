@@ -17,7 +17,7 @@ _SECONDS_TO_STOP_MODELS = 5.0
 
 
 class Children(NamedTuple):
-    """The processes beside that of the API; those that are not asked for don't run."""
+    """The processes that the API starts; the settings may leave any out."""
 
     models: SupervisedProcess
     dispatcher: SupervisedProcess

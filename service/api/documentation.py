@@ -44,5 +44,5 @@ async def show_documentation() -> Response:
 async def get_file(
     file: Literal["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"],
 ) -> FileResponse:
-    """What the page loads."""
+    """The files that the page loads."""
     return FileResponse(_FILES / file)

@@ -27,7 +27,7 @@ class Cursor:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Reads what `str` wrote.
+        """Parses the text form of a cursor.
 
         Raises:
             InvalidRequest: If it is something else.

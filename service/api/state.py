@@ -18,17 +18,17 @@ from service.shared.settings import Settings
 
 @dataclass(frozen=True)
 class ServiceState:
-    """What lives from start-up to shut-down.
+    """The objects that live from start-up to shutdown.
 
     Args:
         settings: The operator's choices.
-        database: The truth about keys, datasets, jobs and versions.
-        keyring: Tells callers by their keys.
-        models: The models, in their process.
-        latest_version: Delays the news of a success until its version answers.
+        database: Holds keys, datasets, jobs and versions.
+        keyring: Identifies callers by their keys.
+        models: Asks the model process.
+        latest_version: Delays reporting a success until its version answers.
         queue: The training jobs.
         dispatcher: The process that runs jobs, if the settings ask for one.
-        metrics: The figures of this process.
+        metrics: The metrics of this process.
         stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
         inspector: Reads tables, in processes of their own.

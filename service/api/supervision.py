@@ -36,7 +36,7 @@ class SupervisedProcess:
         self._thread = threading.Thread(target=self._supervise, name=name, daemon=True)
 
     def start(self) -> None:
-        """Starts it, and sees to it that it runs until `stop`."""
+        """Starts the process, and restarts it until `stop`."""
         self._thread.start()
 
     @property
@@ -47,7 +47,7 @@ class SupervisedProcess:
         return process.pid if process is not None and alive else None
 
     def stop(self, seconds: float) -> None:
-        """Asks it to end, and ends it if it has not after some seconds."""
+        """Asks the process to end, and kills it after some seconds."""
         with self._changing:
             self._stopping.set()
             process = self._process

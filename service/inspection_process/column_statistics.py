@@ -12,7 +12,7 @@ _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def type_of(type_: pa.DataType) -> str:
-    """What a column of this type holds, in the words of the service."""
+    """The service's name for the type of a column."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
     if pa.types.is_boolean(type_):
@@ -90,7 +90,7 @@ class ColumnStatistics:
             self._count(values)
 
     def figures(self) -> dict[str, Any]:
-        """What is kept of the column."""
+        """The statistics of the column."""
         figures: dict[str, Any] = {
             "name": self.name,
             "type": self.type,

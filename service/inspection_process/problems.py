@@ -1,4 +1,4 @@
-"""What of a table will not help a model, or can't be read by one."""
+"""Finds columns of a table that a model can't use, or that will not help it."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,7 +13,7 @@ _FEWEST_IDENTIFIERS = 20
 def find_problems(
     columns: Iterable[ColumnStatistics], num_rows: int, *, without_index: bool
 ) -> list[dict[str, str | None]]:
-    """Finds what a user should know before training, as `column` and `message`."""
+    """Finds the problems to fix before training, as `column` and `message`."""
     table: list[str] = []
     if without_index:
         table.append("The index that pandas wrote into the table is left out.")

@@ -1,4 +1,4 @@
-"""One attempt of one job, from its lease to what becomes of it."""
+"""One attempt of one job, from its lease to its end."""
 
 import logging
 import shutil
@@ -25,14 +25,14 @@ Result = TypeVar("Result")
 
 
 class LeavingError(Exception):
-    """The process is to end; its job goes back to the queue."""
+    """The process must end; its job goes back to the queue."""
 
 
 class Exportable(Protocol):
     """A trained model."""
 
     def export(self, directory: Path) -> None:
-        """Writes it as a SavedModel at a path where there is nothing yet."""
+        """Writes the model as a SavedModel at a path that does not exist yet."""
 
 
 class Trainer(Protocol):

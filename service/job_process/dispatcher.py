@@ -40,7 +40,7 @@ _SECONDS_TO_RECOVER = 10.0
 
 
 class Dispatcher:
-    """Keeps as many jobs running on this machine as it may.
+    """Keeps jobs running on this machine, up to its slots.
 
     Args:
         queue: The jobs.
@@ -71,7 +71,7 @@ class Dispatcher:
         self._leave()
 
     def step(self) -> None:
-        """Looks once at everything there is to do."""
+        """Does once everything there is to do."""
         now = time.monotonic()
         if now - self._renewed_at > self._settings.lease_seconds / 3:
             self._register()

@@ -21,10 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class Launcher(Protocol):
-    """Starts a trainer for each lease, and knows what became of it."""
+    """Starts a trainer for each lease, and reports how it ended."""
 
     def start(self, lease: Lease) -> None:
-        """Has the lease's attempt run."""
+        """Runs the attempt of a lease."""
 
     def running(self) -> Sequence[Lease]:
         """The leases that are being run."""
@@ -66,7 +66,7 @@ class LocalLauncher:
         self._trainers: list[_TrainerProcess] = []
 
     def start(self, lease: Lease) -> None:
-        """Has the lease's attempt run."""
+        """Runs the attempt of a lease."""
         for trainer in self._trainers:
             if trainer.is_idle() and trainer.take(lease):
                 return

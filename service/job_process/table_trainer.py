@@ -1,4 +1,4 @@
-"""What a job computes: a network trained on its dataset by its spec."""
+"""Trains the network of a job on its dataset, by its spec."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TrainedJob:
-    """The model of a job, with what it came from.
+    """The trained model of a job, with its lineage.
 
     Args:
         trained: The model.
@@ -34,7 +34,7 @@ class TrainedJob:
     lineage: dict[str, Any]
 
     def export(self, directory: Path) -> None:
-        """Writes it as a SavedModel at a path where there is nothing yet."""
+        """Writes the model as a SavedModel at a path that does not exist yet."""
         self.trained.export_to(directory, lineage=self.lineage)
 
 

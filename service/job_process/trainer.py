@@ -84,7 +84,7 @@ class Inbox:
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
     def next(self) -> Lease | None:
-        """Waits for the next lease; None if the process is to leave."""
+        """Waits for the next lease; None if the process must leave."""
         with self._changed:
             while not self._lines:
                 if self._leaving.is_set():
@@ -106,7 +106,7 @@ class Inbox:
 
 @contextmanager
 def output_in(files: JobFiles) -> Iterator[None]:
-    """Sends what is written to the terminal, by libraries too, to the job's log."""
+    """Redirects the output of this process, libraries' too, to the job's log."""
     files.directory.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     before = [os.dup(number) for number in (1, 2)]

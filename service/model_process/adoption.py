@@ -18,7 +18,7 @@ class AdoptionError(Exception):
 
 
 class Ledger:
-    """Holds directories of versions against what was published.
+    """Compares directories of versions with the versions that were published.
 
     A version that was copied into its place, or written by the command line, is adopted
     when it is first seen. From then on its number stands for its manifest, which names
@@ -66,7 +66,7 @@ class Ledger:
             raise Unavailable(f"The database can't be asked: {error.orig}") from None
 
     def finish_deletions(self, models: Path) -> None:
-        """Removes what a deletion left under a root of models, or puts it back.
+        """Finishes the deletions of versions under a root of models, or undoes them.
 
         Raises:
             Unavailable: If the database can't be asked which of the two.

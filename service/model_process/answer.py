@@ -31,7 +31,7 @@ Outputs = dict[str, npt.NDArray[Any] | list[str]]
 def answer(
     version: Version, query: Query, settings: Settings, uncertainty: UncertaintyMetrics
 ) -> bytes:
-    """Computes and lays out what `query` asks of one version of a model.
+    """Computes and lays out the answer of one version of a model to `query`.
 
     How sure the answer is gets counted in `uncertainty`.
 

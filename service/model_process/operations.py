@@ -20,7 +20,7 @@ from service.shared.settings import Settings
 
 
 class Operations:
-    """What the model process does when it is asked.
+    """The operations of the model process.
 
     Args:
         registry: The models.
@@ -49,7 +49,7 @@ class Operations:
         }
 
     def answer(self, question: Frame) -> Frame:
-        """Does what the question names, with the arguments beside the name.
+        """Runs the operation that the question names, with the arguments beside it.
 
         Raises:
             ServiceError: What the client of the service did wrong, or must wait for.

@@ -24,7 +24,7 @@ _KEYS = {"signature_name", "instances", "inputs", "parameters"}
 
 @dataclass(frozen=True)
 class Query:
-    """What a request asks for, before it is held against a model.
+    """A prediction request, before it is validated against a model.
 
     Args:
         rows: The value of `instances`, if that is how the table was sent.

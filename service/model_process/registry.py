@@ -52,7 +52,7 @@ class Registry:
             stop.wait(poll_seconds)
 
     def refresh(self, stop: threading.Event | None = None) -> None:
-        """Scans, loads what answers without a version's number, adopts the rest."""
+        """Scans, loads the default version of each model, adopts the other versions."""
         with contextlib.suppress(Unavailable):
             self._ledger.finish_deletions(self.root)
         self.scan()
@@ -73,7 +73,7 @@ class Registry:
                     version.adopt()  # Where that can't be done now, it is later.
 
     def scan(self) -> None:
-        """Takes up versions that appeared or changed; drops those that vanished."""
+        """Adds versions that appeared or changed; drops those that vanished."""
         with self._scanning:
             found: dict[str, dict[int, Version]] = {}
             for name, number, path in _versions_under(self.root):
@@ -145,7 +145,7 @@ class Registry:
         return versions[number]
 
     def take_newest(self, name: str) -> None:
-        """Looks for versions of a model at once, and has the newest answer for it.
+        """Scans for versions of a model now, and puts the newest in charge.
 
         Raises:
             UnknownModel: If there is no such model.

@@ -81,7 +81,7 @@ class Version:
                 self.state = VersionState.START
 
     def adopt(self) -> None:
-        """Has the version written down, if it isn't and its files are whole.
+        """Records the version in the ledger, if its files are whole.
 
         Raises:
             Unavailable: If it can't be said yet whether it is what was published.

@@ -48,7 +48,7 @@ class Worker:
         return listener
 
     def serve(self, listener: socket.socket) -> None:
-        """Answers whoever connects, for ever."""
+        """Accepts and answers connections, for ever."""
         while True:
             connection, _ = listener.accept()
             threading.Thread(

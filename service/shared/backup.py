@@ -106,7 +106,7 @@ def _staging(destination: Path) -> Iterator[Path]:
 
 
 def _remove_unfinished(directory: Path) -> None:
-    """Removes what backups left in a directory whose processes were killed."""
+    """Removes the files that killed backups left in a directory."""
     for staging in directory.glob(f".*{_UNFINISHED}"):
         try:
             lock = os.open(staging / _LOCK, os.O_WRONLY)
@@ -138,7 +138,7 @@ def _copy_files(settings: Settings, destination: Path) -> None:
 
 
 def _copy(source: Path, destination: Path, only: str | None = None) -> None:
-    """Copies what is new in a tree that others add to and remove from meanwhile."""
+    """Copies new files from a tree that other processes change meanwhile."""
     for place, names, files in os.walk(source):
         # What has a leading dot is still being made.
         names[:] = [name for name in names if not name.startswith(".")]

@@ -40,7 +40,7 @@ class InvalidRequest(ServiceError):
 
 
 class Unauthenticated(ServiceError):
-    """No good API key was sent; the message says what was wrong with it."""
+    """The request has no valid API key; the message says why."""
 
     status = 401
 
@@ -52,7 +52,7 @@ class Forbidden(ServiceError):
 
 
 class QuotaExceeded(Forbidden):
-    """The key has as many datasets, or bytes in them, as it may."""
+    """The key has reached its limit of datasets, or of bytes in them."""
 
 
 class UnknownModel(ServiceError):
@@ -92,7 +92,7 @@ class IdempotencyKeyReused(ServiceError):
 
 
 class LastAdminKey(ServiceError):
-    """Nobody could make keys any more without this one."""
+    """This is the last key that can make keys; it can't be revoked."""
 
     status = 409
 
@@ -104,7 +104,7 @@ class UploadTimeout(ServiceError):
 
 
 class DatasetInUse(ServiceError):
-    """A job that has not ended needs the dataset; the message says which."""
+    """An unfinished job needs the dataset; the message names the job."""
 
     status = 409
 
@@ -122,7 +122,7 @@ class LabelRefused(ServiceError):
 
 
 class VersionInUse(ServiceError):
-    """The version can't be deleted; the message says what needs it."""
+    """The version can't be deleted; the message names what needs it."""
 
     status = 409
 
@@ -134,13 +134,13 @@ class RequestTooLarge(ServiceError):
 
 
 class UnsupportedMediaType(ServiceError):
-    """The body is not what the endpoint reads, or is declared to be something else."""
+    """The format of the body is not supported, or is not the one it declares."""
 
     status = 415
 
 
 class QueueFull(ServiceError):
-    """As many jobs of the key wait as may; there is room when some have started."""
+    """The queue of this key is full; submit again when some jobs have started."""
 
     status = 429
 

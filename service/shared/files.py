@@ -16,7 +16,7 @@ def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
 
 
 class JobFiles:
-    """Where one job keeps what it writes.
+    """The files of one job.
 
     Attributes:
         directory: All of it.
@@ -43,12 +43,12 @@ class JobFiles:
         return text.decode(errors="replace")
 
     def discard_scratch(self) -> None:
-        """Moves what an ended job needs no more out of its place, in no time."""
+        """Moves the scratch of an ended job aside, at once, to be removed later."""
         with suppress(FileNotFoundError):
             self.scratch.rename(self.directory / f"{_DISCARDED}{new_id()}")
 
     def remove_discarded(self) -> None:
-        """Removes what was discarded."""
+        """Removes the scratch that was discarded."""
         for discarded in self.directory.glob(f"{_DISCARDED}*"):
             _remove(discarded)
 

@@ -29,7 +29,7 @@ class Frame:
     body: bytes | bytearray = b""
 
     def head(self) -> bytes:
-        """What is sent before the body."""
+        """The bytes before the body: the lengths and the header."""
         header = json.dumps(self.header).encode()
         return _LENGTHS.pack(len(header), len(self.body)) + header
 

@@ -1,4 +1,4 @@
-"""What the API asks of the process that reads tables, and what that answers.
+"""The messages between the API and the process that reads tables.
 
 Apart from the API's `Inspector`, so that the process starts without a web framework.
 """
@@ -13,7 +13,7 @@ from tfbbb.data.format import Format
 
 
 class Limits(BaseModel):
-    """What the reading of a table may take.
+    """Limits on reading a table.
 
     Attributes:
         rows: Most rows.
@@ -44,7 +44,7 @@ class Limits(BaseModel):
 
 
 class Task(BaseModel):
-    """What the process is to do.
+    """A request to the process that reads tables.
 
     Attributes:
         path: The file.
@@ -64,7 +64,7 @@ class Task(BaseModel):
 
 
 class Inspection(BaseModel):
-    """What was found in a table; see `service.shared.database.tables.Dataset`."""
+    """The columns and problems of a table; see `database.tables.Dataset`."""
 
     num_rows: int
     columns: list[dict[str, Any]]
@@ -79,7 +79,7 @@ class Preview(BaseModel):
 
 
 class Outcome(BaseModel):
-    """What the process answers: one of these."""
+    """An answer of the process: one of these."""
 
     inspection: Inspection | None = None
     preview: Preview | None = None

@@ -1,4 +1,4 @@
-"""What happened to a job, in order, for those who listen."""
+"""The events of a job, in order, which clients can follow."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may run which job, and what becomes of it: every change of state is here."""
+"""The queue of jobs: who may run which, and every change of a job's state."""
 
 import logging
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _CANDIDATES = 50
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to run a job, and to write what comes of it.
+    """The right to run a job, and to write its results.
 
     It ends when the job is given to somebody else: the number of the attempt, which
     every write is checked against, is then another.

@@ -14,11 +14,11 @@ _OF_CLIENTS = {"TFBBB_URL", "TFBBB_KEY"}
 
 
 class SettingsError(ValueError):
-    """An environment variable holds what its setting can't be."""
+    """An environment variable holds an invalid value of its setting."""
 
 
 class Settings(BaseModel):
-    """What an operator chooses; each is also an environment variable `TFBBB_...`."""
+    """The operator's settings; each is also an environment variable `TFBBB_...`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -38,7 +38,7 @@ def delete_version(database: Database, models: Path, name: str, number: int) -> 
 
 
 def finish_deletions(database: Database, models: Path) -> None:
-    """Removes the files of deleted versions; puts back what was not deleted after all.
+    """Removes the files of deleted versions; restores those whose deletion failed.
 
     Any process may do so at any time.
     """

@@ -25,7 +25,7 @@ ENVIRONMENT = {
 
 
 class Inspector:
-    """Has tables read, a few at a time; who wants but their first rows waits for none.
+    """Starts processes that read tables, a few at a time, previews apart.
 
     Args:
         processes: How many at a time, of each kind.
@@ -102,7 +102,7 @@ async def _run(task: Task) -> Outcome:
 
 
 def _environment() -> dict[str, str]:
-    """What the process needs: neither the key nor the database's password."""
+    """The environment of the process, without the key and the database's password."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TFBBB_")}
     return kept | ENVIRONMENT
 

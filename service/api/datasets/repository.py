@@ -115,7 +115,7 @@ def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
 
 
 def check_unused(session: Session, dataset: Dataset) -> None:
-    """Raises `DatasetInUse` if a job that has not ended needs the dataset."""
+    """Raises `DatasetInUse` if an unfinished job needs the dataset."""
     job_id = session.scalar(
         sqlalchemy.select(Job.id)
         .where(Job.dataset_id == dataset.id, Job.state.in_(UNFINISHED))

@@ -65,7 +65,7 @@ class DatasetSummary(BaseModel):
 
     @classmethod
     def of(cls, dataset: tables.Dataset) -> Self:
-        """What is told of `dataset`."""
+        """The summary of `dataset`."""
         return cls.model_validate(_told(dataset))
 
 

@@ -38,7 +38,7 @@ class DatasetStore:
         self._uploads = settings.data_dir / "uploads"
 
     def sweep(self) -> None:
-        """Removes what dead processes left; others may be at work meanwhile.
+        """Removes the files that dead processes left; other processes may be at work.
 
         A database without any dataset removes none of the files.
         """
@@ -79,7 +79,7 @@ class DatasetStore:
     def known(
         self, caller: Caller, file: UploadFile
     ) -> tuple[Dataset | None, Inspection | None]:
-        """What is known of the bytes of an upload.
+        """Looks up the bytes of an upload.
 
         Returns:
             The caller's dataset of them, and what was found when they first came.

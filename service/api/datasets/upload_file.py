@@ -40,7 +40,7 @@ class UploadFile:
 
     @property
     def sha256(self) -> str:
-        """The hash of what was written so far."""
+        """The hash of the bytes written so far."""
         return self._sha256.hexdigest()
 
     def write(self, data: bytes | bytearray) -> None:
@@ -63,7 +63,7 @@ class UploadFile:
         flush(destination.parent)
 
     def sync(self) -> None:
-        """Has the disk hold what was written."""
+        """Flushes the file to the disk."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ def sweep_uploads(directory: Path) -> None:
 
 @contextmanager
 def storing() -> Iterator[None]:
-    """Says to the client what the disk refused."""
+    """Turns errors of the disk into errors for the client."""
     try:
         yield
     except OSError as error:

@@ -64,7 +64,7 @@ async def _refusal(request: Request, error: ServiceError) -> ServiceError:
 
 
 async def _receive(body: UploadBody, file: UploadFile) -> None:
-    """Writes what comes in, in blocks and beside the event loop."""
+    """Writes the body in blocks, beside the event loop."""
     block = bytearray()
     async for piece in body.pieces():
         block += piece

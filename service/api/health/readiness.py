@@ -1,4 +1,4 @@
-"""What must work before requests are sent here."""
+"""The checks that must pass before requests are sent here."""
 
 import asyncio
 import logging

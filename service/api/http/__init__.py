@@ -1,1 +1,1 @@
-"""HTTP below the endpoints: what is refused, or told otherwise, before they see it."""
+"""HTTP below the endpoints: routes, limits, errors."""

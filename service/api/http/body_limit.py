@@ -28,7 +28,7 @@ class BodyLimit:
 
     @property
     def description(self) -> str:
-        """What OpenAPI says of the answer to a body that is too large."""
+        """The OpenAPI description of the answer to a body that is too large."""
         if self.setting is None:
             return f"The body is larger than {self.max_bytes} bytes."
         return f"The body is larger than {Settings.variable(self.setting)}."

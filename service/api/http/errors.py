@@ -26,7 +26,7 @@ class ErrorBody(BaseModel):
 
 
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of an endpoint that may raise `errors`."""
+    """The OpenAPI responses of an endpoint that may raise `errors`."""
     described: dict[int | str, dict[str, Any]] = {
         error.status: {"model": ErrorBody, "description": inspect.getdoc(error)}
         for error in errors
@@ -39,7 +39,7 @@ def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
 def as_json(
     described: dict[int | str, dict[str, Any]],
 ) -> dict[int | str, dict[str, Any]]:
-    """The same of an endpoint whose good answers are no JSON; its errors are."""
+    """The same for an endpoint that answers other than JSON; its errors are JSON."""
     schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
     content = {"application/json": {"schema": schema}}
     return {
@@ -58,7 +58,7 @@ def _describe_unreadable(cause: BaseException) -> str:
 
 
 def _methods(request: Request) -> list[str]:
-    """What a path can be asked; Starlette names the methods of one route only."""
+    """The methods of a path; Starlette names those of one route only."""
     path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
     found = [route.methods for route in routes if route.path_regex.match(path)]
     methods = {method for methods in found for method in methods or ()}

@@ -1,4 +1,4 @@
-"""What the service says when what it stands on does not work."""
+"""Answers while the database or the disk does not work."""
 
 import errno
 import logging
@@ -33,7 +33,7 @@ def answer_database_outage(request: Request, error: Exception) -> Response:
 
 
 def without_statement(error: Exception) -> str:
-    """What a database says; its statement and values are nobody's business."""
+    """The message of a database error, without its statement and values."""
     return str(getattr(error, "orig", error))
 
 

@@ -62,7 +62,7 @@ class ScopedRoute(APIRoute):
         await super().handle(scope, receive, send)
 
     def _documented(self) -> dict[int | str, dict[str, Any]]:
-        """The responses, with what this class may answer."""
+        """The documented responses, with those of this class."""
         documented = dict(self.responses)
         needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
         limit = self.body_limit

@@ -9,10 +9,10 @@ _MESSAGE = (
 
 
 class OneShapeProtocol(HttpToolsProtocol):
-    """HTTP, where what no application gets to see is answered as errors are, too."""
+    """HTTP whose malformed requests, too, are answered with an error in JSON."""
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what could not be read, and hangs up."""
+        """Answers a malformed request, and closes the connection."""
         response = error_response(400, _MESSAGE, {"Connection": "close"})
         lines = [b"HTTP/1.1 400 Bad Request"]
         lines += [name + b": " + value for name, value in response.raw_headers]

@@ -179,7 +179,7 @@ LastSeen = Annotated[int, Depends(last_seen)]
 
 
 def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
-    """The id of a job that has more to tell, looked up before an answer has begun."""
+    """The id of a job with more events, looked up before the answer begins."""
     with state.database.reading() as session:
         job = repository.get_job(session, id)
         event_stream.check_more_may_follow(session, job, sequence)

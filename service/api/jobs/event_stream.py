@@ -98,7 +98,7 @@ async def follow(
 def _look(
     database: Database, caller: Caller, job_id: str, sequence: int
 ) -> tuple[Sequence[Event], bool]:
-    """The next events, and whether there will be none after the last of all."""
+    """The next events, and whether the last of them ends the stream."""
     with database.reading() as session:
         if not is_good(database, session, caller.key_id):
             return (), True

@@ -85,7 +85,7 @@ class JobSummary(BaseModel):
 
     @classmethod
     def of(cls, job: tables.Job) -> Self:
-        """What is told of `job`."""
+        """The summary of `job`."""
         return cls.model_validate(_told(job))
 
 

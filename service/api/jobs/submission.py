@@ -83,7 +83,7 @@ def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
 
 
 def hold_needs(session: Session, job: Job) -> None:
-    """Makes sure that what a job needs is there, and stays until the commit.
+    """Locks what a job needs until the commit, or raises if it is missing.
 
     Raises:
         JobStateConflict: If its dataset, or the version it starts from, was deleted.

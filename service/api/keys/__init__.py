@@ -1,1 +1,1 @@
-"""API keys: who is asking, and what they may do."""
+"""API keys: the caller of a request, and its scopes."""

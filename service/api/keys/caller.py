@@ -18,7 +18,7 @@ _BEARER = HTTPBearer(
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is asking.
+    """The caller of a request.
 
     Args:
         key_id: The key that was sent; None where the service runs without keys.
@@ -38,7 +38,7 @@ class Caller:
 
     @classmethod
     def of_key(cls, key: Key, settings: Settings) -> Self:
-        """The owner of a key; limits that it has none of are those of the settings."""
+        """The owner of a key; the settings give the limits that the key lacks."""
 
         def limit(name: str) -> int:
             own = getattr(key, name)
@@ -55,7 +55,7 @@ class Caller:
 
     @classmethod
     def anyone(cls, settings: Settings) -> Self:
-        """Whoever asks a service that runs without keys."""
+        """Any caller of a service that runs without keys."""
         return cls(
             None,
             "anyone",
@@ -80,7 +80,7 @@ def _with_implied(scopes: Iterable[str]) -> frozenset[Scope]:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who the middleware found to be asking."""
+    """The caller whom the middleware identified."""
     return cast(Caller, request.state.caller)
 
 

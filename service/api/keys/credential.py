@@ -66,19 +66,19 @@ class Credential:
         return credential
 
     def _bits(self) -> float:
-        """What the secret holds if each character was drawn from its alphabet."""
+        """The entropy of the secret, if each character was drawn from its alphabet."""
         used = set(self.secret)
         sizes = [len(known) for known in _ALPHABETS if used <= set(known)]
         return len(self.secret) * math.log2(min(sizes, default=64))
 
     @property
     def text(self) -> str:
-        """The whole, as it is sent."""
+        """The whole credential, as it is sent."""
         return f"{self.prefix}.{self.secret}"
 
     @property
     def sha256(self) -> str:
-        """What is stored of the secret.
+        """The hash that is stored of the secret.
 
         A secret of so many random bits can't be guessed from a fast hash, and needs no
         salt.

@@ -8,7 +8,7 @@ from service.shared.settings import Settings
 
 
 class NoKeyError(Exception):
-    """Nobody could use the service; the message says what to do."""
+    """The service has no key, so nobody could use it; the message names the remedy."""
 
 
 def first_key(database: Database, settings: Settings, host: str) -> Credential | None:

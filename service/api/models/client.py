@@ -67,14 +67,14 @@ class ModelsClient:
         return (await self._ask("metadata", name=name, version=version)).body
 
     async def load(self, name: str, version: int) -> str | None:
-        """Has a version loaded and asked; says what keeps it from answering, if so."""
+        """Loads a version and tries it; returns the reason if it can't answer."""
         problem: str | None = (
             await self._ask("load", name=name, version=version)
         ).header["problem"]
         return problem
 
     async def take_newest(self, name: str) -> None:
-        """Has the newest version there is answer for its model.
+        """Puts the newest version of a model in charge.
 
         Raises:
             Unavailable: If the process still loads what it found at its start, or no
@@ -83,7 +83,7 @@ class ModelsClient:
         await self._ask("take_newest", name=name)
 
     async def rescan(self) -> None:
-        """Has the directory looked through, so that what is gone is not asked."""
+        """Scans the directory of models, so that deleted versions are dropped."""
         await self._ask("rescan")
 
     async def check_ready(self) -> None:

@@ -136,7 +136,7 @@ class Database:
             yield session
 
     def now(self, session: Session) -> float:
-        """The time, by the one clock that all who share the database go by."""
+        """The time, by the one clock that all processes on the database share."""
         if self.is_sqlite:
             return time.time()
         clock = sqlalchemy.text("select extract(epoch from clock_timestamp())")

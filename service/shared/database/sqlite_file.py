@@ -16,7 +16,7 @@ _BEGIN_AGAIN = (
 
 
 class DatabaseFileError(OperationalError):
-    """The SQLite file was deleted, replaced or overwritten; `orig` says what to do."""
+    """The SQLite file was deleted, replaced or overwritten; `orig` names the remedy."""
 
     def __init__(self, message: str) -> None:
         super().__init__(None, None, sqlite3.OperationalError(message))

@@ -1,4 +1,4 @@
-"""What the service remembers. Times are seconds since 1970, UTC."""
+"""The tables of the database. Times are seconds since 1970, UTC."""
 
 import secrets
 from typing import Any
@@ -34,7 +34,7 @@ class Base(DeclarativeBase):
 
 
 class Key(Base):
-    """An API key: who may do what, and how much of it.
+    """An API key, with its scopes and limits.
 
     A client sends `prefix.secret`; of the secret only its SHA-256 is kept.
     """

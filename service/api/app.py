@@ -1,3 +1,5 @@
+"""Makes the ASGI application of the service."""
+
 import asyncio
 import gc
 from collections.abc import AsyncIterator

@@ -1,3 +1,5 @@
+"""Starts and stops the model process and the dispatcher."""
+
 import asyncio
 import os
 import sys

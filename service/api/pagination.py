@@ -1,3 +1,5 @@
+"""Pages of lists, newest first."""
+
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,3 +1,5 @@
+"""Learns early that the process must shut down."""
+
 import asyncio
 import signal
 import threading

@@ -1,3 +1,5 @@
+"""The state of the API, as endpoints receive it."""
+
 import asyncio
 from dataclasses import dataclass
 from typing import Annotated, cast

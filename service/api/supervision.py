@@ -1,3 +1,5 @@
+"""Runs a child process, and restarts it when it ends."""
+
 import logging
 import subprocess
 import threading

@@ -1,3 +1,5 @@
+"""Statistics of one column, summed over batches."""
+
 import math
 from typing import Any
 

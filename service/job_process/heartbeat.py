@@ -1,3 +1,5 @@
+"""Renews the lease of a running job, and writes its progress."""
+
 import logging
 import threading
 import time

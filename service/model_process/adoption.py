@@ -1,3 +1,5 @@
+"""The ledger of versions: adopts those that no job published."""
+
 from pathlib import Path
 
 from sqlalchemy import select

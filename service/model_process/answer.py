@@ -1,3 +1,5 @@
+"""Computes the answer to a prediction request."""
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 

@@ -1,3 +1,5 @@
+"""Metrics of the model process: predictions and loaded versions."""
+
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping

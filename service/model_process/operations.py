@@ -1,3 +1,5 @@
+"""The operations that the API can ask for."""
+
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

@@ -1,3 +1,5 @@
+"""Parses the body of a prediction request."""
+
 import gc
 import json
 import math

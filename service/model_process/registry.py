@@ -1,3 +1,5 @@
+"""The models under a directory, kept up to date."""
+
 import contextlib
 import logging
 import threading

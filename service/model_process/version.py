@@ -1,3 +1,5 @@
+"""One version of a model, on disk and in memory."""
+
 import logging
 import threading
 from importlib import import_module

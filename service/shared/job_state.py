@@ -1,3 +1,5 @@
+"""The states of a job."""
+
 from enum import StrEnum
 
 

@@ -1,3 +1,5 @@
+"""The names that models and labels may have."""
+
 import re
 
 MODEL_NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"

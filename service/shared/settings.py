@@ -1,3 +1,5 @@
+"""The settings of the service, from the environment."""
+
 import logging
 import os
 from collections.abc import Mapping

@@ -1,3 +1,5 @@
+"""Describes validation errors to clients."""
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Deletes versions so that a crash in between does no harm."""
+
 import contextlib
 import logging
 import shutil

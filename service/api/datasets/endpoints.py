@@ -1,3 +1,5 @@
+"""`/v1/datasets`: upload, list, inspect and delete tables."""
+
 import asyncio
 from typing import Annotated
 

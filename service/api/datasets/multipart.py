@@ -1,3 +1,5 @@
+"""Parses the file of a multipart form as it arrives."""
+
 import re
 from collections.abc import AsyncIterator
 

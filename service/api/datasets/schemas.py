@@ -1,3 +1,5 @@
+"""The bodies of `/v1/datasets`."""
+
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 

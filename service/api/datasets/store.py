@@ -1,3 +1,5 @@
+"""Stores the files of datasets, with their rows in the database."""
+
 import logging
 import re
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""The temporary file of an upload."""
+
 import errno
 import fcntl
 import hashlib

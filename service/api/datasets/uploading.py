@@ -1,3 +1,5 @@
+"""Receives an upload: body, format, inspection, dataset."""
+
 import asyncio
 
 from fastapi import Request

@@ -1,0 +1,1 @@
+"""Health: whether the service runs, and whether it is ready."""

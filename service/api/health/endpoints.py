@@ -1,3 +1,5 @@
+"""`/health`: for load balancers and orchestrators."""
+
 from fastapi import APIRouter
 from pydantic import BaseModel
 

@@ -1,3 +1,5 @@
+"""Answers HEAD requests."""
+
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 

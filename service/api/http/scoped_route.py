@@ -1,3 +1,5 @@
+"""Routes that require a scope and limit the body."""
+
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, cast

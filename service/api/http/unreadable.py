@@ -1,3 +1,5 @@
+"""Answers malformed HTTP."""
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.api.http.errors import error_response

@@ -1,0 +1,1 @@
+"""Jobs: trainings of models on datasets."""

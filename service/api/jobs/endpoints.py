@@ -1,3 +1,5 @@
+"""`/v1/jobs`: submit, list, follow, cancel and retry trainings."""
+
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated

@@ -1,3 +1,5 @@
+"""The bodies of `/v1/jobs`."""
+
 from datetime import datetime
 from typing import Annotated, Any, Self
 

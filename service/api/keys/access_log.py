@@ -1,3 +1,5 @@
+"""Keeps keys out of the access log."""
+
 import logging
 from urllib.parse import parse_qs
 

@@ -1,3 +1,5 @@
+"""Authenticates every request before it is routed."""
+
 import asyncio
 from http import HTTPMethod
 from urllib.parse import parse_qs

@@ -1,3 +1,5 @@
+"""Keys of browsers: from the URL into a cookie."""
+
 from fastapi import Request
 from fastapi.responses import RedirectResponse
 from starlette.requests import HTTPConnection

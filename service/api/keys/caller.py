@@ -1,3 +1,5 @@
+"""The caller of a request, and the scopes that endpoints require."""
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Self, cast

@@ -1,3 +1,5 @@
+"""Generates, parses and hashes the credential of a key."""
+
 import hashlib
 import math
 import re

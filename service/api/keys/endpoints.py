@@ -1,3 +1,5 @@
+"""`/v1/keys`: make, list and revoke keys."""
+
 from fastapi import APIRouter, Response
 
 from service.api.http.errors import responses

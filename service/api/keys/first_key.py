@@ -1,3 +1,5 @@
+"""The admin key that the first start makes."""
+
 import ipaddress
 
 from service.api.keys.credential import Credential

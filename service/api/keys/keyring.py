@@ -1,3 +1,5 @@
+"""Finds the key of a credential, with a short cache."""
+
 import hmac
 import logging
 import threading

@@ -1,3 +1,5 @@
+"""The bodies of `/v1/keys`."""
+
 from datetime import datetime
 from typing import Annotated, Self
 

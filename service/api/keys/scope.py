@@ -1,3 +1,5 @@
+"""The scopes of keys."""
+
 from enum import StrEnum
 
 

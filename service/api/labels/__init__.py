@@ -1,0 +1,1 @@
+"""Labels: names that point at versions of a model."""

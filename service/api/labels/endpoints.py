@@ -1,3 +1,5 @@
+"""`/v1/models/NAME/labels`: list, move and remove labels."""
+
 import asyncio
 
 from fastapi import APIRouter, Response

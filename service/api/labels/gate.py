@@ -1,3 +1,5 @@
+"""Compares a version with the label's version before the label moves."""
+
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 

@@ -1,3 +1,5 @@
+"""Moves a label to a version that answers and passes the gate."""
+
 import asyncio
 from collections.abc import Mapping
 

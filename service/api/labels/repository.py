@@ -1,3 +1,5 @@
+"""Labels in the database."""
+
 import asyncio
 from collections.abc import Sequence
 

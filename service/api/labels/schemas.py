@@ -1,3 +1,5 @@
+"""The bodies of `/v1/models/NAME/labels`."""
+
 from datetime import UTC, datetime
 from typing import Annotated, Self
 

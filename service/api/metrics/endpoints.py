@@ -1,3 +1,5 @@
+"""`/metrics`, in Prometheus' format."""
+
 import asyncio
 import logging
 

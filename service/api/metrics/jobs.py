@@ -1,3 +1,5 @@
+"""Metrics of jobs, from the database."""
+
 from collections.abc import Iterable
 
 import sqlalchemy

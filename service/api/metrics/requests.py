@@ -1,3 +1,5 @@
+"""Metrics of HTTP requests."""
+
 import time
 from http import HTTPMethod
 

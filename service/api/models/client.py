@@ -1,3 +1,5 @@
+"""Asks the model process over its socket."""
+
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,3 +1,5 @@
+"""`/v1/models`: list and describe models, delete versions."""
+
 import asyncio
 
 from fastapi import APIRouter, Response

@@ -1,3 +1,5 @@
+"""Delays reporting a success until the new version answers."""
+
 import asyncio
 import logging
 

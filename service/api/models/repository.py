@@ -1,3 +1,5 @@
+"""Versions of models in the database."""
+
 from service.api.models.schemas import Lineage
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion

@@ -1,3 +1,5 @@
+"""The bodies and paths of `/v1/models`."""
+
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 

@@ -1,3 +1,5 @@
+"""`:predict` of models, versions and labels."""
+
 from typing import Any
 
 from fastapi import APIRouter, Request, Response

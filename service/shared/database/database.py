@@ -1,3 +1,5 @@
+"""Connects to SQLite or PostgreSQL, and makes transactions."""
+
 import logging
 import sqlite3
 import time

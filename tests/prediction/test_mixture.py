@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from tfbbb.likelihoods import Categorical, Normal
-from tfbbb.prediction import mixture
+from tfbbb.prediction.mixture import Mixture
 
 GENERATOR = np.random.default_rng(0)
 ROWS, SAMPLES = 5, 30
@@ -37,7 +37,7 @@ def test_log_prob_is_the_log_of_the_average_density_of_all_targets(num_targets):
     densities = components(likelihood, values).logpdf(targets[:, np.newaxis]).sum(-1)
     expected = special.logsumexp(densities, axis=1) - np.log(SAMPLES)
     np.testing.assert_allclose(
-        mixture.log_prob(likelihood, targets, values), expected, rtol=1e-9
+        Mixture(likelihood, values).log_prob(targets), expected, rtol=1e-9
     )
 
 
@@ -47,6 +47,6 @@ def test_log_prob_of_classes_is_the_log_of_their_average_probability():
     logits, labels = outputs(4), np.array([0, 3, 1, 2, 2])
     average = special.softmax(logits, axis=-1).mean(axis=1)
     np.testing.assert_allclose(
-        mixture.log_prob(likelihood, labels, logits),
+        Mixture(likelihood, logits).log_prob(labels),
         np.log(average[np.arange(ROWS), labels]),
     )

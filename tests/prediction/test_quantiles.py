@@ -14,7 +14,8 @@ from tfbbb.likelihoods import (
 )
 from tfbbb.prediction import quantiles as module
 from tfbbb.prediction.levels import checked_levels
-from tfbbb.prediction.quantiles import cdf, quantiles
+from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.quantiles import quantiles
 
 GENERATOR = np.random.default_rng(0)
 ROWS, SAMPLES = 5, 30
@@ -96,7 +97,7 @@ def test_quantiles_of_components_of_unequal_orders_of_magnitude_are_found(spread
     values = np.stack([locations, raw], axis=-1)
     found = quantiles(likelihood, LEVELS, values)
     for index, level in enumerate(LEVELS):
-        below = cdf(likelihood, found[:, index], values)
+        below = Mixture(likelihood, values).cdf(found[:, index])
         # A quantile is found to 10^-12 of itself; noise is 1e-4 of it at the least.
         np.testing.assert_allclose(below, np.full((50, 1), level), atol=1e-8)
 
@@ -177,9 +178,11 @@ def test_quantile_of_huge_counts_is_exact(rate):
     found = quantiles(likelihood, LEVELS, values).numpy()
     np.testing.assert_array_equal(found, np.floor(found))
     wanted = LEVELS[:, np.newaxis]
-    before = [cdf(likelihood, found[:, q] - 1.0, values) for q in range(len(LEVELS))]
+    before = [
+        Mixture(likelihood, values).cdf(found[:, q] - 1.0) for q in range(len(LEVELS))
+    ]
     assert np.all(np.stack(before, axis=1) < wanted)
-    reached = [cdf(likelihood, found[:, q], values) for q in range(len(LEVELS))]
+    reached = [Mixture(likelihood, values).cdf(found[:, q]) for q in range(len(LEVELS))]
     assert np.all(np.stack(reached, axis=1) >= wanted)
 
 
@@ -222,8 +225,8 @@ def test_distribution_function_is_the_average_over_the_components():
     likelihood, values = normal(2), outputs(4)
     y = 1000.0 + GENERATOR.normal(size=(ROWS, 2))
     expected = components(likelihood, values).cdf(y[:, np.newaxis]).mean(axis=1)
-    found = cdf(likelihood, y.astype(np.float32), values.astype(np.float32))
+    found = Mixture(likelihood, values.astype(np.float32)).cdf(y.astype(np.float32))
     assert found.dtype == "float64"
     # Values near 1000 are rounded to 3e-5 of them, at densities of 4 and less.
     np.testing.assert_allclose(found, expected, atol=3e-4)
-    np.testing.assert_allclose(cdf(likelihood, y, values), expected, rtol=1e-9)
+    np.testing.assert_allclose(Mixture(likelihood, values).cdf(y), expected, rtol=1e-9)

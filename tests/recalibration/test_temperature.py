@@ -5,7 +5,7 @@ from scipy import optimize, special
 import tfbbb
 from tests.recalibration.known_models import DRAWS, FRESH, X, drawn, network
 from tfbbb.likelihoods import OrderedLogistic
-from tfbbb.prediction import mixture
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.recalibration import Temperature
 
 CLASSES = {
@@ -49,7 +49,7 @@ def test_the_temperature_of_the_labels_is_recovered(name, members):
 
     def log_prob(outputs, labels, temperature):
         tempered = model.likelihood.tempered(outputs, temperature[0])
-        return mixture.log_prob(model.likelihood, labels, tempered)
+        return Mixture(model.likelihood, tempered).log_prob(labels)
 
     def loss(temperature):
         of_rows = np.full(len(x), temperature)

@@ -5,23 +5,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from tfbbb.export.answer_functions import answer_functions
 from tfbbb.export.description import describe_targets, pass_of
 from tfbbb.export.drawn_from_moments import DrawnFromMoments
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import Feature
 from tfbbb.export.propagated_from_moments import PropagatedFromMoments
+from tfbbb.export.saved_answers import answered_by
 from tfbbb.export.shared_variables import SharedVariables
 from tfbbb.export.signatures import Signatures
-from tfbbb.export.traced_answers import TracedAnswers
 from tfbbb.export.traced_program import TracedProgram
 from tfbbb.layers.sharing import sublayers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.recalibrated_answers import answers_of
 from tfbbb.prediction.sampler import Sampler
 from tfbbb.prediction.structure import Structure
 from tfbbb.recalibration.recalibration import IDENTITY
@@ -68,17 +69,18 @@ class ExportedFunctions:
         programs = self._programs(method, num_samples)
         self.passes = {name: pass_of(program) for name, program in programs.items()}
         program = programs[method]
-        answers = answers_of(self._likelihood, self._recalibration)
+        answers = live_answers(self._likelihood, self._recalibration)
         sampler = Sampler(program, {})
         summary_specs = sampler.summary_specs
         mean_shape = summary_specs["mean"].shape[1:]
         self.targets = describe_targets(self._likelihood, mean_shape)
         # Outputs of a mean that is integrated have its variance beside it.
         of_specs = {
-            spec: TracedAnswers(answers, spec, self.targets, summary_specs)
+            spec: answer_functions(answers, spec, self.targets, summary_specs)
             for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
         }
-        of_methods = {name: of_specs[x.outputs_spec] for name, x in programs.items()}
+        functions = {name: of_specs[x.outputs_spec] for name, x in programs.items()}
+        of_methods = {name: answered_by(answers, x) for name, x in functions.items()}
         signatures = Signatures(
             sampler, of_methods[method], self._features, num_samples, seed
         )
@@ -95,7 +97,7 @@ class ExportedFunctions:
             name: traced(function, *specs)
             for name, (function, specs) in all_signatures.items()
         }
-        self.root = self._root(programs, of_methods)
+        self.root = self._root(programs, functions)
 
     def _programs(self, method: str, num_samples: int) -> dict[str, TracedProgram]:
         """Returns the programs of the method, of `weight` and, if any, of `moments`."""
@@ -126,11 +128,11 @@ class ExportedFunctions:
         return TracedProgram(program, moments, self._features, self._pack)
 
     def _root(
-        self, programs: dict[str, TracedProgram], answers: dict[str, TracedAnswers]
+        self, programs: dict[str, TracedProgram], answers: dict[str, tf.Module]
     ) -> tf.Module:
         root = tf.Module()
         root.methods = {name: x.functions for name, x in programs.items()}
-        root.answers = {name: x.functions for name, x in answers.items()}
+        root.answers = answers
         modules = [*root.methods.values(), *root.answers.values()]
         functions = [
             *self.signatures.values(),

@@ -67,7 +67,7 @@ class Signatures:
         }
         if self._answers.ordered:
             signatures["quantiles"] = (self._quantiles, [*asked, _LEVELS])
-        if not self._answers.central_intervals:
+        if self._answers.reach is not None:
             signatures["intervals"] = (self._intervals, [*asked, _LEVELS])
         return signatures
 
@@ -89,6 +89,7 @@ class Signatures:
         *features, num_samples, seed, levels = arguments
         found = self._summary(features, num_samples, seed, ("mean", "variance"))
         mean, variance = (x[:, tf.newaxis] for x in found.values())
+        assert self._answers.reach is not None
         reach = tf.cast(self._answers.reach(levels), tf.float32) * tf.sqrt(variance)
         return {"lower": mean - reach, "upper": mean + reach}
 
@@ -96,7 +97,7 @@ class Signatures:
         self, levels: Any, features: Any, num_samples: Any, seed: Any
     ) -> tf.Tensor:
         def inverted(outputs: Any, first: Any) -> tf.Tensor:
-            return self._answers.quantiles(outputs, levels)
+            return self._answers.ask("quantiles", outputs, levels)
 
         # Of ordered classes there is one for each place, whatever their number.
         places = [*self.mean_shape[:-1], 1] if self._is_classes else self.mean_shape
@@ -112,7 +113,7 @@ class Signatures:
 
         def of_rows(outputs: Any, first: Any) -> tf.Tensor:
             of_block = targets[first : first + tf.shape(outputs)[0]]
-            return self._answers.log_prob(outputs, of_block)
+            return self._answers.ask("log_prob", outputs, of_block)
 
         spec = tf.TensorSpec([None, *self.mean_shape[:-1]], tf.float64)
         found = self._map(of_rows, features, num_samples, seed, spec)
@@ -133,7 +134,8 @@ class Signatures:
             )
             draws = tf.range(tf.cast(num_samples, tf.int64))
             draws = tf.broadcast_to(draws, [rows, num_samples])
-            return tf.cast(self._answers.sample(outputs, draws, normals), dtype)
+            drawn = self._answers.ask("sample", outputs, draws, normals)
+            return tf.cast(drawn, dtype)
 
         spec = tf.TensorSpec([None, None, *shape], dtype)
         drawn = self._map(sample, features, num_samples, seed, spec)
@@ -149,8 +151,9 @@ class Signatures:
         def quantiles(levels: Any) -> tf.Tensor:
             return self._quantiles_at(levels, features, num_samples, seed)
 
-        answered = self._answers.summary(summary, quantiles)
-        return {name: tf.cast(answered[name], tf.float32) for name in names}
+        if self._answers.summary is not None:
+            summary = self._answers.summary(summary, quantiles)
+        return {name: tf.cast(summary[name], tf.float32) for name in names}
 
     def _map(
         self, compute: Any, features: Any, num_samples: Any, seed: Any, specs: Any

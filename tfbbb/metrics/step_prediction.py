@@ -8,9 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction import mixture
 from tfbbb.prediction.levels import checked_levels
-from tfbbb.prediction.quantiles import cdf, quantiles
+from tfbbb.prediction.mixture import Mixture
 
 _current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
 
@@ -49,6 +48,7 @@ class StepPrediction:
     def __init__(self, likelihood: Likelihood, outputs: Any):
         self._likelihood = likelihood
         self._outputs = tf.cast(outputs, tf.float64)
+        self._mixture = Mixture(likelihood, self._outputs)
 
     @property
     def num_samples(self) -> int | None:
@@ -101,11 +101,11 @@ class StepPrediction:
         return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
 
     def log_prob(self, y: Any) -> tf.Tensor:
-        return mixture.log_prob(self._likelihood, y, self._outputs)
+        return self._mixture.log_prob(y)
 
     def cdf(self, y: Any) -> tf.Tensor:
         self._check_order()
-        return cdf(self._likelihood, y, self._outputs)
+        return self._mixture.cdf(y)
 
     def quantile(self, p: Sequence[float]) -> tf.Tensor:
         self._check_order()
@@ -113,7 +113,7 @@ class StepPrediction:
         if self.num_samples == 1:
             shape = [len(levels), *[1] * (len(self._outputs.shape) - 2)]
             return self._likelihood.quantile(levels.reshape(shape), self._outputs)
-        return quantiles(self._likelihood, levels, self._outputs)
+        return self._mixture.quantiles(levels)
 
     def aligned(self, targets: Any) -> tf.Tensor:
         """Returns a minibatch's targets as a score takes them.

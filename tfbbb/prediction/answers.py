@@ -1,85 +1,52 @@
-"""What is asked of a predictive distribution, as functions of a network's outputs."""
+"""The answers about the predictive distributions of some rows."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
+Summary = dict[str, Any]
+# Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
+Quantiles = Callable[[np.ndarray], Any]
 
-class Answers(Protocol):
-    """Answers of the mixture of the likelihoods under S draws.
 
-    `outputs` is [rows, S, ..., P] throughout: what the network gave for a row and draw,
-    as the likelihood takes it. Answers are tensors in raw units, float64 but for
-    samples.
+@dataclass(frozen=True)
+class Answers:
+    """The answers about one output of a network, by a live or an exported model.
 
     Attributes:
+        functions: For the name of each question, a function of the outputs
+            [rows, S, ..., P] and the question's arguments.
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
         discrete: Whether targets are integers.
-        noise_size: How many standard normals a sample takes.
-        central_intervals: Whether intervals lie between two quantiles.
-        classes: Names of the classes, None where there are none.
+        noise_size: Number of standard normals that a sample takes.
+        check_targets: Returns targets, of one row each, in the shape that the functions
+            take; raises ValueError where they cannot be targets.
+        classes: Names of the classes; None where there are none or they have no names.
+        summary: Changes the summary of the mixture into the answered one, by the
+            answered quantiles; None where nothing changes.
+        reach: Returns how far the intervals of levels [...] reach from the mean, in
+            standard deviations, [..., k]: infinitely far for a level of which nothing
+            is known. None where intervals lie between two quantiles.
     """
 
+    functions: Mapping[str, Callable[..., Any]]
     task: Literal["regression", "classification"]
     ordered: bool
     discrete: bool
     noise_size: int
-    central_intervals: bool = True
-    classes: Sequence[str] | None
+    check_targets: Callable[[Any], np.ndarray]
+    classes: Sequence[str] | None = None
+    summary: Callable[[Summary, Quantiles], Summary] | None = None
+    reach: Callable[[Any], Any] | None = None
 
-    def check_targets(self, targets: Any) -> np.ndarray:
-        """Returns targets, of one row each, in the shape that the answers take.
+    @property
+    def central_intervals(self) -> bool:
+        """Whether intervals lie between two quantiles."""
+        return self.reach is None
 
-        Raises:
-            ValueError: Where they cannot be targets.
-        """
-
-    def mean(self, outputs: Any) -> Any:
-        """Returns E[y | x, w] of each draw, [rows, S, ..., k]."""
-
-    def summary(
-        self, summary: dict[str, Any], quantiles: Callable[[np.ndarray], Any]
-    ) -> dict[str, Any]:
-        """Returns the summary of what is answered; the same where nothing differs.
-
-        Args:
-            summary: That of the mixture.
-            quantiles: Returns the answered quantiles of all rows at levels [Q].
-        """
-        return summary
-
-    def reach(self, level: float) -> Any:
-        """Returns how far intervals reach from the mean, in standard deviations.
-
-        Of levels [...], [..., k]. That is infinitely far for a level of which nothing
-        is known, and None where intervals lie between quantiles.
-        """
-        return None
-
-    def quantiles(self, outputs: Any, levels: Any) -> Any:
-        """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
-
-    def cdf(self, outputs: Any, values: Any) -> Any:
-        """Returns P(y <= values), [rows, ..., k].
-
-        Args:
-            outputs: [rows, S, ..., P].
-            values: Numbers [rows, ..., k]; of ordered classes k is 1.
-        """
-
-    def log_prob(self, outputs: Any, targets: Any) -> Any:
-        """Returns the log of the average likelihood, [rows, ...], in nats."""
-
-    def log_prob_of_draws(self, outputs: Any, targets: Any) -> Any:
-        """Returns log p(targets | x, w) of each draw, [rows, S], in nats."""
-
-    def sample(self, outputs: Any, draws: Any, noise: Any) -> Any:
-        """Returns values of y, [rows, n, ..., k]; of classes indices, [rows, n, ...].
-
-        Args:
-            outputs: [rows, S, ..., P].
-            draws: Which draw each value belongs to, [rows, n].
-            noise: Standard normal noise, [rows, n, ..., noise_size].
-        """
+    def ask(self, question: str, outputs: Any, *arguments: Any) -> Any:
+        """Returns the answer to the question of this name."""
+        return self.functions[question](outputs, *arguments)

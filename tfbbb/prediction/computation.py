@@ -12,11 +12,11 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.compiled import Compiled, spec_of, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.kept_draws import KeptDraws
+from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
 from tfbbb.prediction.propagated import PropagatedProgram
-from tfbbb.prediction.recalibrated_answers import answers_of
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
 from tfbbb.prediction.variables import Snapshot
@@ -193,7 +193,7 @@ class HeldPasses(Passes):
         state = computation.state(others.values)
         self.recalibration = recalibration
         self.answers = [
-            answers_of(likelihood, recalibration, state)
+            live_answers(likelihood, recalibration, state)
             for likelihood in program.likelihoods
         ]
         self.sizes = program.sizes

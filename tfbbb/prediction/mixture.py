@@ -1,16 +1,80 @@
-"""The density of a uniform mixture of likelihoods, one per posterior sample."""
+"""The predictive distribution of some rows as a mixture of likelihoods."""
 
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfbbb.prediction.quantiles import quantiles
+
 if TYPE_CHECKING:
     from tfbbb.likelihoods import Likelihood
 
 
-def log_prob(likelihood: "Likelihood", targets: Any, outputs: Any) -> tf.Tensor:
-    """Returns the log of the average likelihood of each row's targets, [rows, ...]."""
-    targets = tf.convert_to_tensor(targets)[:, tf.newaxis]
-    per_sample = likelihood.log_prob(targets, tf.cast(outputs, tf.float64))
-    num_samples = tf.cast(tf.shape(per_sample)[1], tf.float64)
-    return tf.reduce_logsumexp(per_sample, axis=1) - tf.math.log(num_samples)
+class Mixture:
+    """The uniform mixture of the likelihoods under S draws, of some rows.
+
+    Densities, distribution functions and quantiles are computed in float64. A
+    `tfbbb.recalibration.Recalibration` changes what is answered of it.
+
+    Args:
+        likelihood: p(y | outputs).
+        outputs: The network's outputs, [rows, S, ..., P], as the likelihood takes them.
+    """
+
+    def __init__(self, likelihood: "Likelihood", outputs: Any):
+        self.likelihood = likelihood
+        self.outputs = tf.convert_to_tensor(outputs)
+
+    @property
+    def mean(self) -> tf.Tensor:
+        """E[y], [rows, ..., k]."""
+        return tf.reduce_mean(self.mean_of_draws, axis=1)
+
+    @property
+    def mean_of_draws(self) -> tf.Tensor:
+        """E[y | w] of each draw, [rows, S, ..., k]."""
+        return self.likelihood.mean(tf.cast(self.outputs, tf.float64))
+
+    def quantiles(self, levels: Any) -> tf.Tensor:
+        """Returns quantiles, [rows, Q, ..., k]: see `tfbbb.prediction.quantiles`."""
+        return quantiles(self.likelihood, levels, self.outputs)
+
+    def cdf(self, values: Any) -> tf.Tensor:
+        """Returns P(y <= values), target by target.
+
+        Args:
+            values: In raw units, [rows, ..., k]; for ordered classes k is 1.
+
+        Returns:
+            [rows, ..., k], float64.
+        """
+        values = tf.expand_dims(tf.cast(values, tf.float64), 1)
+        of_draws = self.likelihood.cdf(values, tf.cast(self.outputs, tf.float64))
+        return tf.reduce_mean(of_draws, axis=1)
+
+    def prob(self, values: Any) -> tf.Tensor:
+        """Returns the density or mass at values, target by target, [rows, ..., k]."""
+        values = tf.expand_dims(tf.cast(values, tf.float64), 1)
+        of_draws = self.likelihood.prob(values, tf.cast(self.outputs, tf.float64))
+        return tf.reduce_mean(of_draws, axis=1)
+
+    def log_prob(self, targets: Any) -> tf.Tensor:
+        """Returns the log of the average likelihood of the targets, [rows, ...]."""
+        of_draws = self.log_prob_of_draws(targets)
+        num_draws = tf.cast(tf.shape(of_draws)[1], tf.float64)
+        return tf.reduce_logsumexp(of_draws, axis=1) - tf.math.log(num_draws)
+
+    def log_prob_of_draws(self, targets: Any) -> tf.Tensor:
+        """Returns the log likelihood of the targets under each draw, [rows, S, ...]."""
+        targets = tf.expand_dims(targets, 1)
+        return self.likelihood.log_prob(targets, tf.cast(self.outputs, tf.float64))
+
+    def sample(self, draws: Any, noise: Any) -> tf.Tensor:
+        """Returns values of y, [rows, n, ..., k]; for classes indices, [rows, n, ...].
+
+        Args:
+            draws: Which draw each value belongs to, [rows, n].
+            noise: Standard normal noise, [rows, n, ..., `noise_size`].
+        """
+        chosen = tf.gather(self.outputs, draws, axis=1, batch_dims=1)
+        return self.likelihood.sample(chosen, noise)

@@ -1,4 +1,4 @@
-"""The distribution function of a mixture of likelihoods, and its inverse.
+"""The quantiles of a mixture of likelihoods.
 
 `outputs` is [rows, S, ..., P] throughout: what the network gave for a row and sample.
 Everything is computed in float64.
@@ -17,22 +17,6 @@ from tfbbb.prediction.blocks import map_blocks
 _MOST_COMPONENTS = 1 << 22
 # The distribution function of counts is a sum of so many terms at a time.
 _TERMS_OF_COUNTS = 11
-
-
-def cdf(likelihood: Likelihood, values: Any, outputs: Any) -> tf.Tensor:
-    """Returns P(y <= values) under the mixture, target by target.
-
-    Args:
-        likelihood: One with ordered targets.
-        values: In raw units, [rows, ..., k]; one of a row for ordered classes.
-        outputs: [rows, S, ..., P].
-
-    Returns:
-        [rows, ..., k], float64.
-    """
-    values = tf.cast(values, tf.float64)[:, tf.newaxis]
-    per_sample = likelihood.cdf(values, tf.cast(outputs, tf.float64))
-    return tf.reduce_mean(per_sample, axis=1)
 
 
 def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:

@@ -211,7 +211,7 @@ class Predictive:
                 conformal intervals had too few rows for.
         """
         level = checked_level(level)
-        if not self.central_intervals:
+        if self._answers.reach is not None:
             reach = np.asarray(self._answers.reach(level))
             if not np.isfinite(reach).all():
                 needed = math.ceil(level / (1.0 - level) - 1e-6)
@@ -243,7 +243,7 @@ class Predictive:
             values = values[..., np.newaxis]
         if values.shape != (*places, width):
             values = self._checked_targets(y).reshape(*places, -1)
-        return self.of_outputs(self._answers.cdf, values)
+        return self._ask("cdf", values)
 
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
@@ -255,7 +255,7 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        return self.of_outputs(self._answers.log_prob, self._checked_targets(y))
+        return self._ask("log_prob", self._checked_targets(y))
 
     def log_prob_of_draws(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
@@ -268,9 +268,7 @@ class Predictive:
         Args:
             y: Targets in raw units, as for `log_prob`.
         """
-        return self.of_outputs(
-            self._answers.log_prob_of_draws, self._checked_targets(y)
-        )
+        return self._ask("log_prob_of_draws", self._checked_targets(y))
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n values of y for each row, from the mixture.
@@ -292,7 +290,7 @@ class Predictive:
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
         components = generator.integers(most, size=shape)
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
-        drawn = self.of_outputs(self._answers.sample, components, normals)
+        drawn = self._ask("sample", components, normals)
         return np.moveaxis(drawn, 0, 1)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
@@ -385,13 +383,19 @@ class Predictive:
 
     @functools.cached_property
     def _summary(self) -> dict[str, np.ndarray]:
+        if self._answers.summary is None:
+            return self._of_mixture
         found = self._answers.summary(self._of_mixture, self._quantiles)
         if found is self._of_mixture:
             return found
         return {name: np.asarray(value) for name, value in found.items()}
 
     def _quantiles(self, levels: np.ndarray) -> np.ndarray:
-        return self.of_outputs(lambda x: self._answers.quantiles(x, levels))
+        return self.of_outputs(lambda x: self._answers.ask("quantiles", x, levels))
+
+    def _ask(self, question: str, *of_rows: np.ndarray) -> np.ndarray:
+        """Returns the answer to a question whose arguments are arrays [rows, ...]."""
+        return self.of_outputs(self._answers.functions[question], *of_rows)
 
     def of_outputs(
         self, compute: Callable[..., Any], *of_rows: np.ndarray

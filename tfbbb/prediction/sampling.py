@@ -138,7 +138,7 @@ class Sampling:
         rows, _, *event = outputs.shape
         pairs = tf.reshape(outputs, [rows, -1, 2, members, *event])
         functions = tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
-        return passes.answers[number].mean(functions)
+        return passes.answers[number].ask("mean", functions)
 
     def _inputs_of(self, rows: slice) -> Any:
         if rows == slice(None):

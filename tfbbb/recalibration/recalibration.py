@@ -7,11 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.strategy import Strategy
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
-    from tfbbb.prediction.likelihood_mixture import LikelihoodMixture
 
 
 class Recalibration(Strategy):
@@ -65,7 +65,7 @@ class Recalibration(Strategy):
         """
         return summary
 
-    def quantiles(self, mixture: "LikelihoodMixture", levels: Any) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: Any) -> tf.Tensor:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
@@ -77,26 +77,22 @@ class Recalibration(Strategy):
         """
         return None
 
-    def cdf(self, mixture: "LikelihoodMixture", values: Any) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: Any) -> tf.Tensor:
         """Returns P(y <= values), [rows, ..., k]."""
         return mixture.cdf(values)
 
-    def log_prob(self, mixture: "LikelihoodMixture", targets: Any) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: Any) -> tf.Tensor:
         """Returns the log density or mass of each row's targets, [rows, ...]."""
         return mixture.log_prob(targets)
 
-    def log_prob_of_draws(
-        self, mixture: "LikelihoodMixture", targets: Any
-    ) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
         """Returns what each draw adds to the density, [rows, S, ...], as a log.
 
         The log of the average over the draws is `log_prob`.
         """
         return mixture.log_prob_of_draws(targets)
 
-    def sample(
-        self, mixture: "LikelihoodMixture", components: Any, noise: Any
-    ) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Any, noise: Any) -> tf.Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
         Args:

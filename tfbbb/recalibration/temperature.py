@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.classification import Classification
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.recalibration.best_factor import best_factor
 from tfbbb.recalibration.recalibration import Recalibration
 
@@ -68,14 +69,12 @@ class Temperature(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
     ) -> "Temperature":
-        from tfbbb.prediction.likelihood_mixture import LikelihoodMixture
-
         def loss(temperature: float) -> float:
             tempered = Temperature(temperature)
 
             def log_prob(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
                 outputs = tempered.outputs(likelihood, outputs)
-                return LikelihoodMixture(likelihood, outputs).log_prob(targets)
+                return Mixture(likelihood, outputs).log_prob(targets)
 
             return -float(prediction.of_outputs(log_prob, targets).mean())
 

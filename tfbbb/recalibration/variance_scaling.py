@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.mixture import Mixture
 from tfbbb.recalibration.best_factor import best_factor
 from tfbbb.recalibration.recalibration import Recalibration
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
-    from tfbbb.prediction.likelihood_mixture import LikelihoodMixture
 
 # A density below it is taken for it: its logarithm stays finite.
 _LEAST_DENSITY = 1e-300
@@ -82,13 +82,11 @@ class VarianceScaling(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
     ) -> "VarianceScaling":
-        from tfbbb.prediction.likelihood_mixture import LikelihoodMixture
-
         def log_densities(factor: float) -> np.ndarray:
             scaling = VarianceScaling(factor)
 
             def of_targets(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
-                mixture = LikelihoodMixture(likelihood, outputs)
+                mixture = Mixture(likelihood, outputs)
                 values = scaling._unscaled(targets, mixture.mean)
                 return tf.math.log(tf.maximum(mixture.prob(values), _LEAST_DENSITY))
 
@@ -109,25 +107,21 @@ class VarianceScaling(Recalibration):
             for name, values in summary.items()
         }
 
-    def quantiles(self, mixture: "LikelihoodMixture", levels: Any) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: Any) -> tf.Tensor:
         return self._scaled(mixture.quantiles(levels), mixture.mean[:, tf.newaxis])
 
-    def cdf(self, mixture: "LikelihoodMixture", values: Any) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: Any) -> tf.Tensor:
         return mixture.cdf(self._unscaled(values, mixture.mean))
 
-    def log_prob(self, mixture: "LikelihoodMixture", targets: Any) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: Any) -> tf.Tensor:
         values = self._unscaled(targets, mixture.mean)
         return mixture.log_prob(values) - self._log_volume(values)
 
-    def log_prob_of_draws(
-        self, mixture: "LikelihoodMixture", targets: Any
-    ) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
         values = self._unscaled(targets, mixture.mean)
         return mixture.log_prob_of_draws(values) - self._log_volume(values)
 
-    def sample(
-        self, mixture: "LikelihoodMixture", components: Any, noise: Any
-    ) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Any, noise: Any) -> tf.Tensor:
         drawn = tf.cast(mixture.sample(components, noise), tf.float64)
         return self._scaled(drawn, mixture.mean[:, tf.newaxis])
 

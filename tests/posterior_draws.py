@@ -1,13 +1,15 @@
 """Draws of a network's outputs, by an engine and by brute force, and their moments."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import tensorflow as tf
 
 import tfbbb
+from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.plan import plan_for
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.sampler import Sampler
 from tfbbb.prediction.structure import Structure
 
 
@@ -24,13 +26,20 @@ def engine_draws(
     plan = plan_for(structure, method, 1, num_samples, max_floats)
     likelihood = tfbbb.likelihoods.Normal(scale=1.0)
     program = Program(model, [likelihood], plan, inputs)
-    sampler = Sampler(program, program.moments(), max_floats)
+    moments = program.moments()
+    functions = SimpleNamespace(
+        draw=program.draws,
+        add_up=lambda inputs, draws: {
+            "outputs": program.outputs(inputs, moments, draws)[0]
+        },
+    )
+    sampler = Sampler(program, functions, max_floats)
     outputs = sampler.map_rows(
         lambda outputs, first: outputs,
         inputs,
         tf.constant(num_samples if mirrored else 2 * num_samples),
         tf.constant([0, seed]),
-        tf.TensorSpec([None, None, *program.event_shapes[0]], program.output_dtypes[0]),
+        program.outputs_spec,
     )
     draws = np.moveaxis(outputs.numpy(), 1, 0)
     if mirrored:

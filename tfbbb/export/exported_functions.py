@@ -7,14 +7,13 @@ import tensorflow as tf
 
 from tfbbb.export.answer_functions import answer_functions
 from tfbbb.export.description import describe_targets, pass_of
-from tfbbb.export.drawn_from_moments import DrawnFromMoments
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import Feature
-from tfbbb.export.propagated_from_moments import PropagatedFromMoments
+from tfbbb.export.program_functions import ProgramFunctions
+from tfbbb.export.sampler import Sampler
 from tfbbb.export.saved_answers import answered_by
 from tfbbb.export.shared_variables import SharedVariables
 from tfbbb.export.signatures import Signatures
-from tfbbb.export.traced_program import TracedProgram
 from tfbbb.layers.sharing import sublayers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
@@ -23,7 +22,7 @@ from tfbbb.prediction.moments import MomentsError
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.sampler import Sampler
+from tfbbb.prediction.propagated import PropagatedProgram
 from tfbbb.prediction.structure import Structure
 from tfbbb.recalibration.recalibration import IDENTITY
 
@@ -66,12 +65,11 @@ class ExportedFunctions:
         self._variables = SharedVariables(model.variables)
         self._features = tensor_specs(model, features)
         self.without_moments: str | None = None
-        programs = self._programs(method, num_samples)
+        samplers = self._samplers(method, num_samples)
+        programs = {name: sampler.program for name, sampler in samplers.items()}
         self.passes = {name: pass_of(program) for name, program in programs.items()}
-        program = programs[method]
         answers = live_answers(self._likelihood, self._recalibration)
-        sampler = Sampler(program, {})
-        summary_specs = sampler.summary_specs
+        summary_specs = samplers[method].summary_specs
         mean_shape = summary_specs["mean"].shape[1:]
         self.targets = describe_targets(self._likelihood, mean_shape)
         # Outputs of a mean that is integrated have its variance beside it.
@@ -82,56 +80,59 @@ class ExportedFunctions:
         functions = {name: of_specs[x.outputs_spec] for name, x in programs.items()}
         of_methods = {name: answered_by(answers, x) for name, x in functions.items()}
         signatures = Signatures(
-            sampler, of_methods[method], self._features, num_samples, seed
+            samplers[method], of_methods[method], self._features, num_samples, seed
         )
         all_signatures = signatures.all()
         self.operations: tuple[Operation, ...] = ()
         if "moments" in programs:
-            propagated = programs["moments"]
-            self.operations = propagated.operations
+            self.operations = programs["moments"].operations
             of_moments = Signatures(
-                Sampler(propagated, {}), of_methods["moments"], self._features, 2, 0
+                samplers["moments"], of_methods["moments"], self._features, 2, 0
             )
             all_signatures["moments"] = (of_moments.serving_default, self._features)
         self.signatures = {
             name: traced(function, *specs)
             for name, (function, specs) in all_signatures.items()
         }
-        self.root = self._root(programs, functions)
+        methods = {name: sampler.functions for name, sampler in samplers.items()}
+        self.root = self._root(methods, functions)
 
-    def _programs(self, method: str, num_samples: int) -> dict[str, TracedProgram]:
-        """Returns the programs of the method, of `weight` and, if any, of `moments`."""
+    def _samplers(self, method: str, num_samples: int) -> dict[str, Sampler]:
+        """Returns the samplers of the method, of `weight` and, if any, of `moments`."""
         model, likelihoods = self._model, [self._likelihood]
         structure = Structure.of(model)
         plan = plan_for(structure, method, 1, num_samples, MAX_FLOATS, likelihoods)
         recalibration = self._recalibration
         main = Program(model, likelihoods, plan, self._inputs, recalibration)
         moments = self._variables.of(main.moments())
-        programs = {method: self._traced(main, moments)}
+        samplers = {method: self._sampler(main, moments)}
         if method != "weight":
-            drawn = DrawnFromMoments(
-                model, self._likelihood, Plan(), self._inputs, recalibration, moments
+            drawn = Program(
+                model, likelihoods, Plan(), self._inputs, recalibration, moments
             )
-            programs["weight"] = self._traced(drawn, {})
+            samplers["weight"] = self._sampler(drawn, {})
         try:
-            propagated = PropagatedFromMoments(
+            propagated = PropagatedProgram(
                 model, likelihoods, Plan(propagated=True), self._inputs, recalibration
             )
         except MomentsError as error:
             self.without_moments = str(error)
         else:
             moments = self._variables.of(propagated.moments())
-            programs["moments"] = self._traced(propagated, moments)
-        return programs
+            samplers["moments"] = self._sampler(propagated, moments)
+        return samplers
 
-    def _traced(self, program: Program, moments: Any) -> TracedProgram:
-        return TracedProgram(program, moments, self._features, self._pack)
+    def _sampler(self, program: Program, moments: Any) -> Sampler:
+        # Without the names of the signatures' inputs.
+        features = [tf.TensorSpec(x.shape, x.dtype) for x in self._features]
+        functions = ProgramFunctions(program, moments, features, self._pack)
+        return Sampler(program, functions)
 
     def _root(
-        self, programs: dict[str, TracedProgram], answers: dict[str, tf.Module]
+        self, methods: dict[str, ProgramFunctions], answers: dict[str, tf.Module]
     ) -> tf.Module:
         root = tf.Module()
-        root.methods = {name: x.functions for name, x in programs.items()}
+        root.methods = methods
         root.answers = answers
         modules = [*root.methods.values(), *root.answers.values()]
         functions = [

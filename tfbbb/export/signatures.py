@@ -6,8 +6,8 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb import noise
+from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.answers import Answers
-from tfbbb.prediction.sampler import Sampler
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
 _OF_CLASSIFICATION = ("probabilities", "entropy", "mutual_information")

@@ -49,8 +49,9 @@ def draw(
         seed: int32 tensor of shape [2].
         first: Index of the first round.
         count: Number of rounds R.
-        moments: Moments of factorised weights where they stand in for the posterior's
-            own variables, as `local_moments` returns them.
+        moments: Moments of weights by layer, as `local_moments` returns them. Draws of
+            independent normal weights come from these: the same draws as those from
+            the posterior's own variables, up to rounding.
 
     Returns:
         By layer: `noise` [members * 2R, units], or its weights by name,
@@ -65,8 +66,20 @@ def draw(
             drawn[place.key] = {"noise": source.normal(place.index, 0, shape[1:])}
         else:
             known = (moments or {}).get(place.key)
+            if not _is_normal(place.layer):
+                known = None
             drawn[place.key] = _drawn_weights(source, place, known)
     return drawn
+
+
+def _is_normal(layer: Any) -> bool:
+    """Whether draws from a layer's moments are those from its posterior."""
+    return layer.compute_dtype == "float32" and all(
+        weight.posterior.factorised
+        and not weight.posterior.deterministic
+        and weight.posterior.noise_shape(weight.shape) == tuple(weight.shape)
+        for weight in layer.variational_weights
+    )
 
 
 def _drawn_weights(

@@ -30,6 +30,9 @@ class Program:
         plan: What is drawn in each layer.
         inputs: Example inputs or their specs, from which shapes are taken.
         recalibration: What changes the outputs.
+        held_moments: Moments of weights by layer, as `local_moments` returns them, that
+            draws of weights come from where they can; None to draw from the variables
+            of the posteriors.
 
     Attributes:
         input_specs: Specs of the inputs, for any number of rows.
@@ -48,11 +51,13 @@ class Program:
         plan: Plan,
         inputs: Any,
         recalibration: Recalibration = IDENTITY,
+        held_moments: Tensors | None = None,
     ):
         self.model = model
         self.likelihoods = tuple(likelihoods)
         self.plan = plan
         self.recalibration = recalibration
+        self._held_moments = held_moments
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
@@ -61,6 +66,11 @@ class Program:
             self._event_shape(likelihood, output.shape)
             for likelihood, output in zip(self.likelihoods, outputs, strict=True)
         ]
+
+    @property
+    def outputs_spec(self) -> tf.TensorSpec:
+        """The spec of the first output, for any number of rows and draws."""
+        return tf.TensorSpec([None, None, *self.event_shapes[0]], self.output_dtypes[0])
 
     @functools.cached_property
     def sizes(self) -> Sizes:
@@ -82,7 +92,8 @@ class Program:
 
     def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
         """Returns noise and weights of `count` rounds of draws, from `first` on."""
-        return draw(self.structure, self.plan, seed, first, count)
+        moments = self._held_moments
+        return draw(self.structure, self.plan, seed, first, count, moments)
 
     def rounds(
         self, num_samples: Any, greatest: Callable[[Any, Any], Any] = max

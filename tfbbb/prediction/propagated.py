@@ -1,8 +1,9 @@
 """Predictions from moments that are propagated through the network, without draws."""
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -11,6 +12,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import noise
+from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import Operation, operations, output_moments, prepared
@@ -59,7 +61,10 @@ class PropagatedProgram(Program):
         return _NUM_NODES
 
     def moments(self) -> Tensors:
-        return {"prepared": prepared(self.model)}
+        means = {
+            name: tf.convert_to_tensor(weight.mean) for name, weight in self._weights()
+        }
+        return {"prepared": prepared(self.model), "means": means}
 
     @functools.cached_property
     def sizes(self) -> Sizes:
@@ -71,7 +76,11 @@ class PropagatedProgram(Program):
         return {"nodes": {"first": first, "count": count}}
 
     def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
-        pairs = output_moments(self.model, inputs, moments["prepared"])
+        with contextlib.ExitStack() as stack:
+            # Not the variables' own values, which may have changed.
+            for name, weight in self._weights():
+                stack.enter_context(weight.of_mean(moments["means"][name]))
+            pairs = output_moments(self.model, inputs, moments["prepared"])
         if len(self.likelihoods) == 1:
             pairs = [pairs]
         flat = tree.flatten(pairs)
@@ -84,6 +93,12 @@ class PropagatedProgram(Program):
 
     def summary(self, found: Sums) -> dict[str, tf.Tensor]:
         return summary(found, drawn=False)
+
+    def _weights(self) -> Iterator[tuple[str, VariationalWeight]]:
+        """Gives every weight that has a posterior, with a name."""
+        for place in self.structure.places:
+            for weight in place.layer.variational_weights:
+                yield f"{place.key}/{weight.name}", weight
 
     def _at_nodes(
         self, likelihood: Likelihood, mean: Any, variance: Any, first: Any, count: Any

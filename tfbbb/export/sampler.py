@@ -6,13 +6,13 @@ from typing import Any
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.export.program_functions import ProgramFunctions
 from tfbbb.prediction.blocks import (
     MAX_FLOATS,
     block_sizes,
     map_blocks,
     reduce_blocks,
 )
-from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import merged
 
@@ -24,16 +24,19 @@ class Sampler:
     into blocks changes no draw.
 
     Args:
-        program: The model's, with one output.
-        moments: What `program.moments` returns.
+        program: The program, of a model with one output.
+        functions: Its functions.
         max_floats: What may be held in memory at a time.
     """
 
     def __init__(
-        self, program: Program, moments: Tensors, max_floats: int = MAX_FLOATS
+        self,
+        program: Program,
+        functions: ProgramFunctions,
+        max_floats: int = MAX_FLOATS,
     ):
         self.program = program
-        self._moments = moments
+        self.functions = functions
         self._max_floats = max_floats
 
     def summary(self, inputs: Any, num_samples: Any, seed: Any) -> dict[str, tf.Tensor]:
@@ -51,10 +54,11 @@ class Sampler:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
 
             def of_rounds(first: Any, count: Any) -> Any:
-                draws = self.program.draws(seed, first, count)
-                return self.program.sums(part, self._moments, draws)[0][0]
+                draws = self.functions.draw(seed, first, count)
+                return self.functions.add_up(part, draws)["sums"]
 
-            return self.program.summary(reduce_blocks(of_rounds, merged, rounds, block))
+            found = reduce_blocks(of_rounds, merged, rounds, block)
+            return self.functions.summarize(found)
 
         return map_blocks(of_rows, _num_rows(inputs), rows, self.summary_specs)
 
@@ -93,32 +97,23 @@ class Sampler:
     @property
     def summary_specs(self) -> dict[str, tf.TensorSpec]:
         """The `tf.TensorSpec` of every tensor of a summary."""
-
-        def example(inputs: Any, seed: Any) -> Any:
-            draws = self.program.draws(seed, 0, tf.constant(2))
-            return self.program.summary(
-                self.program.sums(inputs, self._moments, draws)[0][0]
-            )
-
-        traced = tf.function(example, autograph=False).get_concrete_function(
-            self.program.input_specs, tf.TensorSpec([2], tf.int32)
-        )
+        found = self.functions.summarize.structured_outputs
         return {
             name: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
-            for name, tensor in traced.structured_outputs.items()
+            for name, tensor in found.items()
         }
 
     def _outputs(self, inputs: Any, rounds: Any, block: Any, seed: Any) -> Any:
         """Returns the outputs for some rows, [rows, S, ..., P], round by round."""
 
         def of_rounds(first: Any, count: Any) -> tf.Tensor:
-            draws = self.program.draws(seed, first, count)
-            outputs = self.program.outputs(inputs, self._moments, draws)[0]
+            draws = self.functions.draw(seed, first, count)
+            outputs = self.functions.add_up(inputs, draws)["outputs"]
             return tf.transpose(outputs, axes)
 
         shape = self.program.event_shapes[0]
         axes = [1, 0, *range(2, 2 + len(shape))]
-        spec = tf.TensorSpec([None, None, *shape], self.program.output_dtypes[0])
+        spec = self.program.outputs_spec
         return tf.transpose(map_blocks(of_rounds, rounds, block, spec), axes)
 
     def _rounds(self, num_samples: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The functions of a program, traced once and shared by everything that is exported."""
+"""The functions that a SavedModel holds to run a network for many draws."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,17 +8,19 @@ import tensorflow as tf
 from tfbbb.prediction.compiled import spec_of, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
-from tfbbb.prediction.summary import Sums, merged
+from tfbbb.prediction.summary import merged
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
 
 
 class ProgramFunctions(tf.Module):
-    """What a SavedModel keeps of a program: graphs without loops, of tensors in lists.
+    """The functions of a program, traced once: graphs without loops.
+
+    Signatures that call them block by block hold no second copy of the network.
 
     Args:
-        program: What is computed; it has one output.
+        program: The program, of a model with one output.
         moments: What `program.moments` returned, as variables.
         features: Specs of the feature tensors, in order.
         pack: Arranges feature tensors, in order, as the model's inputs.
@@ -66,51 +68,3 @@ class ProgramFunctions(tf.Module):
         self.merge = traced(merged, sums, sums)
         self.summarize = traced(program.summary, sums)
         self.answer = traced(answer, features, drawn)
-
-
-class TracedProgram(Program):
-    """A program whose functions are those that a SavedModel keeps.
-
-    Signatures that call them block by block hold no second copy of the network.
-
-    Args:
-        program: What is computed; it has one output.
-        moments: What `program.moments` returned, as variables.
-        features: Specs of the feature tensors, in order.
-        pack: Arranges feature tensors, in order, as the model's inputs.
-
-    Attributes:
-        functions: The functions.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        moments: Tensors,
-        features: Sequence[tf.TensorSpec],
-        pack: Callable[[Sequence[Any]], Any],
-    ):
-        self.__dict__.update(program.__dict__)
-        self.rounds = program.rounds  # type: ignore[method-assign]
-        self.input_specs = [tf.TensorSpec(x.shape, x.dtype) for x in features]
-        self.functions = ProgramFunctions(program, moments, self.input_specs, pack)
-
-    @property
-    def outputs_spec(self) -> tf.TensorSpec:
-        """The spec of the outputs for any number of rows and draws."""
-        return tf.TensorSpec([None, None, *self.event_shapes[0]], self.output_dtypes[0])
-
-    def draws(self, seed: Any, first: Any, count: Any) -> Any:
-        return self.functions.draw(seed, first, count)
-
-    def sums(
-        self, inputs: Any, moments: Tensors, draws: Any
-    ) -> tuple[list[Sums], list[Any]]:
-        found = self.functions.add_up(inputs, draws)
-        return [found["sums"]], [found["outputs"]]
-
-    def outputs(self, inputs: Any, moments: Tensors, draws: Any) -> list[Any]:
-        return [self.functions.add_up(inputs, draws)["outputs"]]
-
-    def summary(self, found: Sums) -> dict[str, tf.Tensor]:
-        return self.functions.summarize(found)

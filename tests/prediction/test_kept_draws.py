@@ -123,12 +123,12 @@ def passes(monkeypatch):
     """Weak references to all that keeps draws, as it is made."""
     found = []
 
-    class Watched(computation.HeldPasses):
+    class Watched(computation.LivePasses):
         def __init__(self, *args):
             super().__init__(*args)
             found.append(weakref.ref(self))
 
-    monkeypatch.setattr(computation, "HeldPasses", Watched)
+    monkeypatch.setattr(computation, "LivePasses", Watched)
     return found
 
 

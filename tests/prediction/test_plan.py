@@ -18,7 +18,7 @@ def network(*units):
 def local_layers(model, method, num_rows, max_floats=MAX_FLOATS, likelihoods=()):
     structure = Structure.of(model)
     plan = plan_for(structure, method, num_rows, 100, max_floats, likelihoods)
-    return [plan.is_local(place) for place in structure.places]
+    return [plan.is_local(info) for info in structure.layer_infos]
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_predictions_have_mean_and_variance_of_ordinary_calls(name):
 
 def test_pre_activations_are_drawn_of_independent_normals_alone():
     for name in FAMILIES:
-        hidden, last = Structure.of(network(name)).places
+        hidden, last = Structure.of(network(name)).layer_infos
         assert hidden.is_local == (name in FACTORISED)
         assert last.is_local
 

@@ -1,17 +1,15 @@
-"""What a manifest says of a model."""
+"""The parts of a manifest that describe a model."""
 
 import math
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
 import tfbbb
 from tfbbb import likelihoods, recalibration
-from tfbbb.export.manifest import LayerSummary, Pass, Targets
+from tfbbb.export.manifest import LayerSummary, Targets
 from tfbbb.layers import VariationalLayer
-from tfbbb.prediction.program import Program
 from tfbbb.recalibration import Recalibration
 from tfbbb.snake_case import snake_case
 
@@ -95,14 +93,6 @@ def describe_targets(
         likelihood.ordered,
         likelihood.discrete,
         likelihood.noise_size,
-    )
-
-
-def pass_of(program: Program) -> Pass:
-    """Returns what a pass by one program holds."""
-    propagated = program.plan.propagated
-    return Pass(
-        **asdict(program.sizes), rounds=program.rounds(2) if propagated else None
     )
 
 

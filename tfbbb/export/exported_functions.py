@@ -1,4 +1,4 @@
-"""Everything that a SavedModel computes."""
+"""All functions of a SavedModel."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import tensorflow as tf
 
 from tfbbb.export.answer_functions import answer_functions
-from tfbbb.export.description import describe_targets, pass_of
+from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
 from tfbbb.export.manifest import Feature
 from tfbbb.export.program_functions import ProgramFunctions
@@ -41,9 +41,9 @@ class ExportedFunctions:
         seed: Seed of `serving_default`.
 
     Attributes:
-        root: What is saved: functions, and the variables that they read.
+        root: The object to save: the functions and the variables that they read.
         signatures: The concrete function of each signature, by name.
-        passes: What a pass by each method holds.
+        passes: The sizes of a pass by each method.
         targets: What the targets of one row are.
         operations: What is propagated where moments are; nothing else.
         without_moments: Why there is no signature `moments`, None where there is.
@@ -67,12 +67,13 @@ class ExportedFunctions:
         self.without_moments: str | None = None
         samplers = self._samplers(method, num_samples)
         programs = {name: sampler.program for name, sampler in samplers.items()}
-        self.passes = {name: pass_of(program) for name, program in programs.items()}
+        self.passes = {name: program.sizes for name, program in programs.items()}
         answers = live_answers(self._likelihood, self._recalibration)
         summary_specs = samplers[method].summary_specs
         mean_shape = summary_specs["mean"].shape[1:]
         self.targets = describe_targets(self._likelihood, mean_shape)
-        # Outputs of a mean that is integrated have its variance beside it.
+        # Methods share answers unless one of them integrates the mean, whose variance
+        # is then beside the outputs.
         of_specs = {
             spec: answer_functions(answers, spec, self.targets, summary_specs)
             for spec in dict.fromkeys(x.outputs_spec for x in programs.values())
@@ -140,9 +141,9 @@ class ExportedFunctions:
             *(f for module in modules for f in vars(module).values()),
         ]
         concrete = [f for f in functions if hasattr(f, "captured_inputs")]
-        # Only what is read: a posterior's own variables seldom are.
+        # Only variables that are read: those of posteriors seldom are.
         read = {id(v): v for function in concrete for v in function.variables}
         root.read = list(read.values())
-        # Lookup tables and the like, which are no variables.
+        # Layers with resources that are not variables, such as lookup tables.
         root.tables = [x for x in sublayers(self._model) if not x.variables]
         return root

@@ -1,15 +1,18 @@
+"""A posterior predictive distribution that was loaded from a SavedModel."""
+
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.checked_numbers import int32
 from tfbbb.export.exported_passes import ExportedPasses
 from tfbbb.export.inputs import Inputs, listed, to_tensors
-from tfbbb.export.loaded_signature import LoadedSignature
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
+from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.levels import single_precision_level
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
@@ -32,7 +35,7 @@ class ExportedModel:
         # The variables live as long as this object.
         self._saved_model = saved_model
         self._signatures = {
-            name: LoadedSignature(function)
+            name: _Signature(function)
             for name, function in saved_model.signatures.items()
         }
         self._passes: dict[str, ExportedPasses] = {}
@@ -237,16 +240,24 @@ class ExportedModel:
             num_samples = self.manifest.default_num_samples
         if seed is None:
             seed = self.manifest.default_seed
-        _check_int32("num_samples", num_samples, least=2)
-        _check_int32("seed", seed, least=-(2**31))
-        return num_samples, seed
+        return int32("num_samples", num_samples, least=2), int32("seed", seed)
 
 
-def _check_int32(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
-    if not least <= value < 2**31:
-        raise ValueError(
-            f"`{name}` must be at least {least} and below 2**31. "
-            f"Received: {name}={value!r}"
-        )
+class _Signature:
+    """A loaded signature, which takes and returns arrays by name.
+
+    Args:
+        function: The concrete function.
+    """
+
+    def __init__(self, function: Any) -> None:
+        # The function's own arguments are in the order of their names. Those of the
+        # specs are other ones: TensorFlow writes them in lower case.
+        _, inputs = function.structured_input_signature
+        self._inputs = [(name, inputs[name].dtype) for name in sorted(inputs)]
+        self._compiled = Compiled(function)
+
+    def __call__(self, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        arguments = [tf.constant(tensors[name], dtype) for name, dtype in self._inputs]
+        results = self._compiled(*arguments)
+        return {name: result.numpy() for name, result in results.items()}

@@ -7,12 +7,11 @@ from tfbbb.export.saved_answers import loaded_answers
 from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.kept_draws import KeptDraws
 from tfbbb.prediction.operation import Operation
-from tfbbb.prediction.passes import Passes, Sizes
-from tfbbb.prediction.rounds import rounds_of
+from tfbbb.prediction.passes import Passes
 
 
 class ExportedPasses(Passes):
-    """Passes by one method, with the functions that a SavedModel keeps.
+    """Passes by one method, with the functions of a SavedModel.
 
     Args:
         saved_model: What `tf.saved_model.load` returned.
@@ -22,18 +21,16 @@ class ExportedPasses(Passes):
 
     def __init__(self, saved_model: Any, manifest: Manifest, method: str):
         assert manifest.passes is not None
-        held = manifest.passes[method]
         functions = saved_model.methods[method]
         self._saved_model = saved_model
         self._manifest = manifest
-        self._rounds = held.rounds
         self._draw = Compiled(functions.draw)
         self._add_up = Compiled(functions.add_up)
         self._merge = Compiled(functions.merge)
         self._summarize = Compiled(functions.summarize)
         self._answer = Compiled(functions.answer)
         self._kept = KeptDraws()
-        self.sizes = Sizes(held.members, held.widest, held.outputs, held.drawn)
+        self.sizes = manifest.passes[method]
         self.answers = [loaded_answers(saved_model.answers[method], manifest)]
         self.operations: tuple[Operation, ...] = ()
         if method == "moments" and manifest.operations is not None:
@@ -43,11 +40,6 @@ class ExportedPasses(Passes):
     @property
     def is_compiled(self) -> bool:
         return self._is_compiled
-
-    def rounds(self, num_samples: int) -> int:
-        if self._rounds is not None:
-            return self._rounds
-        return rounds_of(num_samples, self.sizes.members)
 
     def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:
         return self._kept.draws(self._draw, key, first, count, keep)

@@ -1,3 +1,5 @@
+"""The description of an exported model, a JSON file beside the SavedModel."""
+
 import hashlib
 import json
 from collections.abc import Mapping
@@ -8,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.sizes import Sizes
 from tfbbb.snake_case import snake_case
 from tfbbb.support import Support, likelihood_support
 
@@ -81,25 +84,6 @@ class Targets:
 
 
 @dataclass(frozen=True)
-class Pass:
-    """What a pass through the network by one method holds.
-
-    Args:
-        members: Number of members.
-        widest: Size of the network's largest tensor, per row and draw.
-        outputs: Size of its outputs, per row and draw.
-        drawn: How many numbers are drawn for one draw, whatever the rows.
-        rounds: Number of pairs of nodes where nothing is drawn, else `None`.
-    """
-
-    members: int
-    widest: int
-    outputs: int
-    drawn: int
-    rounds: int | None = None
-
-
-@dataclass(frozen=True)
 class Manifest:
     """What an exported model is, beside what it computes.
 
@@ -129,7 +113,7 @@ class Manifest:
         signatures: The method behind each signature, by its name.
         without_moments: Why there is no signature `moments`; `None` where there is.
         targets: What the targets are.
-        passes: What `tfbbb.load` computes with, by method.
+        passes: The sizes of the passes that `tfbbb.load` computes with, by method.
         operations: What the method `moments` does to each operation of the network.
         recalibration: `class_name` and `config` of what the answers were recalibrated
             by; `None` where they were not.
@@ -178,7 +162,7 @@ class Manifest:
     signatures: Mapping[str, str] | None = None
     without_moments: str | None = None
     targets: Targets | None = None
-    passes: Mapping[str, Pass] | None = None
+    passes: Mapping[str, Sizes] | None = None
     operations: tuple[Operation, ...] | None = None
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None

@@ -26,7 +26,7 @@ class Sampler:
     Args:
         program: The program, of a model with one output.
         functions: Its functions.
-        max_floats: What may be held in memory at a time.
+        max_floats: How many numbers may be in memory at a time.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Sampler:
         seed: Any,
         specs: Any,
     ) -> Any:
-        """Returns what `compute` makes of the outputs, block of rows by block of rows.
+        """Applies `compute` to the outputs, block of rows by block of rows.
 
         Args:
             compute: Takes outputs [rows, S, ..., P], by round, by sign, by member (of
@@ -117,7 +117,8 @@ class Sampler:
         return tf.transpose(map_blocks(of_rounds, rounds, block, spec), axes)
 
     def _rounds(self, num_samples: Any) -> Any:
-        return tf.convert_to_tensor(self.program.rounds(num_samples, tf.maximum))
+        rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
+        return tf.convert_to_tensor(rounds)
 
     def _block_sizes(self, inputs: Any, rounds: Any) -> tuple[Any, Any]:
         return block_sizes(

@@ -11,7 +11,7 @@ from tfbbb.prediction.answers import Answers
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
 _OF_CLASSIFICATION = ("probabilities", "entropy", "mutual_information")
-# Away from the places that the layers' noise is drawn at.
+# A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
 
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
@@ -24,12 +24,12 @@ _LEVELS = tf.TensorSpec([None], tf.float32, name="levels")
 class Signatures:
     """Every signature as a function of feature tensors, with its input specs.
 
-    Each is a pure function of its inputs and bounded in memory. What becomes of outputs
-    is asked of `answers` alone.
+    Each is a pure function of its inputs and bounded in memory. All answers about the
+    network's outputs come from `answers`.
 
     Args:
         sampler: Draws the network's outputs, of feature tensors in a list.
-        answers: What is asked of the predictive distribution.
+        answers: The answers about the predictive distribution.
         features: Specs of the feature tensors, named as in the signatures.
         num_samples: Samples behind `serving_default`.
         seed: Seed of `serving_default`.

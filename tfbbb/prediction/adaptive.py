@@ -1,4 +1,4 @@
-"""How many draws each row needs, and the prediction from just so many."""
+"""Predictions with as many draws of each row as its standard error needs."""
 
 import math
 import time
@@ -12,11 +12,11 @@ from tfbbb.prediction.passes import PassesFor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import PILOT, Sampling
 
-# Of one row; at some hundred bytes each, and a millisecond or more for a thousand.
+# Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20
-# Of the time that is left after the pilot: draws of another number take other time.
+# The share of the time after the pilot that the draws are planned for.
 _SHARE_OF_TIME = 0.8
-# A second pilot has so many times the draws of the first, where there is time for it.
+# Factor of the number of draws of a second pilot, where there is time for it.
 _LARGER_PILOT = 16
 
 
@@ -31,7 +31,7 @@ def predict_adaptively(
     relative: bool,
     deadline: float | None,
 ) -> list[Predictive]:
-    """Returns predictions whose means are as exact as asked, while there is time.
+    """Returns predictions whose means have the standard error asked for, in time.
 
     A pilot of `num_samples` draws estimates each row's standard error `s / sqrt(n)` and
     with it fixes the number n of draws of the row. The answer is made of fresh ones: an
@@ -62,12 +62,12 @@ def predict_adaptively(
     seconds_per_draw = math.inf
     if deadline is not None:
         if is_first:
-            # It was compiled, which says nothing of what draws take.
+            # The first call compiled, so its time does not tell the time of draws.
             found, seconds = pilot(num_samples)
         larger = _LARGER_PILOT * num_samples
         seconds_per_draw = seconds / num_samples
         if seconds * _LARGER_PILOT < 0.25 * (deadline - time.perf_counter()):
-            # What a call takes whatever the draws says little of what draws take.
+            # More draws, so that the fixed time of a call matters less.
             found, seconds = pilot(larger)
             seconds_per_draw = seconds / larger
         seconds_per_draw /= num_rows
@@ -104,7 +104,7 @@ def check_bounds(
     deadline_ms: float | None,
     max_memory_mb: float,
 ) -> None:
-    """Raises ValueError for bounds of a prediction that are none."""
+    """Raises ValueError for invalid bounds of a prediction."""
     if max_standard_error is not None:
         positive_number("max_standard_error", max_standard_error)
     is_alone = relative_error and max_standard_error is None

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.prediction.passes import Sizes
+from tfbbb.prediction.sizes import Sizes
 
 # 256 MB of float32: what prediction holds at a time.
 MAX_FLOATS = 1 << 26

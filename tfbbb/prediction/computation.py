@@ -1,4 +1,4 @@
-"""The compiled prediction of one model by one plan."""
+"""The compiled prediction of one model by one plan, and its passes."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -17,33 +17,32 @@ from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
 from tfbbb.prediction.propagated import PropagatedProgram
+from tfbbb.prediction.snapshot import Snapshot
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
-from tfbbb.prediction.variables import Snapshot
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
-# So many kinds of predictions keep what they drew for the next.
+# The number of kinds of predictions that keep their draws for the next one.
 _MOST_KEPT = 4
-# Names of variables that steer training, which no prediction reads.
+# Names of variables of training, which no prediction reads.
 _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 
 
 class Computation:
     """Computes a model's posterior predictive, traced once for any number of rows.
 
-    All of it is a function of the values of the variables, of which `passes` takes
-    those of the moment.
+    Its functions take the values of the variables; `passes` reads the present values.
 
     Args:
-        program: What is computed.
+        program: The functions to compile.
     """
 
     def __init__(self, program: Program):
         self.program = program
         self._posterior, self._others = _variables(program)
-        self._passes: HeldPasses | None = None
+        self._passes: LivePasses | None = None
 
     @classmethod
     def of(
@@ -54,9 +53,9 @@ class Computation:
         inputs: Any,
         recalibration: Recalibration = IDENTITY,
     ) -> "Computation":
-        """Returns the model's computation, made at the first call of its kind."""
+        """Returns the model's computation, which the first call of its kind makes."""
         if not recalibration.acts_on_outputs:
-            # It changes what is made of them, which is not compiled.
+            # It changes answers, which are not compiled.
             recalibration = IDENTITY
         structure = Structure.of(model)
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
@@ -75,28 +74,28 @@ class Computation:
             structure.computations.keep(key, known)
         return known
 
-    def passes(self, recalibration: Recalibration = IDENTITY) -> "HeldPasses":
-        """Returns the passes under the values that the variables have now."""
+    def passes(self, recalibration: Recalibration = IDENTITY) -> "LivePasses":
+        """Returns the passes with the present values of the variables."""
         posterior, others = Snapshot(self._posterior), Snapshot(self._others)
         passes = self._passes
         if (
             passes is None
             or passes.recalibration is not recalibration
-            or not passes.are_under(posterior, others)
+            or not passes.have_values(posterior, others)
         ):
-            passes = HeldPasses(self, posterior, others, recalibration)
+            passes = LivePasses(self, posterior, others, recalibration)
             self._passes = passes
             self._drop_others()
         return passes
 
     def _drop_others(self) -> None:
-        """Drops what was drawn from weights that are no more, or long ago."""
+        """Drops the draws of other computations that are old or from old weights."""
         computations = self.program.structure.computations.values()
         for place, other in enumerate(reversed(computations)):
             passes = other._passes
             if passes is not None and not (
                 place < _MOST_KEPT
-                and passes.are_under(
+                and passes.have_values(
                     Snapshot(other._posterior), Snapshot(other._others)
                 )
             ):
@@ -104,11 +103,11 @@ class Computation:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a prediction has been made already."""
+        """Whether a prediction has compiled the functions."""
         return "moments" in self.__dict__
 
     def state(self, values: Sequence[Any]) -> list[tuple[keras.Variable, Any]]:
-        """Returns the variables that are no posterior's with such values."""
+        """Pairs the variables outside the posteriors with the values."""
         return list(zip(self._others, values, strict=True))
 
     @functools.cached_property
@@ -165,18 +164,18 @@ class Computation:
         return Compiled(concrete)
 
 
-class HeldPasses(Passes):
-    """Passes under the values that a model's variables had at one moment.
+class LivePasses(Passes):
+    """Passes with the values that a model's variables had at one moment.
 
-    The values are held for what the result of a prediction may be asked later. Moments
-    of weights, noise and drawn weights are kept for the next prediction, as long as the
-    variables stay as they are.
+    It holds the values because the result of a prediction can be asked later. It keeps
+    the moments of weights, the noise and the drawn weights for the next prediction,
+    until the variables change.
 
     Args:
-        computation: What is compiled.
+        computation: The compiled functions.
         posterior: Values of the variables of posteriors and priors.
-        others: Values of all others that a prediction reads.
-        recalibration: What the answers are changed by.
+        others: Values of all other variables that a prediction reads.
+        recalibration: The recalibration of the answers.
     """
 
     def __init__(
@@ -201,16 +200,13 @@ class HeldPasses(Passes):
         self._moments: Tensors | None = None
         self._kept = KeptDraws()
 
-    def are_under(self, posterior: Snapshot, others: Snapshot) -> bool:
-        """Whether the variables have the values of these snapshots."""
+    def have_values(self, posterior: Snapshot, others: Snapshot) -> bool:
+        """Whether the passes have the values of these snapshots."""
         return self._posterior.is_same(posterior) and self._others.is_same(others)
 
     @property
     def is_compiled(self) -> bool:
         return self._computation.is_compiled
-
-    def rounds(self, num_samples: int) -> int:
-        return self._program.rounds(num_samples)
 
     def draws(
         self, key: tuple[int, int], first: int, count: int, keep: bool
@@ -233,7 +229,7 @@ class HeldPasses(Passes):
     def outputs(self, inputs: Any, draws: Tensors) -> list[Any]:
         return self._computation.outputs(*self._arguments(inputs, draws))
 
-    def of_functions(self) -> "HeldPasses":
+    def of_functions(self) -> "LivePasses":
         program = self._program
         plan = Plan(dropout=program.plan.dropout)
         computation = Computation.of(
@@ -243,7 +239,7 @@ class HeldPasses(Passes):
             program.input_specs,
             self.recalibration,
         )
-        return HeldPasses(
+        return LivePasses(
             computation, self._posterior, self._others, self.recalibration
         )
 
@@ -256,11 +252,11 @@ class HeldPasses(Passes):
 def _variables(
     program: Program,
 ) -> tuple[list[keras.Variable], list[keras.Variable]]:
-    """Returns the variables of the posteriors, and what else a prediction may read."""
+    """Returns the variables of the posteriors, and all others a prediction may read."""
     posterior = [
         variable
-        for place in program.structure.places
-        for weight in place.layer.variational_weights
+        for info in program.structure.layer_infos
+        for weight in info.layer.variational_weights
         for variable in weight.all_variables
     ]
     known = {id(variable) for variable in posterior}
@@ -289,7 +285,7 @@ def _program(
 def _key(likelihood: Likelihood, structure: Structure) -> Any:
     if id(likelihood) in structure.indices:
         return id(likelihood)
-    # Like ones share a computation, which a copy keeps as it is.
+    # Equal likelihoods share a computation, which has a copy of its own.
     config = {**likelihood.get_config(), "name": None}
     return type(likelihood), repr(config), repr(likelihood.get_weights())
 

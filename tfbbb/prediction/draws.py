@@ -1,4 +1,6 @@
-"""What a pass needs that depends on no row: moments of weights, noise, drawn weights.
+"""The moments of weights, the noise and the drawn weights of a pass.
+
+They depend on no row.
 
 A *round* of draws is two for every member, which are each other's mirror image: their
 noise has opposite signs (antithetic variates, Hammersley and Morton 1956). Each draw is
@@ -14,9 +16,9 @@ from tfbbb import noise
 from tfbbb.estimators.local import weight_moments
 from tfbbb.fold import merge_leading
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.structure import Place, Structure
+from tfbbb.prediction.structure import LayerInfo, Structure
 
-# Of one layer: pre-activations, then its weights.
+# The number of noise streams of a layer: its pre-activations, then its weights.
 _PLACES = 64
 
 Tensors = dict[str, dict[str, Any]]
@@ -25,9 +27,9 @@ Tensors = dict[str, dict[str, Any]]
 def local_moments(structure: Structure, plan: Plan) -> Tensors:
     """Returns the moments of the weights whose pre-activations are drawn, by layer."""
     return {
-        place.key: weight_moments(place.layer)
-        for place in structure.places
-        if plan.is_local(place)
+        info.key: weight_moments(info.layer)
+        for info in structure.layer_infos
+        if plan.is_local(info)
     }
 
 
@@ -59,16 +61,16 @@ def draw(
     """
     source = Noise(seed, first, count, structure.members)
     drawn: Tensors = {"source": {"seed": seed, "first": first, "count": count}}
-    for place in structure.places:
-        if plan.is_local(place):
-            layer = place.layer
+    for info in structure.layer_infos:
+        if plan.is_local(info):
+            layer = info.layer
             shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
-            drawn[place.key] = {"noise": source.normal(place.index, 0, shape[1:])}
+            drawn[info.key] = {"noise": source.normal(info.index, 0, shape[1:])}
         else:
-            known = (moments or {}).get(place.key)
-            if not _is_normal(place.layer):
+            known = (moments or {}).get(info.key)
+            if not _is_normal(info.layer):
                 known = None
-            drawn[place.key] = _drawn_weights(source, place, known)
+            drawn[info.key] = _drawn_weights(source, info, known)
     return drawn
 
 
@@ -83,13 +85,13 @@ def _is_normal(layer: Any) -> bool:
 
 
 def _drawn_weights(
-    source: "Noise", place: Place, moments: dict[str, Any] | None
+    source: "Noise", info: LayerInfo, moments: dict[str, Any] | None
 ) -> dict[str, tf.Tensor]:
     """Returns draws of a layer's weights by name, [members * 2R, *shape]."""
     drawn = {}
-    for number, weight in enumerate(place.layer.variational_weights, 1):
+    for number, weight in enumerate(info.layer.variational_weights, 1):
         shape = weight.posterior.noise_shape(weight.shape)
-        noise = source.normal(place.index, number, shape)
+        noise = source.normal(info.index, number, shape)
         if moments is None:
             draws = weight.draw_from(noise)
         else:
@@ -100,7 +102,7 @@ def _drawn_weights(
             draws = mean + tf.sqrt(variance) * noise
             if weight.members > 1:
                 draws = merge_leading(draws)
-        drawn[weight.name] = tf.cast(draws, place.layer.compute_dtype)
+        drawn[weight.name] = tf.cast(draws, info.layer.compute_dtype)
     return drawn
 
 

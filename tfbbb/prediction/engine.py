@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.estimators.local import pre_activation_moments
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -13,10 +14,8 @@ from tfbbb.layers.sharing import graph_of
 from tfbbb.layers.variational import active_engine
 from tfbbb.prediction.draws import Noise, Tensors
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
-from tfbbb.prediction.local import local_pre_activations
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
-from tfbbb.prediction.weight import weight_pre_activations
 
 
 class Engine:
@@ -84,14 +83,13 @@ class Engine:
         index = self._structure.indices[id(layer)]
         folded = self._input_is_folded
         if index not in self._plan.local:
-            return weight_pre_activations(self, layer, inputs, folded)
-        integrated = index == self._plan.integrated
-        num_integrated = self._plan.num_integrated if integrated else 0
-        draws, variance = local_pre_activations(
-            self, layer, inputs, folded, num_integrated
+            return self._by_weights(layer, inputs, folded)
+        if index != self._plan.integrated:
+            return self._by_pre_activations(layer, inputs, folded, 0)[0]
+        num_integrated = self._plan.num_integrated
+        draws, self._location_variance = self._by_pre_activations(
+            layer, inputs, folded, num_integrated
         )
-        if integrated:
-            self._location_variance = variance
         return draws
 
     def drawn_weights(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
@@ -101,17 +99,84 @@ class Engine:
         """
         return self._draws[self._key(layer)]
 
-    def moments_of(self, layer: VariationalLayer) -> dict[str, tf.Tensor]:
-        """Returns mean and variance of the weights of a layer that draws outputs."""
-        return self._moments[self._key(layer)]
-
-    def noise_of(self, layer: VariationalLayer) -> tf.Tensor:
-        """Returns the noise of a layer that draws outputs, [members, S, units]."""
-        return self._draws[self._key(layer)]["noise"]
-
     def unfold(self, tensor: Any) -> tf.Tensor:
         """Returns [S * rows, ...] as [S, rows, ...]."""
         return split_leading(tensor, self.count)
+
+    def _by_weights(
+        self, layer: LinearVariationalLayer, inputs: Any, folded: bool
+    ) -> tf.Tensor:
+        """Returns every row's pre-activations for S draws of a layer's weights.
+
+        Args:
+            layer: Any layer that is linear in a kernel.
+            inputs: [rows, ...], or [S * rows, ...] where `folded`.
+            folded: Whether the samples are in the leading dimension already.
+
+        Returns:
+            [S * rows, ..., units].
+        """
+        inputs = layer.cast_inputs(inputs)
+        inputs = self.unfold(inputs) if folded else inputs[tf.newaxis]
+        draws = self.drawn_weights(layer)
+        outputs = layer.linear(inputs, draws["kernel"])
+        if layer.bias is not None:
+            outputs += layer.broadcast_bias(draws["bias"], len(outputs.shape))
+        return merge_leading(outputs)
+
+    def _by_pre_activations(
+        self,
+        layer: LinearVariationalLayer,
+        inputs: Any,
+        folded: bool,
+        num_integrated: int,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns S draws of every row's pre-activations, [S * rows, units].
+
+        The noise is a function of seed, layer, sample and unit and shared by the rows:
+        each row's marginal distribution is exact, and does not depend on the rows
+        beside it.
+
+        Args:
+            layer: A layer for which `local` is exact.
+            inputs: [rows, ...], or [S * rows, ...] where `folded`.
+            folded: Whether the samples are in the leading dimension already. Where they
+                are not, mean and variance are computed once, not S times.
+            num_integrated: Number of units, from the first on, that are not drawn: they
+                stay at their mean.
+
+        Returns:
+            The draws, and the variance of the units that were not drawn,
+            [S, rows, num_integrated].
+        """
+        key = self._key(layer)
+        members, samples = self.members, self.count // self.members
+        if members > 1:
+            inputs = split_leading(inputs, members) if folded else inputs[tf.newaxis]
+        moments = self._moments[key]
+        mean, variance = pre_activation_moments(layer, inputs, moments)
+        # [members, samples, rows, units], samples of 1 where they are not folded in
+        # yet; the 1 in the noise is for the rows.
+        rank = 1 if members == 1 else 2
+        noise = tf.expand_dims(self._draws[key]["noise"], rank)
+        noise = tf.cast(noise, mean.dtype)
+        if folded:
+            mean, variance = (_by_sample(x, members, samples) for x in (mean, variance))
+        elif members > 1:
+            mean, variance = mean[:, tf.newaxis], variance[:, tf.newaxis]
+        integrated = variance[..., :num_integrated]
+        if num_integrated:
+            noise *= tf.constant(
+                [0.0] * num_integrated + [1.0] * (mean.shape[-1] - num_integrated),
+                mean.dtype,
+            )
+            shape = tf.concat([tf.shape(noise)[:rank], tf.shape(mean)[-2:-1]], 0)
+            shape = tf.concat([shape, [num_integrated]], 0)
+            integrated = tf.broadcast_to(integrated, shape)
+        draws = mean + tf.sqrt(variance) * noise
+        if members > 1:
+            draws, integrated = merge_leading(draws), merge_leading(integrated)
+        return merge_leading(draws), integrated
 
     def _key(self, layer: keras.Layer) -> str:
         return str(self._structure.indices[id(layer)])
@@ -188,3 +253,14 @@ class Engine:
         if mask is not None:
             copies = self.count if copies is None else copies
             folded._keras_mask = tf.tile(mask, [copies, *[1] * (len(mask.shape) - 1)])
+
+
+def _by_sample(tensor: Any, members: int, samples: Any) -> tf.Tensor:
+    """Returns [samples * rows, ...] as [samples, rows, ...], member by member."""
+    if members == 1:
+        return split_leading(tensor, samples)
+    units = tf.shape(tensor)[2:]
+    return tf.ensure_shape(
+        tf.reshape(tensor, tf.concat([[members, samples, -1], units], 0)),
+        [members, None, None, *tensor.shape[2:]],
+    )

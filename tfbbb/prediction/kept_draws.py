@@ -1,4 +1,4 @@
-"""Draws that serve the next prediction too."""
+"""Draws that the next prediction can use again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +7,10 @@ import tensorflow as tf
 
 
 class KeptDraws:
-    """The draws of the last prediction, whose seed and number the next may share.
+    """The draws of the last prediction, for the next one with the same seed and number.
 
-    Noise is most of what a prediction of a few rows costs. Threads may share it: the
-    draws of one call are never mixed with those of another.
+    Drawing noise is most of the cost of a prediction of a few rows. Threads may share
+    one object: it never mixes the draws of one call with those of another.
     """
 
     def __init__(self) -> None:
@@ -24,14 +24,14 @@ class KeptDraws:
         count: int,
         keep: bool,
     ) -> Any:
-        """Returns draws, computed only if they are not those of the last prediction.
+        """Returns draws, and computes them unless the last prediction used the same.
 
         Args:
             compute: Takes a seed, int32 [2], and first and number of rounds, int32 [].
             key: The seed.
             first: Index of the first round.
             count: Number of rounds.
-            keep: Whether they may be kept.
+            keep: Whether to keep the draws for the next prediction.
         """
         asked = (key, first, count)
         kept, draws = self._last

@@ -1,41 +1,24 @@
-"""What a prediction is computed by."""
+"""The compiled functions that a prediction runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.operation import Operation
-
-Summary = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How many numbers a pass through a network holds, which bounds its blocks.
-
-    Attributes:
-        members: Number of members.
-        widest: Size of the network's largest tensor, per row and draw.
-        outputs: Size of its outputs, per row and draw.
-        drawn: How many numbers are drawn for one draw, whatever the rows.
-    """
-
-    members: int
-    widest: int
-    outputs: int
-    drawn: int
+from tfbbb.prediction.sizes import Sizes
 
 
 class Passes(Protocol):
-    """Compiled passes of one network by one method, under weights that stay.
+    """Compiled passes through one network by one method, with fixed weights.
 
-    A list of what there is one of per output of the network is in the order of these.
+    Lists with one element for each output of the network are in the order of the
+    outputs.
 
     Attributes:
-        sizes: What a pass holds.
-        answers: What is asked of each output's predictive distribution.
-        operations: What happens to moments where they are propagated, else nothing.
+        sizes: The sizes of a pass.
+        answers: The answers about each output's predictive distribution.
+        operations: Whether each operation of the network is exact, where moments are
+            propagated; empty where the method draws.
     """
 
     sizes: Sizes
@@ -44,13 +27,10 @@ class Passes(Protocol):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a prediction has been made already."""
-
-    def rounds(self, num_samples: int) -> int:
-        """Returns the number of rounds of draws that hold so many samples."""
+        """Whether a prediction has compiled the functions."""
 
     def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:
-        """Returns noise and weights of some rounds.
+        """Returns the noise and the weights of some rounds.
 
         Args:
             key: Stream and seed of the draws.
@@ -60,13 +40,13 @@ class Passes(Protocol):
         """
 
     def summaries(self, inputs: Any, draws: Any) -> tuple[list[Summary], list[Any]]:
-        """Returns the summaries of some rows from all their draws, and the outputs."""
+        """Returns the summaries of some rows over all draws, and the outputs."""
 
     def sums(self, inputs: Any, draws: Any) -> tuple[list[Any], list[Any]]:
-        """Returns what summaries are made of, and the outputs, [rows, S, ..., P]."""
+        """Returns the sums that make a summary, and the outputs, [rows, S, ..., P]."""
 
     def merged(self, one: Any, other: Any) -> Any:
-        """Returns the sums of two blocks of draws of the same rows together."""
+        """Merges the sums of two blocks of draws of the same rows."""
 
     def summary(self, found: Any) -> Summary:
         """Returns the summary of one output's sums."""
@@ -75,7 +55,7 @@ class Passes(Protocol):
         """Returns the outputs alone."""
 
     def of_functions(self) -> "Passes":
-        """Returns passes under the same weights that draw coherent functions."""
+        """Returns passes with the same weights whose draws are coherent functions."""
 
 
 # Takes numbers of rows and of samples.

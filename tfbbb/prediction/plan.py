@@ -1,4 +1,4 @@
-"""How each variational layer is drawn when a model is run for many samples."""
+"""The plan of a prediction: which layers draw pre-activations and which weights."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import keras
 
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.structure import Place, Structure
+from tfbbb.prediction.structure import LayerInfo, Structure
 
 METHODS = ("local", "weight", "moments")
 
@@ -19,7 +19,7 @@ _PER_WEIGHT_READ = 0.15
 
 @dataclass(frozen=True)
 class Plan:
-    """What is drawn in each layer of a model: pre-activations or weights.
+    """Whether each layer of a model draws pre-activations or weights.
 
     Attributes:
         local: Indices of the layers whose pre-activations are drawn; the weights of
@@ -37,17 +37,17 @@ class Plan:
     dropout: bool = False
     propagated: bool = False
 
-    def is_local(self, place: Place) -> bool:
+    def is_local(self, info: LayerInfo) -> bool:
         """Whether a layer's pre-activations are drawn."""
-        return place.index in self.local
+        return info.index in self.local
 
     def floats_per_draw(self, structure: Structure) -> int:
         """Returns how many numbers one draw is made of."""
         if self.propagated:
             return 0
         return sum(
-            place.num_outputs if self.is_local(place) else place.num_weights
-            for place in structure.places
+            info.num_outputs if self.is_local(info) else info.num_weights
+            for info in structure.layer_infos
         )
 
 
@@ -78,18 +78,18 @@ def plan_for(
     """
     if method == "moments":
         return Plan(propagated=True)
-    exact = [place for place in structure.places if place.is_local]
+    exact = [info for info in structure.layer_infos if info.is_local]
     if method == "weight":
         return Plan(dropout=dropout)
     if method == "auto":
         many = [p for p in exact if not p.is_first]
-        drawn = sum(p.num_weights for p in structure.places if p not in exact)
+        drawn = sum(p.num_weights for p in structure.layer_infos if p not in exact)
         kept = num_samples * (drawn + sum(p.num_weights for p in many)) <= max_floats
         per_weight = _PER_WEIGHT_READ if kept else _PER_NORMAL
         if num_rows * _PER_MULTIPLY_ADD > per_weight:
-            exact = [place for place in exact if place.is_first]
-    local = frozenset(place.index for place in exact)
-    last = _last_place(structure)
+            exact = [info for info in exact if info.is_first]
+    local = frozenset(info.index for info in exact)
+    last = _last_layer_info(structure)
     if last is None or len(likelihoods) != 1 or not likelihoods[0].integrates_location:
         return Plan(local, dropout=dropout)
     return Plan(
@@ -100,18 +100,18 @@ def plan_for(
     )
 
 
-def _last_place(structure: Structure) -> Place | None:
+def _last_layer_info(structure: Structure) -> LayerInfo | None:
     """Returns a last layer whose linear outputs are one vector for each row."""
-    for place in structure.places:
-        linear = getattr(place.layer, "activation", None) is keras.activations.linear
-        vectors = isinstance(place.layer, DenseVariational)
-        if place.layer is structure.last and place.is_local and linear and vectors:
-            return place
+    for info in structure.layer_infos:
+        linear = getattr(info.layer, "activation", None) is keras.activations.linear
+        vectors = isinstance(info.layer, DenseVariational)
+        if info.layer is structure.last and info.is_local and linear and vectors:
+            return info
     return None
 
 
 def check_method(method: str) -> None:
-    """Raises ValueError for the name of no method."""
+    """Raises ValueError for an unknown method."""
     if method not in ("auto", *METHODS):
         names = ", ".join(f"'{name}'" for name in ("auto", *METHODS))
         raise ValueError(

@@ -180,7 +180,7 @@ def _check_stochastic(
     if include_dropout:
         check_dropout(model, structure.layers)
     dropout = include_dropout and any(map(is_dropout, structure.layers))
-    if not structure.places and not dropout:
+    if not structure.layer_infos and not dropout:
         what = "variational or dropout" if include_dropout else "variational"
         raise ValueError(
             f"The model has no {what} layer, so its prediction has no epistemic part. "

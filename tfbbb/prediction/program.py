@@ -1,7 +1,7 @@
 """The pure functions that the predictions of one model by one plan are made of."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -13,9 +13,8 @@ from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.engine import Engine
-from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.rounds import rounds_of
+from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
@@ -94,12 +93,6 @@ class Program:
         """Returns noise and weights of `count` rounds of draws, from `first` on."""
         moments = self._held_moments
         return draw(self.structure, self.plan, seed, first, count, moments)
-
-    def rounds(
-        self, num_samples: Any, greatest: Callable[[Any, Any], Any] = max
-    ) -> Any:
-        """Returns the number of rounds that hold so many samples: see `rounds_of`."""
-        return rounds_of(num_samples, self.structure.members, greatest)
 
     def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -16,9 +16,9 @@ from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import Operation, operations, output_moments, prepared
-from tfbbb.prediction.passes import Sizes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program
+from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.summary import Sums, summary
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
@@ -54,12 +54,6 @@ class PropagatedProgram(Program):
             return 0
         return num_outputs // likelihood.num_outputs(1)
 
-    def rounds(
-        self, num_samples: Any, greatest: Callable[[Any, Any], Any] = max
-    ) -> int:
-        """Returns the number of nodes, whatever number of samples is asked for."""
-        return _NUM_NODES
-
     def moments(self) -> Tensors:
         means = {
             name: tf.convert_to_tensor(weight.mean) for name, weight in self._weights()
@@ -68,9 +62,9 @@ class PropagatedProgram(Program):
 
     @functools.cached_property
     def sizes(self) -> Sizes:
-        # The network runs once, whatever the nodes.
+        # The network runs once, and all nodes are taken for any number of samples.
         share = -(-self.structure.widest // (2 * _NUM_NODES))
-        return dataclasses.replace(super().sizes, widest=share)
+        return dataclasses.replace(super().sizes, widest=share, rounds=_NUM_NODES)
 
     def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
         return {"nodes": {"first": first, "count": count}}
@@ -96,9 +90,9 @@ class PropagatedProgram(Program):
 
     def _weights(self) -> Iterator[tuple[str, VariationalWeight]]:
         """Gives every weight that has a posterior, with a name."""
-        for place in self.structure.places:
-            for weight in place.layer.variational_weights:
-                yield f"{place.key}/{weight.name}", weight
+        for info in self.structure.layer_infos:
+            for weight in info.layer.variational_weights:
+                yield f"{info.key}/{weight.name}", weight
 
     def _at_nodes(
         self, likelihood: Likelihood, mean: Any, variance: Any, first: Any, count: Any

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Blocks of rows of the network's outputs, [rows, S, ..., P], in order.
 OutputBlocks = Callable[[], Iterator[Any]]
-# Means [rows, n, ..., k] under n draws of the weights, which all rows share; takes n
-# and a seed.
+# Takes n and a seed, and returns the means [rows, n, ..., k] under n draws of the
+# weights, which all rows share.
 Functions = Callable[[int, int], Any]
 
 
@@ -46,11 +46,11 @@ class Predictive:
     True
 
     Attributes:
-        num_samples: Number S of draws from the posterior; where an error was asked for,
-            that of each row, [rows].
+        num_samples: Number S of draws from the posterior; an array [rows] where
+            `max_standard_error` or `deadline_ms` was given.
         truncated: Whether a row got fewer draws than it needed, [rows].
-        operations: Of the method `moments`, whether each operation of the network is
-            exact or approximate; empty for draws.
+        operations: Whether each operation of the network is exact or approximate, for
+            the method `moments`; empty for other methods.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Predictive:
     ):
         self.num_samples = num_samples
         self._answers = answers
-        # That of the mixture.
-        self._of_mixture = {name: np.asarray(x) for name, x in summary.items()}
+        # Before recalibration.
+        self._mixture_summary = {name: np.asarray(x) for name, x in summary.items()}
         self._blocks = blocks
         self._seed = seed
         self.functions = functions
@@ -92,17 +92,17 @@ class Predictive:
 
         Args:
             parts: Predictions by one model with one seed.
-            order: Which row each of theirs is, one after the other.
+            order: The row that each row of the parts is, one part after the other.
             truncated: Whether a row got fewer draws than it needed, [rows].
-            functions: Coherent draws for all rows.
+            functions: Draws coherent functions for all rows.
         """
         back = np.argsort(order)
-        first = parts[0]
+        first, summaries = parts[0], [part._mixture_summary for part in parts]
         return cls(
             first._answers,
             {
-                name: np.concatenate([part._of_mixture[name] for part in parts])[back]
-                for name in first._of_mixture
+                name: np.concatenate([summary[name] for summary in summaries])[back]
+                for name in summaries[0]
             },
             lambda: itertools.chain.from_iterable(part._blocks() for part in parts),
             np.repeat([part.num_samples for part in parts], list(map(len, parts)))[
@@ -200,8 +200,8 @@ class Predictive:
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds y with probability `level`.
 
-        It lies between two quantiles; of a model that was given
-        `tfbbb.recalibration.ConformalIntervals`, it is theirs.
+        It lies between two quantiles. For a model with
+        `tfbbb.recalibration.ConformalIntervals`, it is the conformal interval.
 
         Returns:
             Lower and upper bounds, [rows, k] each.
@@ -248,8 +248,8 @@ class Predictive:
     def log_prob(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
 
-        That is the log of the likelihood averaged over the draws, of all of a row's
-        targets together.
+        It is the log of the likelihood of all targets of the row together, averaged
+        over the draws.
 
         Args:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
@@ -260,10 +260,10 @@ class Predictive:
     def log_prob_of_draws(self, y: Any) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
 
-        That of all of a row's targets together; `log_prob` is the log of an average
-        over the draws, and the average of these is what the evidence lower bound has,
-        if all weights are drawn (`method="weight"`): otherwise a last layer that gives
-        a normal mean is integrated in each.
+        It is the log likelihood of all targets of the row together. `log_prob` is the
+        log of an average over the draws; the evidence lower bound has the average of
+        these values, if all weights are drawn (`method="weight"`). Other methods
+        integrate a last layer that gives a normal mean.
 
         Args:
             y: Targets in raw units, as for `log_prob`.
@@ -308,11 +308,11 @@ class Predictive:
         """
         means = self.functions(*self._checked_draws(n, seed))
         means = np.moveaxis(np.asarray(means), 0, 1)
-        if self._summary is self._of_mixture:
+        if self._summary is self._mixture_summary:
             return means
-        # As far from the recalibrated mean as its variance says.
-        scale = np.sqrt(self.variance / self._of_mixture["variance"])
-        return self.mean + scale * (means - self._of_mixture["mean"])
+        # Scale the distances from the mean to the recalibrated variance.
+        scale = np.sqrt(self.variance / self._mixture_summary["variance"])
+        return self.mean + scale * (means - self._mixture_summary["mean"])
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Returns every summary by name: `mean`, `variance`, `epistemic`, ..."""
@@ -331,7 +331,7 @@ class Predictive:
         names = self._answers.classes or ()
         for name, values in self._summary.items():
             table = values.reshape(len(self), -1)
-            # Those of one place: of several, their numbers tell them apart.
+            # Several places per row are told apart by numbers.
             known = len(names) == table.shape[1]
             for place, column in enumerate(table.T):
                 single = table.shape[1] == 1
@@ -340,7 +340,7 @@ class Predictive:
         return pandas.DataFrame(columns)
 
     def __len__(self) -> int:
-        return len(self._of_mixture["mean"])
+        return len(self._mixture_summary["mean"])
 
     def __repr__(self) -> str:
         what = "classes" if self._answers.task == "classification" else "targets"
@@ -372,7 +372,7 @@ class Predictive:
             )
 
     def _check_finite(self) -> None:
-        finite = np.isfinite(self._of_mixture["variance"])
+        finite = np.isfinite(self._mixture_summary["variance"])
         if not finite.all():
             row = int(np.argmin(finite.reshape(len(self), -1).all(axis=1)))
             raise ValueError(
@@ -384,9 +384,9 @@ class Predictive:
     @functools.cached_property
     def _summary(self) -> dict[str, np.ndarray]:
         if self._answers.summary is None:
-            return self._of_mixture
-        found = self._answers.summary(self._of_mixture, self._quantiles)
-        if found is self._of_mixture:
+            return self._mixture_summary
+        found = self._answers.summary(self._mixture_summary, self._quantiles)
+        if found is self._mixture_summary:
             return found
         return {name: np.asarray(value) for name, value in found.items()}
 
@@ -400,12 +400,12 @@ class Predictive:
     def of_outputs(
         self, compute: Callable[..., Any], *of_rows: np.ndarray
     ) -> np.ndarray:
-        """Returns what `compute` makes of the network's outputs, block by block.
+        """Applies `compute` to the network's outputs, block by block.
 
         Args:
             compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
-                takes them, and these rows of the arrays; returns a tensor of as many
-                rows.
+                takes them, and these rows of the arrays; returns a tensor with the same
+                number of rows.
             *of_rows: Arrays, [rows, ...].
         """
         if self._order is not None:

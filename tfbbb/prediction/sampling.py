@@ -1,4 +1,4 @@
-"""Predictions from draws: run block by block, kept or computed again."""
+"""Predictions from draws, block by block, within bounded memory."""
 
 import functools
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.result import Predictive
 
-# The draws of predictions, live and exported, and those that tell how many it takes.
+# The streams of draws: of predictions, and of pilots that find the number of draws.
 MAIN, PILOT = 0, 1
 # 32 MB of float64, in which densities are computed.
 _OUTPUTS_AT_A_TIME = 1 << 22
@@ -20,12 +20,12 @@ class Sampling:
     """S draws of the outputs for some rows.
 
     Args:
-        passes: Of the network.
+        passes: The passes through the network.
         inputs: Tensors whose leading dimension is the number of rows.
         num_samples: The least number S of draws; whole rounds are drawn.
         seed: Seed of the draws.
-        max_floats: What may be held in memory at a time.
-        stream: Which stream of the seed's draws it takes.
+        max_floats: How many numbers may be in memory at a time.
+        stream: The stream of the seed's draws.
 
     Attributes:
         num_samples: Number S of draws.
@@ -46,7 +46,7 @@ class Sampling:
         self._stream = stream
         self._max_floats = max_floats
         self._num_rows = int(tf.nest.flatten(inputs)[0].shape[0])
-        self._rounds = passes.rounds(num_samples)
+        self._rounds = passes.sizes.num_rounds(num_samples)
         self.num_samples = 2 * passes.sizes.members * self._rounds
         self._block = block_sizes(
             passes.sizes, self._num_rows, self._rounds, max_floats
@@ -71,7 +71,7 @@ class Sampling:
         ]
 
     def _summaries(self) -> tuple[list[Any], list[Any] | None]:
-        """Returns the summaries of each output, and the outputs if they may be kept."""
+        """Returns the summary of each output, and the outputs if they fit in memory."""
         if self._block == (self._num_rows, self._rounds):
             draws = self._draws(0, self._rounds)
             return self._passes.summaries(self._inputs, draws)
@@ -80,7 +80,7 @@ class Sampling:
         if self._num_rows * per_row > self._max_floats:
             kept = None
         totals: Any = None
-        # Rounds in the outer loop: what is drawn serves all rows.
+        # Rounds are the outer loop, because all rows share the draws.
         for first, count in self._blocks_of_rounds():
             parts, outputs = [], []
             draws = self._draws(first, count)
@@ -146,7 +146,7 @@ class Sampling:
         return tf.nest.map_structure(lambda x: x[rows], self._inputs)
 
     def _draws(self, first: int, count: int) -> Any:
-        # What is drawn in one block may be kept.
+        # Draws that fit into one block may be kept.
         return self._passes.draws(
             (self._stream, self._seed),
             first,

@@ -1,4 +1,4 @@
-"""What prediction has to know of a model's layers before it runs them."""
+"""The properties of a model's layers that prediction needs before it runs them."""
 
 import math
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from tfbbb.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
-from tfbbb.prediction.recent import Recent
+from tfbbb.prediction.lru_cache import LRUCache
 
 # What stands for a tensor that depends on weights that are drawn, or on none.
 _DRAWN, _KNOWN = object(), object()
 # As many tensors as a graph's operation may return.
 _MANY = 1000
-# Each has its graphs, and keeps what it drew last.
+# Each holds its graphs and its last draws.
 _MOST_COMPUTATIONS = 16
 
 
 @dataclass(frozen=True)
-class Place:
+class LayerInfo:
     """One variational layer of a model.
 
     Attributes:
@@ -58,13 +58,13 @@ class Structure:
     """
 
     def __init__(self, model: keras.Model):
-        # What stands on the layers' identity keeps them: no id is used again.
+        # Hold references so that layer ids are not reused.
         self.layers = sublayers(model)
         self.indices = {id(layer): i for i, layer in enumerate(self.layers)}
         self.members = num_members(model)
         firsts = _first_layers(model)
-        self.places = tuple(
-            Place(
+        self.layer_infos = tuple(
+            LayerInfo(
                 index,
                 layer,
                 is_local=_is_local(model, layer),
@@ -77,8 +77,8 @@ class Structure:
         )
         self.widest = widest_output(model)
         self.last = _last_layer(model)
-        # The compiled predictions that stand on this structure, by what they are of.
-        self.computations: Recent[Any] = Recent(_MOST_COMPUTATIONS)
+        # The compiled predictions of this structure, by what they compute.
+        self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":
@@ -97,7 +97,7 @@ class Structure:
             and all(
                 one is other for one, other in zip(layers, self.layers, strict=True)
             )
-            and all(place.layer.members == self.members for place in self.places)
+            and all(info.layer.members == self.members for info in self.layer_infos)
         )
 
 

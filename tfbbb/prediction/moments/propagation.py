@@ -87,7 +87,7 @@ class Propagation:
             raise MomentsError(op, "there is no rule for its class")
         if uncertain:
             args, kwargs = tree.map_structure(self._for_every_member, (args, kwargs))
-        call = Call(self, op, args, kwargs)
+        call = Call(op, args, kwargs, self.members, self.of_weights)
         outputs = rule(call)
         self.operations.append(
             Operation(name, type(op).__name__, not call.reasons, " ".join(call.reasons))

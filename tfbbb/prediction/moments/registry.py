@@ -1,15 +1,12 @@
 """Which rule propagates means and variances through which operation."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import keras
 
 from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
-
-if TYPE_CHECKING:
-    from tfbbb.prediction.moments.propagation import Propagation
 
 
 class Call:
@@ -26,17 +23,18 @@ class Call:
 
     def __init__(
         self,
-        propagation: "Propagation",
         operation: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        members: int,
+        of_weights: Callable[[Any, str, Callable[[], Any]], Any],
     ):
         self.operation = operation
         self.args = args
         self.kwargs = kwargs
-        self.members = propagation.members
+        self.members = members
         self.reasons: list[str] = []
-        self._propagation = propagation
+        self._of_weights = of_weights
 
     @property
     def inputs(self) -> Any:
@@ -63,7 +61,7 @@ class Call:
             layer: The layer, where it is not the operation itself but one within it.
         """
         layer = self.operation if layer is None else layer
-        return self._propagation.of_weights(layer, name, compute)
+        return self._of_weights(layer, name, compute)
 
 
 Rule = Callable[[Call], Marginals]

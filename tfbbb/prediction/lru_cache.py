@@ -1,4 +1,4 @@
-"""What was used last, and no more of it than a given number."""
+"""A cache that evicts the least recently used value."""
 
 import threading
 from collections.abc import Hashable
@@ -7,13 +7,13 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Value]):
-    """Values by their keys, of which the ones that were used last are kept.
+class LRUCache(Generic[Value]):
+    """A cache of values by key that evicts the least recently used one.
 
     Threads may share it.
 
     Args:
-        most: How many values are kept.
+        most: The greatest number of values.
     """
 
     def __init__(self, most: int):
@@ -22,7 +22,7 @@ class Recent(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> Value | None:
-        """Returns the value of a key, or None where there is none."""
+        """Returns the value of a key, or None if the cache does not hold it."""
         with self._lock:
             value = self._values.pop(key, None)
             if value is not None:
@@ -31,7 +31,7 @@ class Recent(Generic[Value]):
             return value
 
     def keep(self, key: Hashable, value: Value) -> None:
-        """Keeps a value, in place of the one that was used longest ago."""
+        """Stores a value, evicting the least recently used."""
         with self._lock:
             self._values.pop(key, None)
             self._values[key] = value
@@ -42,6 +42,6 @@ class Recent(Generic[Value]):
         return len(self._values)
 
     def values(self) -> list[Value]:
-        """Returns the values, the one that was used last at the end."""
+        """Returns the values, the most recently used at the end."""
         with self._lock:
             return list(self._values.values())

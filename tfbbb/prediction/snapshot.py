@@ -7,11 +7,11 @@ import tensorflow as tf
 
 
 class Snapshot:
-    """The values of variables, which stay whatever the variables become.
+    """The values of variables at one moment, which later assignments do not change.
 
-    A value shares its memory with the variable until something is assigned to it, for
-    TensorFlow never writes into memory that somebody else holds: as long as the values
-    are held, a variable whose memory is still the same has not changed.
+    A value shares its memory with the variable until something is assigned to the
+    variable: TensorFlow never writes into memory that another tensor references. While
+    a snapshot holds the values, a variable at the same memory address is unchanged.
 
     Args:
         variables: Keras variables.
@@ -22,7 +22,7 @@ class Snapshot:
         self._memory = [_address(value) for value in self.values]
 
     def is_same(self, other: "Snapshot") -> bool:
-        """Whether no variable has changed between two snapshots of the same ones."""
+        """Whether no variable changed between two snapshots of the same variables."""
         return self._memory == other._memory
 
 

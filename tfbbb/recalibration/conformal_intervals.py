@@ -1,7 +1,7 @@
 """Split conformal prediction intervals."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,10 +9,8 @@ import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
+from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.recalibration import Recalibration
-
-if TYPE_CHECKING:
-    from tfbbb.prediction import Predictive
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -94,7 +92,7 @@ class ConformalIntervals(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "ConformalIntervals":
         if targets.ndim != 2:
             raise ValueError(

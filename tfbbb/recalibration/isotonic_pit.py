@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -12,12 +12,10 @@ from scipy import special
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.piecewise_linear import PiecewiseLinear
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.recalibration.variance_scaling import VARIANCES
-
-if TYPE_CHECKING:
-    from tfbbb.prediction import Predictive
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.
 _FARTHEST = 8.0
@@ -112,7 +110,7 @@ class IsotonicPIT(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "IsotonicPIT":
         found = prediction.cdf(targets).ravel()
         number = min(_MOST_KNOTS, round(len(found) ** (1.0 / 3.0)))

@@ -1,17 +1,15 @@
 """The contract of a recalibration, and the one that changes nothing."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.result import Predictive
 from tfbbb.strategy import Strategy
-
-if TYPE_CHECKING:
-    from tfbbb.prediction import Predictive
 
 
 class Recalibration(Strategy):
@@ -36,7 +34,7 @@ class Recalibration(Strategy):
         """Raises ValueError where it cannot recalibrate a likelihood's targets."""
 
     def fitted(
-        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> Self:
         """Returns the recalibration of its kind that fits held-out rows best.
 

@@ -1,6 +1,6 @@
 """Temperature scaling of classes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,11 +10,9 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.best_factor import best_factor
 from tfbbb.recalibration.recalibration import Recalibration
-
-if TYPE_CHECKING:
-    from tfbbb.prediction import Predictive
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -67,7 +65,7 @@ class Temperature(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "Temperature":
         def loss(temperature: float) -> float:
             tempered = Temperature(temperature)

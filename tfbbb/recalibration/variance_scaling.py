@@ -1,7 +1,7 @@
 """Scaling of the spread of numbers."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,11 +10,9 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.mixture import Mixture
+from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.best_factor import best_factor
 from tfbbb.recalibration.recalibration import Recalibration
-
-if TYPE_CHECKING:
-    from tfbbb.prediction import Predictive
 
 # A density below it is taken for it: its logarithm stays finite.
 _LEAST_DENSITY = 1e-300
@@ -80,7 +78,7 @@ class VarianceScaling(Recalibration):
             )
 
     def fitted(
-        self, likelihood: Likelihood, prediction: "Predictive", targets: np.ndarray
+        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "VarianceScaling":
         def log_densities(factor: float) -> np.ndarray:
             scaling = VarianceScaling(factor)

@@ -21,6 +21,14 @@ def test_every_question_has_an_answer_by_a_recalibration(question: Question) -> 
     assert question.compute is not None or hasattr(Recalibration, question.name)
 
 
+def test_file_without_the_question_says_so() -> None:
+    likelihood = tfbbb.likelihoods.Normal()
+    likelihood.build((None, 1))
+    answers = live_answers.live_answers(likelihood, Recalibration())
+    with pytest.raises(ValueError, match=r"older tfbbb.*question='density'"):
+        answers.ask("density", None)
+
+
 def test_one_entry_adds_a_question(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ def class_names(
     return classes
 
 
-def described(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
+def describe_likelihood(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
     """Returns class and configuration of a likelihood."""
     serialized = likelihoods.serialize(likelihood)
     inherited = ("name", "trainable", "dtype")
@@ -42,7 +42,7 @@ def described(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
     return {"class_name": serialized["class_name"], "config": config}
 
 
-def described_recalibration(given: Recalibration | None) -> dict[str, Any] | None:
+def describe_recalibration(given: Recalibration | None) -> dict[str, Any] | None:
     """Returns class and configuration of a recalibration, None where there is none."""
     if given is None:
         return None

@@ -14,8 +14,8 @@ from tfbbb.disk_faults import disk_faults_named
 from tfbbb.export.atomic import atomic_directory, check_free
 from tfbbb.export.description import (
     class_names,
-    described,
-    described_recalibration,
+    describe_likelihood,
+    describe_recalibration,
     layer_summary,
     libraries,
 )
@@ -158,7 +158,7 @@ def write_saved_model(
             target=schema.target.name if schema else target,
             units=units,
             classes=names,
-            likelihood=described(likelihood),
+            likelihood=describe_likelihood(likelihood),
             layers=tuple(map(layer_summary, model.variational_layers)),
             num_rows=model.num_rows,
             kl_weight=kl_weight if kl_weight == kl_weight else None,
@@ -176,7 +176,7 @@ def write_saved_model(
             targets=exported.targets,
             passes=exported.passes,
             operations=exported.operations,
-            recalibration=described_recalibration(model.recalibration),
+            recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,
         )
         destination = staging / MANIFEST_PATH

@@ -48,5 +48,15 @@ class Answers:
         return self.reach is None
 
     def ask(self, question: str, outputs: Any, *arguments: Any) -> Any:
-        """Returns the answer to the question of this name."""
+        """Returns the answer to the question of this name.
+
+        Raises:
+            ValueError: For a question that a file of an older version cannot answer.
+        """
+        if question not in self.functions:
+            raise ValueError(
+                "This file was written by an older tfbbb, which did not know the "
+                "question; export the model again. "
+                f"Received: question={question!r}, known are {sorted(self.functions)}"
+            )
         return self.functions[question](outputs, *arguments)

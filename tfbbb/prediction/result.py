@@ -395,7 +395,8 @@ class Predictive:
 
     def _ask(self, question: str, *of_rows: np.ndarray) -> np.ndarray:
         """Returns the answer to a question whose arguments are arrays [rows, ...]."""
-        return self.of_outputs(self._answers.functions[question], *of_rows)
+        ask = functools.partial(self._answers.ask, question)
+        return self.of_outputs(ask, *of_rows)
 
     def of_outputs(
         self, compute: Callable[..., Any], *of_rows: np.ndarray

@@ -11,6 +11,7 @@ from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
 from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
+from tfbbb.families.estimators import AutoEstimator
 from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Auto(Estimator):
+class Auto(AutoEstimator, Estimator):
     """Takes `local` where it is exact, else `flipout`, `weight`, `score_function`.
 
     Whatever it takes can serve the posterior: with one whose draws have no gradient,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfbbb.estimators.drawn_kernel import DrawnKernel
+from tfbbb.families.estimators import EstimatorFamily
 from tfbbb.posteriors import Posterior
 from tfbbb.snake_case import snake_case
 from tfbbb.strategy import Strategy
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from tfbbb.layers.variational import VariationalLayer
 
 
-class Estimator(Strategy):
+class Estimator(EstimatorFamily, Strategy):
     """Draws a layer's pre-activations so that their gradient estimates the ELBO's.
 
     Attributes:
@@ -23,10 +24,6 @@ class Estimator(Strategy):
     """
 
     num_samples: int = 1
-
-    def can_serve(self, posterior: Posterior) -> bool:
-        """Whether the estimator is right for this family of q."""
-        return True
 
     def check(self, layer: "VariationalLayer", posteriors: Sequence[Posterior]) -> None:
         """Raises ValueError where the estimator cannot serve layer and posteriors."""

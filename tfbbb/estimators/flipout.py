@@ -14,8 +14,8 @@ from tfbbb.estimators.drawn_kernel import (
 )
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
 from tfbbb.estimators.weight import affine, as_matrix
+from tfbbb.families.estimators import FlipoutEstimator
 from tfbbb.fold import Fold
-from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Flipout(Estimator):
+class Flipout(FlipoutEstimator, Estimator):
     """One perturbation of the kernel, with random signs for every row.
 
     `output_n = x_n @ mean + ((x_n * s_n) @ delta) * r_n`
@@ -48,9 +48,6 @@ class Flipout(Estimator):
 
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
-
-    def can_serve(self, posterior: Posterior) -> bool:
-        return posterior.symmetric and posterior.factorised
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

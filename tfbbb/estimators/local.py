@@ -8,15 +8,15 @@ from keras import ops
 
 from tfbbb import noise
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.families.estimators import LocalEstimator
 from tfbbb.fold import Fold
-from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Local(Estimator):
+class Local(LocalEstimator, Estimator):
     """Draws pre-activations from their own distribution (Kingma et al. 2015).
 
     For independent normal weights, a pre-activation of the row x is
@@ -45,9 +45,6 @@ class Local(Estimator):
 
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
-
-    def can_serve(self, posterior: Posterior) -> bool:
-        return posterior.factorised
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

@@ -10,8 +10,8 @@ from tfbbb.divergences import is_log_ratio
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
+from tfbbb.families.estimators import ScoreFunctionEstimator
 from tfbbb.fold import current_samples
-from tfbbb.posteriors import Posterior
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class ScoreFunction(Estimator):
+class ScoreFunction(ScoreFunctionEstimator, Estimator):
     """Weights each draw's score by its loss (Williams 1992; Ranganath et al. 2014).
 
     `grad E_q[L(w)] = E_q[(L(w) - b) grad log q(w)]`
@@ -46,9 +46,6 @@ class ScoreFunction(Estimator):
 
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
-
-    def can_serve(self, posterior: Posterior) -> bool:
-        return posterior.has_density
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

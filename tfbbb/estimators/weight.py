@@ -8,7 +8,7 @@ from keras import ops
 
 from tfbbb.estimators.drawn_kernel import BatchFold, DrawnKernel, GroupedKernel
 from tfbbb.estimators.estimator import Estimator, checked_num_samples
-from tfbbb.posteriors import Posterior
+from tfbbb.families.estimators import WeightEstimator
 
 if TYPE_CHECKING:
     from tfbbb.layers.linear_variational import LinearVariationalLayer
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
-class Weight(Estimator):
+class Weight(WeightEstimator, Estimator):
     """Draws one kernel and bias per step (Blundell et al. 2015, section 3.2).
 
     `w = mean + sigma * eps`, `eps ~ N(0, 1)`, the same for every row of the batch and
@@ -40,9 +40,6 @@ class Weight(Estimator):
 
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
-
-    def can_serve(self, posterior: Posterior) -> bool:
-        return posterior.reparameterised
 
     def __call__(
         self, layer: "LinearVariationalLayer", inputs: Any

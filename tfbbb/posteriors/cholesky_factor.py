@@ -4,8 +4,6 @@ from typing import Any
 
 import tensorflow as tf
 
-MAX_SIZE = 4096
-
 
 def number_of_correlations(size: int) -> int:
     """Returns the number of entries strictly below the diagonal."""

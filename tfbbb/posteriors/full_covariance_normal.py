@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.posteriors import MAX_COVARIANCE, FullCovarianceNormalPosterior
 from tfbbb.posteriors.cholesky_factor import (
-    MAX_SIZE,
     cholesky_factor,
     number_of_correlations,
     solve,
@@ -26,7 +26,7 @@ from tfbbb.posteriors.posterior import (
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class FullCovarianceNormal(NormalPosterior):
+class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
     """One normal over all the weights of a tensor, with its full covariance.
 
     `q(w) = N(w; mean, L L^T)`
@@ -59,12 +59,12 @@ class FullCovarianceNormal(NormalPosterior):
         mean_initializer: Any,
     ) -> dict[str, keras.Variable]:
         size = math.prod(shape)
-        if size > MAX_SIZE:
+        if self.covariance_size(shape) > MAX_COVARIANCE:
             raise ValueError(
                 f"The posterior 'full_covariance_normal' of {size} weights would take "
-                f"{size * (size + 1) // 2} numbers; it is for {MAX_SIZE} weights at "
-                "most. Use 'low_rank_normal', 'matrix_normal' or 'mean_field_normal'. "
-                f"Received: shape={shape}"
+                f"{size * (size + 1) // 2} numbers; it is for {MAX_COVARIANCE} weights "
+                "at most. Use 'low_rank_normal', 'matrix_normal' or "
+                f"'mean_field_normal'. Received: shape={shape}"
             )
         log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
         return {

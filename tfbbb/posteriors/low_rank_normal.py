@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.posteriors import LowRankNormalPosterior
 from tfbbb.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -22,7 +23,7 @@ from tfbbb.posteriors.posterior import (
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class LowRankNormal(NormalPosterior):
+class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
     """A normal with a diagonal plus low-rank covariance (Tomczak et al. 2020).
 
     `q(w) = N(w; mean, diag(exp(log_scale)^2) + F F^T)`,   F: [n, rank]

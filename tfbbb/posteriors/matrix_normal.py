@@ -1,13 +1,17 @@
 """The matrix-variate Gaussian: a covariance of rows times one of columns."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
+from tfbbb.families.posteriors import (
+    MAX_COVARIANCE,
+    MatrixNormalPosterior,
+    matrix_sides,
+)
 from tfbbb.posteriors.cholesky_factor import (
-    MAX_SIZE,
     cholesky_factor,
     number_of_correlations,
 )
@@ -25,7 +29,7 @@ from tfbbb.posteriors.posterior import (
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MatrixNormal(NormalPosterior):
+class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
     """A normal with a Kronecker-factored covariance (Louizos & Welling 2016).
 
     `q(W) = MN(W; M, U, V)`:   Cov(W_ij, W_kl) = U_ik V_jl
@@ -59,7 +63,11 @@ class MatrixNormal(NormalPosterior):
             columns.
     """
 
-    def __init__(self, covariance: str = "diagonal", initial_scale: float = 0.1):
+    def __init__(
+        self,
+        covariance: Literal["diagonal", "full"] = "diagonal",
+        initial_scale: float = 0.1,
+    ):
         super().__init__(initial_scale)
         if covariance not in ("diagonal", "full"):
             raise ValueError(
@@ -67,7 +75,6 @@ class MatrixNormal(NormalPosterior):
                 f"Received: covariance={covariance!r}"
             )
         self.covariance = covariance
-        self.factorised = self.symmetric = covariance == "diagonal"
 
     def get_config(self) -> dict[str, Any]:
         return {"covariance": self.covariance, **super().get_config()}
@@ -79,7 +86,7 @@ class MatrixNormal(NormalPosterior):
         fan_in: int,
         mean_initializer: Any,
     ) -> dict[str, keras.Variable]:
-        rows, columns = _sides(shape)
+        rows, columns = matrix_sides(shape)
         log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
         variables = {
             "mean": add_weight("mean", shape, mean_initializer),
@@ -88,11 +95,11 @@ class MatrixNormal(NormalPosterior):
         }
         if self.covariance == "diagonal":
             return variables
-        if max(rows, columns) > MAX_SIZE:
+        if self.covariance_size(shape) > MAX_COVARIANCE:
             raise ValueError(
-                f"The posterior 'matrix_normal' with full covariances is for {MAX_SIZE}"
-                " rows and columns at most. Use `covariance='diagonal'` or "
-                "'low_rank_normal'. "
+                f"The posterior 'matrix_normal' with full covariances is for "
+                f"{MAX_COVARIANCE} rows and columns at most. Use "
+                "`covariance='diagonal'` or 'low_rank_normal'. "
                 f"Received: shape={shape}, which has {rows} rows and {columns} columns"
             )
         for side, size in (("row", rows), ("column", columns)):
@@ -149,7 +156,7 @@ class MatrixNormal(NormalPosterior):
                 column_factor, tf.linalg.matrix_transpose(by_rows)
             )
         return (
-            -0.5 * sum_over_weights(tf.square(standardized), _sides(shape))
+            -0.5 * sum_over_weights(tf.square(standardized), matrix_sides(shape))
             - self._log_scale_sum(parameters, shape)
             - math.prod(shape) * HALF_LOG_2PI
         )
@@ -173,16 +180,12 @@ class MatrixNormal(NormalPosterior):
 
     def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
         # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
-        rows, _ = _sides(shape)
+        rows, _ = matrix_sides(shape)
         return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
 
 
-def _sides(shape: tuple[int, ...]) -> tuple[int, int]:
-    return math.prod(shape[:-1]), shape[-1]
-
-
 def _as_matrix(values: Any, shape: tuple[int, ...]) -> Any:
-    return reshape_last_axes(values, len(shape), _sides(shape))
+    return reshape_last_axes(values, len(shape), matrix_sides(shape))
 
 
 def _as_weights(values: Any, shape: tuple[int, ...]) -> Any:

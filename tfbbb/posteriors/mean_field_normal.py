@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.families.posteriors import MeanFieldNormalPosterior
 from tfbbb.posteriors.normal_posterior import (
     HALF_LOG_2PI,
     NORMAL_ENTROPY,
@@ -16,7 +17,7 @@ from tfbbb.posteriors.posterior import AddWeight, Parameters, sum_over_weights
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class MeanFieldNormal(NormalPosterior):
+class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
     """Independent normals, one per weight (Blundell et al. 2015, section 3.2).
 
     `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
@@ -38,9 +39,6 @@ class MeanFieldNormal(NormalPosterior):
         initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
             (a bias has a fan-in of 1). Positive.
     """
-
-    factorised = True
-    symmetric = True
 
     def add_variables(
         self,

@@ -5,12 +5,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.posteriors import PointPosterior
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
-from tfbbb.snake_case import snake_case
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Point(Posterior):
+class Point(PointPosterior, Posterior):
     """All of q on one value, which is trained: the baselines of the field.
 
     With `prior=None` training finds the maximum of the likelihood, as a Keras layer's
@@ -29,11 +29,6 @@ class Point(Posterior):
     ... )
     """
 
-    factorised = True
-    symmetric = True
-    deterministic = True
-    has_density = False
-
     def add_variables(
         self,
         add_weight: AddWeight,
@@ -42,10 +37,6 @@ class Point(Posterior):
         mean_initializer: Any,
     ) -> dict[str, keras.Variable]:
         return {"mean": add_weight("mean", shape, mean_initializer)}
-
-    def check_prior(self, prior: Any) -> None:
-        if prior is not None:
-            check_bounded(self, prior)
 
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (0,)
@@ -68,15 +59,4 @@ class Point(Posterior):
         raise ValueError(
             "The posterior 'point' has no density. Ask the weight for its `mean`, or "
             f"give the layer another posterior. Received: posterior={self!r}"
-        )
-
-
-def check_bounded(posterior: Posterior, prior: Any) -> None:
-    """Raises ValueError for a prior whose density has no maximum to climb to."""
-    if not prior.bounded:
-        name = snake_case(type(posterior).__name__)
-        raise ValueError(
-            f"The density of this prior has no upper bound, and with it the posterior "
-            f"'{name}' no optimum. Use e.g. 'normal', 'laplace', 'student_t' or "
-            f"'gamma_normal'. Received: posterior={posterior!r}, prior={prior!r}"
         )

@@ -8,13 +8,16 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.families.posteriors import PosteriorFamily
+from tfbbb.families.priors import PriorFamily
+from tfbbb.snake_case import snake_case
 from tfbbb.strategy import Strategy
 
 AddWeight = Callable[..., keras.Variable]
 Parameters = Mapping[str, Any]
 
 
-class Posterior(Strategy):
+class Posterior(PosteriorFamily, Strategy):
     """A variational family q(w) over one weight tensor `w`.
 
     A posterior is a description and holds no variables: the layer that uses it does,
@@ -25,34 +28,29 @@ class Posterior(Strategy):
     samples), which broadcast: a parameter is [..., *its own shape], w is
     [..., *shape].
 
-    Attributes:
-        factorised: Whether the weights are independent normals under q, which is what
-            the `local` estimator needs.
-        symmetric: Whether q is symmetric about its mean, weight by weight, which is
-            what the `flipout` estimator needs.
-        reparameterised: Whether draws have a gradient in the parameters. Without,
-            only the `score_function` estimator can train them.
-        deterministic: Whether q is a point: draws are all the same.
-        has_density: Whether `log_prob` is defined.
+    What can be done with it is said by the attributes of
+    `tfbbb.families.posteriors.PosteriorFamily`.
     """
 
-    factorised: bool = False
-    symmetric: bool = False
-    reparameterised: bool = True
-    deterministic: bool = False
-    has_density: bool = True
-
-    def check_prior(self, prior: Strategy | None) -> None:
+    def check_prior(self, prior: PriorFamily | None) -> None:
         """Raises ValueError for a prior with which q has no divergence to train on.
 
         Args:
             prior: A `tfbbb.priors.Prior`, or None for no prior.
         """
-        if prior is None and not self.deterministic:
+        if self.has_optimum(prior):
+            return
+        if prior is None:
             raise ValueError(
                 "Only a point has no prior (`posterior='point'`, maximum likelihood). "
                 f"Received: prior=None, posterior={self!r}"
             )
+        raise ValueError(
+            f"The density of this prior has no upper bound, and with it the posterior "
+            f"'{snake_case(type(self).__name__)}' no optimum. Use e.g. 'normal', "
+            "'laplace', 'student_t' or 'gamma_normal'. "
+            f"Received: posterior={self!r}, prior={prior!r}"
+        )
 
     def add_variables(
         self,

@@ -7,12 +7,12 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
-from tfbbb.posteriors.point import check_bounded
+from tfbbb.families.posteriors import Rank1Posterior
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
-class Rank1(Posterior):
+class Rank1(Rank1Posterior, Posterior):
     """Random factors of inputs and of outputs on a deterministic matrix.
 
     `w = W * (r s^T)`,   `q(r) = N(r_mean, r_sigma^2)`, `q(s) = N(s_mean, s_sigma^2)`
@@ -47,8 +47,6 @@ class Rank1(Posterior):
             (W itself starts at about `1/sqrt(fan_in)`.)
     """
 
-    has_density = False
-
     def __init__(self, factor_scale: float = 0.1, initial_scale: float = 0.1):
         self.factor_scale = positive_number("factor_scale", factor_scale)
         self.initial_scale = positive_number("initial_scale", initial_scale)
@@ -76,10 +74,6 @@ class Rank1(Posterior):
                     f"{side}_{name}", (size,), keras.initializers.Constant(initial)
                 )
         return variables
-
-    def check_prior(self, prior: Any) -> None:
-        super().check_prior(prior)
-        check_bounded(self, prior)
 
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (sum(_factor_sizes(shape).values()),)

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.priors import EmpiricalNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters, Prior
 
@@ -18,7 +19,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class EmpiricalNormal(Prior):
+class EmpiricalNormal(EmpiricalNormalPrior, Prior):
     """One normal for all weights of a tensor, at its optimum for the current q.
 
     `p(w) = prod_i N(w_i; m, s^2)`
@@ -66,11 +67,6 @@ class EmpiricalNormal(Prior):
                 ) from None
             hyperprior = (shape, scale)
         self.hyperprior = hyperprior
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        """Without a hyperprior, s shrinks to 0 with the weights."""
-        return self.hyperprior is not None
 
     def get_config(self) -> dict[str, Any]:
         return {"hyperprior": self.hyperprior}

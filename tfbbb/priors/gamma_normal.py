@@ -7,12 +7,13 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.priors import GammaNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class GammaNormal(Prior):
+class GammaNormal(GammaNormalPrior, Prior):
     """Normals with one unknown precision, shared by all the weights of a tensor.
 
     `p(w) = int prod_i N(w_i; 0, 1 / lam) Gamma(lam; shape, rate) d lam`

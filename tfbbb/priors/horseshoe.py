@@ -7,13 +7,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.priors import HorseshoePrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Horseshoe(ScaledPrior):
+class Horseshoe(HorseshoePrior, ScaledPrior):
     """Normals whose own scales are half-Cauchy (Carvalho et al. 2010).
 
     `p(w) = prod_i int N(w_i; 0, s^2 lam_i^2) HalfCauchy(lam_i; 1) d lam_i`
@@ -38,8 +39,6 @@ class Horseshoe(ScaledPrior):
         scale: Global scale `s`, a positive number, or `"fan_in"` for
             `1 / sqrt(fan_in)`.
     """
-
-    bounded = False
 
     def log_prob(
         self,

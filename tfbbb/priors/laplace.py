@@ -6,13 +6,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.priors import LaplacePrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Laplace(ScaledPrior):
+class Laplace(LaplacePrior, ScaledPrior):
     """Independent Laplace distributions: `p(w) = prod_i exp(-|w_i| / s) / (2 s)`.
 
     A point estimate under it is the lasso's (Williams 1995). Under normal weights,

@@ -1,11 +1,12 @@
 """The Gaussian prior with mean zero."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
+from tfbbb.families.priors import NormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
@@ -14,7 +15,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class Normal(ScaledPrior):
+class Normal(NormalPrior, ScaledPrior):
     """Independent normals with mean zero and one scale: `p(w) = prod_i N(w_i; 0, s^2)`.
 
     With `scale="fan_in"`, `s = 1 / sqrt(fan_in)`: a unit's pre-activation then has, a
@@ -32,7 +33,9 @@ class Normal(ScaledPrior):
             likelihood), one for each weight tensor, from `scale` as its start.
     """
 
-    def __init__(self, scale: float | str = "fan_in", trainable: bool = False):
+    def __init__(
+        self, scale: float | Literal["fan_in"] = "fan_in", trainable: bool = False
+    ):
         super().__init__(scale)
         if not isinstance(trainable, bool):
             raise ValueError(

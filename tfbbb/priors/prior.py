@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from tfbbb.families.priors import PriorFamily
 from tfbbb.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -14,19 +15,13 @@ AddWeight = Callable[..., keras.Variable]
 Parameters = Mapping[str, Any]
 
 
-class Prior(Strategy):
+class Prior(PriorFamily, Strategy):
     """A prior p(w) over one weight tensor `w`.
 
     Like a posterior it holds no variables: the layer does, and hands the values of
     those that `add_variables` made to every method as `parameters`. Parameters and
     weights may carry leading axes (members of an ensemble, samples), which broadcast.
-
-    Attributes:
-        bounded: Whether the density has an upper bound: without, a point estimate has
-            no maximum to find.
     """
-
-    bounded: bool = True
 
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str

@@ -8,12 +8,13 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.priors import ScaleMixtureNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class ScaleMixtureNormal(Prior):
+class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
     """Mixture of two zero-mean normals, weight by weight.
 
     `p(w) = prod_i (pi N(w_i; 0, scale1^2) + (1 - pi) N(w_i; 0, scale2^2))`

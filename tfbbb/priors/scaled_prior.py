@@ -1,7 +1,7 @@
 """What the priors with one scale have in common."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.priors.prior import Prior
@@ -14,7 +14,9 @@ class ScaledPrior(Prior):
         scale: `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
     """
 
-    def __init__(self, scale: float | str = "fan_in"):
+    scale: float | Literal["fan_in"]
+
+    def __init__(self, scale: float | Literal["fan_in"] = "fan_in"):
         if isinstance(scale, str) and scale != "fan_in":
             raise ValueError(
                 "`scale` must be a positive finite number or 'fan_in'. "

@@ -1,19 +1,20 @@
 """The prior with polynomial tails."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.priors import StudentTPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
-class StudentT(ScaledPrior):
+class StudentT(StudentTPrior, ScaledPrior):
     """Independent Student-t distributions with mode zero.
 
     `p(w) = prod_i c (1 + (w_i / s)^2 / df)^(-(df + 1) / 2) / s`
@@ -32,7 +33,7 @@ class StudentT(ScaledPrior):
         scale: Scale `s`, a positive number, or `"fan_in"` for `1 / sqrt(fan_in)`.
     """
 
-    def __init__(self, df: float = 4.0, scale: float | str = "fan_in"):
+    def __init__(self, df: float = 4.0, scale: float | Literal["fan_in"] = "fan_in"):
         super().__init__(scale)
         self.df = positive_number("df", df)
 

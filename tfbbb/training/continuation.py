@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING
 
 from tfbbb.data.column_names import listed
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
-from tfbbb.training.spec.compatibility import has_density
 from tfbbb.training.spec.layers import DenseLayer
 
 if TYPE_CHECKING:
     from tfbbb.training.record import TrainingRecord
-
-_COUNTING_ONCE = frozenset({"blundell", "constant", "linear_warmup"})
 
 
 def check_continuation(
@@ -58,8 +55,7 @@ def with_units(model: ModelSpec, units: tuple[int, ...] | None) -> ModelSpec:
 
 def _check_temperature(spec: JobSpec, whose: str) -> None:
     schedule = spec.training.kl_schedule
-    is_bayes = getattr(schedule, "temperature", None) == 1
-    if schedule.name not in _COUNTING_ONCE and not is_bayes:
+    if not schedule.counts_rows_once:
         raise SpecError(
             f"{whose} must count its rows once, at temperature 1, or the next prior "
             "would weigh them otherwise than its own rows. "
@@ -79,7 +75,7 @@ def _check_layers(model: ModelSpec) -> None:
             continue
         for posterior in (layer.posterior, layer.bias_posterior):
             assert posterior is not None
-            if not has_density(posterior):
+            if not posterior.has_density:
                 raise SpecError(
                     f"The posterior '{posterior.name}' of the version to go on from "
                     "has no density, so that it can't be a prior."

@@ -12,12 +12,12 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
 from tfbbb.priors import FromPosterior
 from tfbbb.training.spec import LayerSpec, ModelSpec, SpecError
+from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
 from tfbbb.training.spec.layers import (
     BatchNormalizationLayer,
     DenseLayer,
     DropoutLayer,
 )
-from tfbbb.training.spec.likelihoods import DEFAULT_LIKELIHOODS, LikelihoodPart
 
 # More than the weight tensors of a network, each with a seed of its own.
 _SEEDS_APART = 1000

@@ -6,35 +6,23 @@ import keras
 import pytest
 
 from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
+from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.layers import DenseVariational
 from tfbbb.snake_case import snake_case
-from tfbbb.training.spec import compatibility
-from tfbbb.training.spec.estimators import Estimator, EstimatorName
-from tfbbb.training.spec.kl_schedules import KLSchedule, KLScheduleName
+from tfbbb.training.spec import families
+from tfbbb.training.spec.families import OneOf, PosteriorPart
 from tfbbb.training.spec.layers import Activation
-from tfbbb.training.spec.likelihoods import Likelihood, LikelihoodName
-from tfbbb.training.spec.posteriors import (
-    MatrixNormalPosterior,
-    Posterior,
-    PosteriorName,
-)
-from tfbbb.training.spec.priors import EmpiricalNormalPrior, Prior, PriorName
+from tfbbb.training.spec.model import ModelSpec
 
-REGISTRIES = {
-    "posterior": (posteriors, Posterior, PosteriorName),
-    "prior": (priors, Prior, PriorName),
-    "estimator": (estimators, Estimator, EstimatorName),
-    "likelihood": (likelihoods, Likelihood, LikelihoodName),
-    "kl_schedule": (kl_schedules, KLSchedule, KLScheduleName),
+KINDS = {
+    "posterior": (posteriors, families.posteriors),
+    "prior": (priors, families.priors),
+    "estimator": (estimators, families.estimators),
+    "likelihood": (likelihoods, families.likelihoods),
+    "kl_schedule": (kl_schedules, families.kl_schedules),
 }
 # What the model or the data say, or Keras.
 NOT_ASKED = {"kwargs", "members", "num_classes"}
-
-
-def parts(union):
-    """The classes of a spec's families by name."""
-    annotated = get_args(union)[0]
-    return {part.model_fields["name"].default: part for part in get_args(annotated)}
 
 
 def registered(module):
@@ -43,18 +31,17 @@ def registered(module):
     return {snake_case(c.__name__): c for c in concrete}
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_names_of_a_spec_are_those_of_the_registry(kind):
-    module, union, literal = REGISTRIES[kind]
+    module, declared = KINDS[kind]
     without = {"none"} if kind == "prior" else set()
-    assert set(get_args(literal)) - without == set(module.names())
-    assert set(parts(union)) == set(get_args(literal))
+    assert declared.parts.keys() - without == set(module.names())
 
 
-@pytest.mark.parametrize("kind", REGISTRIES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_options_are_the_arguments_of_the_family_with_its_defaults(kind):
-    module, union, _ = REGISTRIES[kind]
-    for name, part in parts(union).items():
+    module, declared = KINDS[kind]
+    for name, part in declared.parts.items():
         if name == "none":
             continue
         arguments = inspect.signature(registered(module)[name]).parameters
@@ -72,14 +59,22 @@ def test_options_are_the_arguments_of_the_family_with_its_defaults(kind):
         assert options == expected, name
 
 
+@pytest.mark.parametrize("kind", ["posterior", "prior", "estimator"])
+def test_class_and_spec_inherit_one_declaration(kind):
+    module, declared = KINDS[kind]
+    for name in module.names():
+        declaration = declared.parts[name].__bases__[0]
+        assert issubclass(registered(module)[name], declaration), name
+
+
 def test_every_activation_is_one_of_keras():
     for name in get_args(Activation):
         assert callable(keras.activations.get(name))
 
 
-def cases(union, *others):
+def cases(declared, *others):
     return [
-        *(part() for name, part in parts(union).items() if name != "none"),
+        *(part() for name, part in declared.parts.items() if name != "none"),
         *others,
     ]
 
@@ -89,28 +84,52 @@ def made(module, part):
 
 
 def test_posteriors_and_estimators_go_together_as_in_the_layers():
-    full = MatrixNormalPosterior(covariance="full")
-    for posterior, estimator in product(cases(Posterior, full), cases(Estimator)):
-        assert compatibility.can_serve(estimator, posterior) == accepts(
+    full = families.posteriors.make("matrix_normal", covariance="full")
+    for posterior, estimator in product(
+        cases(families.posteriors, full), cases(families.estimators)
+    ):
+        assert estimator.can_serve(posterior) == accepts(
             posterior=made(posteriors, posterior), estimator=made(estimators, estimator)
         ), (posterior, estimator)
 
 
 def test_posteriors_and_priors_go_together_as_in_the_layers():
-    bounded = EmpiricalNormalPrior(hyperprior=(2.0, 1.0))
-    for posterior, prior in product(cases(Posterior), cases(Prior, bounded)):
-        assert compatibility.has_optimum(posterior, prior) == accepts(
+    bounded = families.priors.make("empirical_normal", hyperprior=(2.0, 1.0))
+    for posterior, prior in product(
+        cases(families.posteriors), cases(families.priors, bounded)
+    ):
+        assert posterior.has_optimum(prior) == accepts(
             posterior=made(posteriors, posterior), prior=made(priors, prior)
         ), (posterior, prior)
-    without = parts(Prior)["none"]()
-    for posterior in cases(Posterior):
-        assert compatibility.has_optimum(posterior, without) == accepts(
+    for posterior in cases(families.posteriors):
+        assert posterior.has_optimum(None) == accepts(
             posterior=made(posteriors, posterior), prior=None
         ), posterior
 
 
+@pytest.mark.parametrize("inputs", [1, 7])
+def test_posteriors_count_the_parameters_of_a_layer(inputs):
+    full = families.posteriors.make("matrix_normal", covariance="full")
+    for part in cases(families.posteriors, full):
+        layer = DenseVariational(3, use_bias=False, posterior=made(posteriors, part))
+        layer.build((None, inputs))
+        expected = sum(v.numpy().size for v in layer.kernel.variables.values())
+        assert part.num_parameters((inputs, 3)) == expected, part
+        assert layer.kernel.posterior.num_parameters((inputs, 3)) == expected, part
+
+
+def test_a_posterior_that_counts_nothing_is_no_point():
+    class Unknown(PosteriorFamily):
+        """A family that does not count its parameters."""
+
+    declared = OneOf(PosteriorPart, {**POSTERIORS, "unknown": Unknown})
+    model = ModelSpec.model_construct(posterior=declared.make("unknown"))
+    with pytest.raises(NotImplementedError, match="how many parameters"):
+        model.check_size((5,), num_features=3, num_outputs=1)
+
+
 def test_likelihoods_have_the_task_of_their_class():
-    for part in cases(Likelihood):
+    for part in cases(families.likelihoods):
         assert part.task == registered(likelihoods)[part.name].task
 
 

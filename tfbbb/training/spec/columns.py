@@ -7,7 +7,7 @@ from tfbbb.data.column_names import not_found
 from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.task import Task
 from tfbbb.training.spec.error import SpecError
-from tfbbb.training.spec.likelihoods import DEFAULT_LIKELIHOODS, LikelihoodPart
+from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
 
 if TYPE_CHECKING:
     from tfbbb.training.spec.job import JobSpec

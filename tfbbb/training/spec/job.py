@@ -7,9 +7,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from tfbbb.data.task import Task
+from tfbbb.families.arguments import Integer
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.model import ModelSpec
-from tfbbb.training.spec.part import ColumnName, Integer, SpecPart
+from tfbbb.training.spec.part import ColumnName, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
 
 MAX_FEATURES = 100_000

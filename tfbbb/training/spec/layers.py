@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfbbb.training.spec.estimators import Estimator
-from tfbbb.training.spec.part import Flag, Integer, Number, PositiveNumber, SpecPart
-from tfbbb.training.spec.posteriors import Posterior
-from tfbbb.training.spec.priors import Prior
+from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
+from tfbbb.training.spec.families import Estimator, Posterior, Prior
+from tfbbb.training.spec.part import SpecPart
 
 Activation = Literal[
     "elu",

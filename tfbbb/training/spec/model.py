@@ -4,8 +4,18 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from tfbbb.training.spec.compatibility import can_serve, has_optimum
-from tfbbb.training.spec.estimators import AutoEstimator, Estimator
+from tfbbb.families.arguments import Integer
+from tfbbb.training.spec.families import (
+    Estimator,
+    Likelihood,
+    Posterior,
+    PosteriorPart,
+    Prior,
+    PriorPart,
+    estimators,
+    posteriors,
+    priors,
+)
 from tfbbb.training.spec.layers import (
     MAX_LAYERS,
     Activation,
@@ -13,14 +23,7 @@ from tfbbb.training.spec.layers import (
     LayerSpec,
     Units,
 )
-from tfbbb.training.spec.likelihoods import Likelihood
-from tfbbb.training.spec.part import Integer, NamedPart, SpecPart
-from tfbbb.training.spec.posteriors import (
-    MeanFieldNormalPosterior,
-    PointPosterior,
-    Posterior,
-)
-from tfbbb.training.spec.priors import NoPrior, NormalPrior, Prior
+from tfbbb.training.spec.part import SpecPart
 from tfbbb.training.spec.size import check_size
 
 MAX_MEMBERS = 100
@@ -56,21 +59,21 @@ class ModelSpec(SpecPart):
             description="Family q(w) of the weights: a name, or a name with options.",
             examples=["mean_field_normal", {"name": "low_rank_normal", "rank": 4}],
         ),
-    ] = MeanFieldNormalPosterior()
+    ] = posteriors.make("mean_field_normal")
     prior: Annotated[
         Prior,
         Field(
             description="Prior p(w) of the weights: a name, or a name with options.",
             examples=["normal", {"name": "normal", "scale": 0.5}],
         ),
-    ] = NormalPrior()
+    ] = priors.make("normal")
     estimator: Annotated[
         Estimator,
         Field(
             description="How the noise of q(w) reaches the outputs in training.",
             examples=["auto", {"name": "flipout", "num_samples": 2}],
         ),
-    ] = AutoEstimator()
+    ] = estimators.make("auto")
     likelihood: Annotated[
         Likelihood | None,
         Field(
@@ -115,13 +118,11 @@ class ModelSpec(SpecPart):
         posterior = layer.posterior or self.posterior
         prior = layer.prior or self.prior
         # Of biases there are few, and some priors need many weights.
-        bias_posterior = layer.bias_posterior or (
-            PointPosterior()
-            if posterior.name == "point"
-            else MeanFieldNormalPosterior()
+        bias_posterior = layer.bias_posterior or posteriors.make(
+            "point" if posterior.deterministic else "mean_field_normal"
         )
-        bias_prior = layer.bias_prior or (
-            prior if prior.name == "none" else NormalPrior()
+        bias_prior = layer.bias_prior or priors.make(
+            "none" if prior.name == "none" else "normal"
         )
         complete: dict[str, Any] = {
             "activation": layer.activation or activation,
@@ -187,17 +188,17 @@ def _check_strategies(place: str, layer: DenseLayer) -> None:
             continue
         assert posterior is not None
         assert prior is not None
-        if not has_optimum(posterior, prior):
+        if not posterior.has_optimum(None if prior.name == "none" else prior):
             raise ValueError(f"{place}{_without_optimum(what, posterior, prior)}")
-        if not can_serve(estimator, posterior):
+        if not estimator.can_serve(posterior):
             raise ValueError(
                 f"{place}the estimator '{estimator.name}' cannot serve the posterior "
                 f"'{posterior.name}' of the {what}; take another, or 'auto'"
             )
 
 
-def _without_optimum(what: str, posterior: NamedPart, prior: NamedPart) -> str:
-    if isinstance(prior, NoPrior):
+def _without_optimum(what: str, posterior: PosteriorPart, prior: PriorPart) -> str:
+    if prior.name == "none":
         return (
             f"only the posterior 'point' goes without a prior: received "
             f"'{posterior.name}' of the {what}"

@@ -4,19 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tfbbb.training.spec.kl_schedules import (
-    ConstantSchedule,
-    KLSchedule,
-    LinearWarmupSchedule,
-)
-from tfbbb.training.spec.part import (
-    ColumnName,
-    Flag,
-    Integer,
-    Number,
-    PositiveNumber,
-    SpecPart,
-)
+from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
+from tfbbb.training.spec.families import KLSchedule, kl_schedules
+from tfbbb.training.spec.part import ColumnName, SpecPart
 
 DEFAULT_FRACTION = 0.1
 MAX_HELD_OUT = 10_000
@@ -129,7 +119,7 @@ class TrainingSpec(SpecPart):
             "with options.",
             examples=["linear_warmup", {"name": "tempered", "temperature": 0.3}],
         ),
-    ] = ConstantSchedule()
+    ] = kl_schedules.make("constant")
     seed: Annotated[
         Integer,
         Field(ge=0, le=2**31 - 1, description="Seed of split, start, order and noise."),
@@ -149,9 +139,8 @@ class TrainingSpec(SpecPart):
 
     @property
     def warmup_epochs(self) -> float:
-        """Length of the time in which the divergence has not its full weight yet."""
-        schedule = self.kl_schedule
-        return schedule.epochs if isinstance(schedule, LinearWarmupSchedule) else 0.0
+        """Number of epochs before the divergence has its full weight."""
+        return self.kl_schedule.warmup_epochs
 
     def check_warmup(self, epochs: int) -> None:
         """Raises ValueError unless an epoch is left after the warm-up.

@@ -1,63 +1,56 @@
-"""The priors of a spec, by the names of `tfbbb.priors`."""
+"""The families p(w) by the names of `tfbbb.priors`."""
 
 import math
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from tfbbb.training.spec.part import (
-    Flag,
-    NamedPart,
-    Number,
-    PositiveNumber,
-    from_name,
-)
+from tfbbb.families.arguments import Flag, Number, PositiveNumber
 
-PriorName = Literal[
-    "empirical_normal",
-    "gamma_normal",
-    "horseshoe",
-    "laplace",
-    "none",
-    "normal",
-    "scale_mixture_normal",
-    "student_t",
-]
 Scale = Annotated[
     PositiveNumber | Literal["fan_in"],
     Field(description="A scale for all weights, or `fan_in` for 1/sqrt(fan_in)."),
 ]
 
 
-class NormalPrior(NamedPart):
+class PriorFamily:
+    """What is known of a prior p(w) without TensorFlow.
+
+    The annotations of a subclass are its arguments.
+
+    Attributes:
+        bounded: Whether the density has an upper bound: without, a point estimate has
+            no maximum to find.
+    """
+
+    bounded = True
+
+
+class NormalPrior(PriorFamily):
     """Independent normals around zero: the default."""
 
-    name: Literal["normal"] = "normal"
     scale: Scale = "fan_in"
     trainable: Annotated[
         Flag, Field(description="Whether the scale is learned with the posterior.")
     ] = False
 
 
-class LaplacePrior(NamedPart):
+class LaplacePrior(PriorFamily):
     """Independent Laplace distributions around zero."""
 
-    name: Literal["laplace"] = "laplace"
     scale: Scale = "fan_in"
 
 
-class StudentTPrior(NamedPart):
+class StudentTPrior(PriorFamily):
     """Independent Student t distributions around zero."""
 
-    name: Literal["student_t"] = "student_t"
     df: Annotated[PositiveNumber, Field(description="Degrees of freedom.")] = 4.0
     scale: Scale = "fan_in"
 
 
-class ScaleMixtureNormalPrior(NamedPart):
+class ScaleMixtureNormalPrior(PriorFamily):
     """A wide and a narrow normal around zero (Blundell et al. 2015)."""
 
-    name: Literal["scale_mixture_normal"] = "scale_mixture_normal"
     pi: Annotated[
         Number, Field(gt=0, lt=1, description="Weight of the first normal.")
     ] = 0.5
@@ -65,48 +58,45 @@ class ScaleMixtureNormalPrior(NamedPart):
     scale2: PositiveNumber = math.exp(-6)
 
 
-class HorseshoePrior(NamedPart):
+class HorseshoePrior(PriorFamily):
     """Normals whose own scales are half-Cauchy: for sparse weights."""
 
-    name: Literal["horseshoe"] = "horseshoe"
     scale: Scale = "fan_in"
+    bounded = False
 
 
-class GammaNormalPrior(NamedPart):
+class GammaNormalPrior(PriorFamily):
     """Normals with one unknown precision for all weights of a tensor."""
 
-    name: Literal["gamma_normal"] = "gamma_normal"
     shape: PositiveNumber = 6.0
     rate: PositiveNumber = 6.0
 
 
-class EmpiricalNormalPrior(NamedPart):
+class EmpiricalNormalPrior(PriorFamily):
     """A normal that follows the weights of its tensor, which are ten at least."""
 
-    name: Literal["empirical_normal"] = "empirical_normal"
     hyperprior: Annotated[
         tuple[PositiveNumber, PositiveNumber] | None,
         Field(description="Shape and scale of an inverse-gamma of the variance."),
     ] = None
 
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Without a hyperprior, the scale shrinks to 0 with the weights."""
+        return self.hyperprior is not None
 
-class NoPrior(NamedPart):
+
+class NoPrior(PriorFamily):
     """None, for the posterior `point`: maximum likelihood."""
 
-    name: Literal["none"] = "none"
 
-
-_Prior = Annotated[
-    NormalPrior
-    | LaplacePrior
-    | StudentTPrior
-    | ScaleMixtureNormalPrior
-    | HorseshoePrior
-    | GammaNormalPrior
-    | EmpiricalNormalPrior
-    | NoPrior,
-    Field(discriminator="name"),
-]
-Prior = Annotated[
-    _Prior, BeforeValidator(from_name, json_schema_input_type=PriorName | _Prior)
-]
+PRIORS: dict[str, type[PriorFamily]] = {
+    "normal": NormalPrior,
+    "laplace": LaplacePrior,
+    "student_t": StudentTPrior,
+    "scale_mixture_normal": ScaleMixtureNormalPrior,
+    "horseshoe": HorseshoePrior,
+    "gamma_normal": GammaNormalPrior,
+    "empirical_normal": EmpiricalNormalPrior,
+    "none": NoPrior,
+}

@@ -1,0 +1,24 @@
+"""The types of numbers and flags in JSON documents, with their bounds."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+
+def _with_a_square(number: float) -> float:
+    """Returns a number whose square neither overflows nor vanishes in a network."""
+    if number and not 1e-18 <= abs(number) <= 1e18:
+        raise ValueError(
+            "networks compute in single precision: give a number between 1e-18 and "
+            "1e+18 in size"
+        )
+    return number
+
+
+# Strict: JSON's `true` is no number, and "50" no number either.
+Flag = Annotated[bool, Field(strict=True)]
+Number = Annotated[float, Field(strict=True), AfterValidator(_with_a_square)]
+PositiveNumber = Annotated[
+    float, Field(strict=True, gt=0), AfterValidator(_with_a_square)
+]
+Integer = Annotated[int, Field(strict=True)]

@@ -1,0 +1,73 @@
+"""The schedules of the divergence's weight by the names of `tfbbb.kl_schedules`."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tfbbb.families.arguments import Flag, PositiveNumber
+
+
+class KLScheduleFamily:
+    """What is known of a schedule of the divergence's weight without TensorFlow.
+
+    The annotations of a subclass are its arguments.
+    """
+
+    @property
+    def warmup_epochs(self) -> float:
+        """Number of epochs before the divergence has its full weight."""
+        return 0.0
+
+    @property
+    def counts_rows_once(self) -> bool:
+        """Whether training ends at temperature 1: the posterior is Bayes' rule's."""
+        return True
+
+
+class ConstantSchedule(KLScheduleFamily):
+    """Temperature 1 throughout, Bayes' rule: the default."""
+
+
+class TemperedSchedule(KLScheduleFamily):
+    """Another temperature: below 1 the data count for more than their number."""
+
+    temperature: Annotated[PositiveNumber, Field(le=1e6, examples=[0.3])]
+
+    @property
+    def counts_rows_once(self) -> bool:
+        return self.temperature == 1
+
+
+class LinearWarmupSchedule(KLScheduleFamily):
+    """From temperature 0 to 1 over the first epochs."""
+
+    epochs: Annotated[
+        PositiveNumber, Field(description="Length of the rise; need not be whole.")
+    ] = 10
+    each_batch: Annotated[
+        Flag, Field(description="Whether it rises by batch, not by epoch.")
+    ] = True
+
+    @property
+    def warmup_epochs(self) -> float:
+        return self.epochs
+
+
+class BlundellSchedule(KLScheduleFamily):
+    """Half the weight from batch to batch of an epoch (Blundell et al. 2015)."""
+
+
+class FromEffectiveSizeSchedule(KLScheduleFamily):
+    """The posterior that another number of rows would give."""
+
+    n: Annotated[PositiveNumber, Field(description="What the rows are to count as.")]
+    counts_rows_once = False
+
+
+KL_SCHEDULES: dict[str, type[KLScheduleFamily]] = {
+    "constant": ConstantSchedule,
+    "tempered": TemperedSchedule,
+    "linear_warmup": LinearWarmupSchedule,
+    "blundell": BlundellSchedule,
+    "from_effective_size": FromEffectiveSizeSchedule,
+}

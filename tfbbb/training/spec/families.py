@@ -1,0 +1,134 @@
+"""The parts of a spec that are a family: a name, or a name with options."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, Union
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    create_model,
+    model_validator,
+)
+from pydantic_core import CoreSchema
+
+from tfbbb.data.task import Task
+from tfbbb.families.estimators import ESTIMATORS, EstimatorFamily
+from tfbbb.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
+from tfbbb.families.likelihoods import LIKELIHOODS, LikelihoodFamily
+from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
+from tfbbb.families.priors import PRIORS, PriorFamily
+from tfbbb.support import Support, likelihood_support
+from tfbbb.training.spec.part import NamedPart
+
+
+class PosteriorPart(PosteriorFamily, NamedPart):
+    """The family q(w) of some weights."""
+
+
+class PriorPart(PriorFamily, NamedPart):
+    """The prior p(w) of some weights."""
+
+
+class EstimatorPart(EstimatorFamily, NamedPart):
+    """The estimator of a layer."""
+
+
+class KLSchedulePart(KLScheduleFamily, NamedPart):
+    """The schedule of the divergence's weight."""
+
+
+class LikelihoodPart(LikelihoodFamily, NamedPart):
+    """The likelihood of a model."""
+
+    @property
+    def support(self) -> Support | None:
+        """The numbers that a target may be; None for classes."""
+        if self.task == "classification":
+            return None
+        return likelihood_support(self.name, self.model_dump())
+
+    @model_validator(mode="after")
+    def _noise_is_given_or_an_output(self) -> Self:
+        for name in ("scale", "concentration"):
+            given = getattr(self, name, None)
+            if given is not None and getattr(self, "heteroscedastic", False):
+                raise ValueError(
+                    f"the noise is either given (`{name}`) or an output of the network "
+                    f"(`heteroscedastic: true`); leave one out"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _bounds_are_in_order(self) -> Self:
+        try:
+            _ = self.support
+        except ValueError:
+            options = self.options()
+            raise ValueError(
+                "`low` must be smaller than `high`, in single precision too: received "
+                f"{options['low']!r} and {options['high']!r}"
+            ) from None
+        return self
+
+
+class OneOf:
+    """Validates a name, or a name with options, as the part of that family.
+
+    Args:
+        base: What the parts are.
+        families: The families by name. The annotations of each are the options.
+
+    Attributes:
+        parts: The models of the parts by name.
+    """
+
+    def __init__(self, base: type[NamedPart], families: Mapping[str, type]):
+        literal: Any = Literal
+        self.parts: dict[str, Any] = {
+            name: create_model(
+                family.__name__,
+                __base__=(family, base),
+                __doc__=family.__doc__,
+                __module__=__name__,
+                name=(literal[name], name),
+            )
+            for name, family in families.items()
+        }
+
+    def make(self, name: str, **options: Any) -> Any:
+        """Returns the part of a family."""
+        return self.parts[name](**options)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        literal: Any = Literal
+        names = literal[tuple(sorted(self.parts))]
+        union: Any = Union[tuple(self.parts.values())]  # noqa: UP007
+        part: Any = Annotated[union, Field(discriminator="name")]
+        given = BeforeValidator(_from_name, json_schema_input_type=names | part)
+        return handler.generate_schema(Annotated[part, given])
+
+
+def _from_name(given: Any) -> Any:
+    """Returns `{"name": given}` for a name, and anything else as it is."""
+    return {"name": given} if isinstance(given, str) else given
+
+
+posteriors = OneOf(PosteriorPart, POSTERIORS)
+priors = OneOf(PriorPart, PRIORS)
+estimators = OneOf(EstimatorPart, ESTIMATORS)
+likelihoods = OneOf(LikelihoodPart, LIKELIHOODS)
+kl_schedules = OneOf(KLSchedulePart, KL_SCHEDULES)
+
+Posterior = Annotated[PosteriorPart, posteriors]
+Prior = Annotated[PriorPart, priors]
+Estimator = Annotated[EstimatorPart, estimators]
+Likelihood = Annotated[LikelihoodPart, likelihoods]
+KLSchedule = Annotated[KLSchedulePart, kl_schedules]
+
+DEFAULT_LIKELIHOODS: dict[Task, LikelihoodPart] = {
+    "regression": likelihoods.make("normal", heteroscedastic=True),
+    "classification": likelihoods.make("categorical"),
+}

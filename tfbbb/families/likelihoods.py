@@ -42,12 +42,8 @@ class NormalLikelihood(LikelihoodFamily):
     standardize: Standardize = True
 
 
-class LaplaceLikelihood(LikelihoodFamily):
+class LaplaceLikelihood(NormalLikelihood):
     """A number with noise of Laplace's distribution."""
-
-    heteroscedastic: Heteroscedastic = False
-    scale: NoiseScale = None
-    standardize: Standardize = True
 
 
 class StudentTLikelihood(LikelihoodFamily):
@@ -78,12 +74,8 @@ class MultivariateNormalLikelihood(LikelihoodFamily):
     standardize: Standardize = True
 
 
-class LogNormalLikelihood(LikelihoodFamily):
+class LogNormalLikelihood(NormalLikelihood):
     """A positive number whose logarithm has normal noise."""
-
-    heteroscedastic: Heteroscedastic = False
-    scale: NoiseScale = None
-    standardize: Standardize = True
 
 
 class GammaLikelihood(LikelihoodFamily):

@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from tfbbb.training.spec import ModelSpec
-from tfbbb.training.spec.size import MAX_PARAMETERS
+from tfbbb.training.spec.model import MAX_PARAMETERS
 
 
 def model(**fields):

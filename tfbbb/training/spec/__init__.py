@@ -1,9 +1,9 @@
 """What is to be trained, in plain JSON values: read and checked without TensorFlow."""
 
-from tfbbb.training.spec.error import SpecError
 from tfbbb.training.spec.job import JobSpec, Version
 from tfbbb.training.spec.layers import LayerSpec
 from tfbbb.training.spec.model import ModelSpec
+from tfbbb.training.spec.part import SpecError
 from tfbbb.training.spec.training import TrainingSpec
 
 __all__ = [

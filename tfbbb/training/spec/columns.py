@@ -1,39 +1,40 @@
 """Whether a table has the columns that a spec asks for."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfbbb.data.column_names import not_found
 from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.task import Task
-from tfbbb.training.spec.error import SpecError
 from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
-
-if TYPE_CHECKING:
-    from tfbbb.training.spec.job import JobSpec
+from tfbbb.training.spec.part import SpecError
 
 Columns = Mapping[str, Mapping[str, Any]]
 _USABLE = ("number", "text", "boolean")
 
 
-def check_columns(spec: "JobSpec", columns: Sequence[Mapping[str, Any]]) -> None:
+def check_columns(
+    columns: Sequence[Mapping[str, Any]],
+    *,
+    target: str,
+    features: Sequence[str] | None,
+    text_columns: Sequence[str],
+    held_out: str | None,
+    task: Task | None,
+    likelihood: LikelihoodPart | None,
+) -> None:
     """Raises `SpecError` unless a table's columns can serve a spec."""
     by_name = {column["name"]: column for column in columns}
-    target = _found(by_name, spec.target, role="target")
-    _check_target(spec, target)
-    held_out = spec.training.validation.column
+    _check_target(_found(by_name, target, role="target"), task, likelihood)
     if held_out is not None:
         _check_marks(_found(by_name, held_out, role="validation"))
-    names = spec.features
-    if names is None:
-        names = tuple(n for n in by_name if n not in (spec.target, held_out))
-        if not names:
-            raise SpecError(
-                f"The table has no column beside the target {spec.target!r}."
-            )
-    for name in spec.text_columns:
+    if features is None:
+        features = [name for name in by_name if name not in (target, held_out)]
+        if not features:
+            raise SpecError(f"The table has no column beside the target {target!r}.")
+    for name in text_columns:
         _found(by_name, name, role="text")
-    for name in names:
+    for name in features:
         _check_feature(_found(by_name, name, role="feature"))
 
 
@@ -59,7 +60,9 @@ def _check_feature(column: Mapping[str, Any]) -> None:
         )
 
 
-def _check_target(spec: "JobSpec", column: Mapping[str, Any]) -> None:
+def _check_target(
+    column: Mapping[str, Any], task: Task | None, likelihood: LikelihoodPart | None
+) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in _USABLE:
         raise SpecError(
@@ -76,7 +79,10 @@ def _check_target(spec: "JobSpec", column: Mapping[str, Any]) -> None:
             f"The target {name!r} has the same value in every row, so there is nothing "
             "to learn."
         )
-    task = _task(spec, kind)
+    if task is None and likelihood is not None:
+        task = likelihood.task
+    elif task is None:
+        task = "regression" if kind == "number" else "classification"
     if task == "regression" and kind == "text":
         raise SpecError(
             f"The target {name!r} is text, which a regression can't predict; ask for "
@@ -88,15 +94,7 @@ def _check_target(spec: "JobSpec", column: Mapping[str, Any]) -> None:
             f"The target {name!r} has more than the {MAX_CATEGORIES} classes that are "
             "possible."
         )
-    _check_likelihood(spec.model.likelihood or DEFAULT_LIKELIHOODS[task], column)
-
-
-def _task(spec: "JobSpec", kind: str) -> Task:
-    if spec.task is not None:
-        return spec.task
-    inferred: Task = "regression" if kind == "number" else "classification"
-    likelihood = spec.model.likelihood
-    return inferred if likelihood is None else likelihood.task
+    _check_likelihood(likelihood or DEFAULT_LIKELIHOODS[task], column)
 
 
 def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:

@@ -113,4 +113,12 @@ class JobSpec(SpecPart):
         Raises:
             SpecError: It has not; the message is one sentence.
         """
-        check_columns(self, columns)
+        check_columns(
+            columns,
+            target=self.target,
+            features=self.features,
+            text_columns=self.text_columns,
+            held_out=self.training.validation.column,
+            task=self.task,
+            likelihood=self.model.likelihood,
+        )

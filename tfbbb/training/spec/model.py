@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from tfbbb.families.arguments import Integer
+from tfbbb.families.posteriors import MAX_COVARIANCE
 from tfbbb.training.spec.families import (
     Estimator,
     Likelihood,
@@ -24,9 +25,10 @@ from tfbbb.training.spec.layers import (
     Units,
 )
 from tfbbb.training.spec.part import SpecPart
-from tfbbb.training.spec.size import check_size
 
 MAX_MEMBERS = 100
+# With a gradient and two moments of Adam beside each, 320 MB.
+MAX_PARAMETERS = 20_000_000
 
 
 class ModelSpec(SpecPart):
@@ -144,10 +146,28 @@ class ModelSpec(SpecPart):
             num_features: Number of features of a row.
             num_outputs: Number of outputs of the network.
         """
-        hidden = self.hidden_layers(units)
-        dense = [layer for layer in hidden if isinstance(layer, DenseLayer)]
-        dense.append(self.output_layer(num_outputs))
-        check_size(dense, num_features, self.members)
+        total, inputs = 0, num_features
+        for layer in (*self.hidden_layers(units), self.output_layer(num_outputs)):
+            if not isinstance(layer, DenseLayer):
+                continue
+            posterior = layer.posterior
+            assert posterior is not None
+            kernel = (inputs, layer.units)
+            size = posterior.covariance_size(kernel)
+            if size > MAX_COVARIANCE:
+                raise ValueError(
+                    f"the posterior '{posterior.name}' would need a covariance of "
+                    f"{size} × {size}, more than {MAX_COVARIANCE} × {MAX_COVARIANCE}; "
+                    "take fewer units or 'low_rank_normal'"
+                )
+            total += self.members * posterior.num_parameters(kernel)
+            inputs = layer.units
+        if total > MAX_PARAMETERS:
+            raise ValueError(
+                f"the posterior of this network has {total} parameters, more than the "
+                f"{MAX_PARAMETERS} there may be; take fewer units, layers or members, "
+                "or a smaller posterior"
+            )
 
     @model_validator(mode="after")
     def _can_be_trained(self) -> Self:

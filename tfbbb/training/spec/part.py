@@ -9,6 +9,13 @@ from tfbbb.known_fields import KnownFields
 ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
+class SpecError(ValueError):
+    """A spec asks for what can't be trained, or not on this table.
+
+    The message is one sentence that says what to change.
+    """
+
+
 class SpecPart(KnownFields):
     """A part of a spec: immutable, without fields unknown or numbers infinite."""
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from tfbbb import posteriors, priors
 from tfbbb.layers.member_initializer import MemberInitializer
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 def variational_weight(

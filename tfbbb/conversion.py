@@ -14,10 +14,10 @@ from tfbbb.checked_numbers import is_finite_number
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import graph_of, sublayers
-from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
+from tfbbb.variational_weight import VariationalWeight
 
 # Keras' layer by the name of its variational counterpart.
 _COUNTERPARTS: dict[str, type[keras.Layer]] = {

@@ -12,7 +12,7 @@ from tfbbb.compression.signal_to_noise import signal_to_noise
 from tfbbb.compression.weightwise_divergence import weightwise_divergence
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @dataclass(frozen=True)

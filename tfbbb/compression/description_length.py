@@ -17,8 +17,8 @@ from tfbbb.compression.weightwise_divergence import (
     weightwise_estimate,
 )
 from tfbbb.divergences import closed_form_of, kl_divergence
-from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.prediction import Predictive, predictive
+from tfbbb.variational_weight import VariationalWeight
 
 _DRAWS = 16
 

@@ -14,8 +14,8 @@ from tfbbb.compression.removal import check_removable, is_removed, remove
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import sublayers
-from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.model import BayesianModel
+from tfbbb.variational_weight import VariationalWeight
 
 Scope = Literal["global", "layer"]
 

@@ -9,7 +9,7 @@ from tfbbb.compression.signal_to_noise import signal_to_noise
 from tfbbb.strategy import Registry, Strategy
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+    from tfbbb.variational_weight import VariationalWeight
 
 
 class Ranking(Strategy):

@@ -7,7 +7,7 @@ import numpy as np
 from tfbbb.compression.weightwise_divergence import has_independent_normals
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+    from tfbbb.variational_weight import VariationalWeight
 
 # exp(-60)^2 is exactly 0 in single precision, while -60 itself leaves gradients and
 # divergences finite, which log(0) would not.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+    from tfbbb.variational_weight import VariationalWeight
 
 
 def signal_to_noise(weight: "VariationalWeight") -> np.ndarray:

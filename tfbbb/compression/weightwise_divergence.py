@@ -10,7 +10,7 @@ from tfbbb.divergences.normal_posteriors import entropy_of
 from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY, NormalPosterior
 
 if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+    from tfbbb.variational_weight import VariationalWeight
 
 
 def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:

@@ -1,15 +1,13 @@
 """From priors for which q matters by the marginals of its weights alone."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import tensorflow as tf
 
 from tfbbb import priors
 from tfbbb.divergences.kl_divergence import register_estimate, register_kl
 from tfbbb.divergences.normal_posteriors import NORMAL_POSTERIORS, entropy_of
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @register_kl(
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
         priors.Normal,
     ),
 )
-def _from_factorised(weight: "VariationalWeight") -> Any:
+def _from_factorised(weight: VariationalWeight) -> Any:
     # -H(q) - E_q[log p(w)], where the latter depends on q by its marginals alone.
     assert weight.prior is not None
     expected_log_prob = weight.prior.expected_log_prob(
@@ -36,7 +34,7 @@ def _from_factorised(weight: "VariationalWeight") -> Any:
 
 
 @register_estimate(NORMAL_POSTERIORS, priors.ScaleMixtureNormal)
-def _from_scale_mixture(weight: "VariationalWeight", weights: Any) -> Any:
+def _from_scale_mixture(weight: VariationalWeight, weights: Any) -> Any:
     prior = cast(priors.ScaleMixtureNormal, weight.prior)
     mean, variance, entropy = weight.mean, weight.variance, entropy_of(weight)
     if weight.members > 1:

@@ -1,6 +1,6 @@
 """Of one normal posterior from another, that of a trained model."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -8,17 +8,15 @@ from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.divergences.normal_posteriors import NORMAL_POSTERIORS, entropy_of
 from tfbbb.posteriors.posterior import flatten_weights
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
-def _trained_posterior(weight: "VariationalWeight") -> tuple[Any, Any]:
+def _trained_posterior(weight: VariationalWeight) -> tuple[Any, Any]:
     prior = cast(priors.FromPosterior, weight.prior)
     return prior.posterior(prior.parameters(weight))
 
 
-def _is_trained_normal(weight: "VariationalWeight") -> bool:
+def _is_trained_normal(weight: VariationalWeight) -> bool:
     family, _ = _trained_posterior(weight)
     if type(family) is posteriors.MeanFieldNormal:
         return True
@@ -28,7 +26,7 @@ def _is_trained_normal(weight: "VariationalWeight") -> bool:
 
 
 @register_kl(NORMAL_POSTERIORS, priors.FromPosterior, covers=_is_trained_normal)
-def _from_trained_normal(weight: "VariationalWeight") -> Any:
+def _from_trained_normal(weight: VariationalWeight) -> Any:
     # E_q[log p(w)] = log p(E_q[w]) - trace(precision of p, covariance of q) / 2
     family, trained = _trained_posterior(weight)
     if type(family) is posteriors.MeanFieldNormal:

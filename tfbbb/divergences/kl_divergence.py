@@ -2,16 +2,14 @@
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfbbb.priors import Prior
+from tfbbb.variational_weight import VariationalWeight
 
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
-
-Covers = Callable[["VariationalWeight"], bool]
-ClosedForm = Callable[["VariationalWeight"], Any]
-Estimate = Callable[["VariationalWeight", Any], Any]
+Covers = Callable[[VariationalWeight], bool]
+ClosedForm = Callable[[VariationalWeight], Any]
+Estimate = Callable[[VariationalWeight, Any], Any]
 Families = type | tuple[type, ...]
 
 _CLOSED_FORMS: dict[tuple[type, type], tuple[ClosedForm, Covers]] = {}
@@ -61,7 +59,7 @@ def register_estimate(
     return register
 
 
-def closed_form_of(weight: "VariationalWeight") -> ClosedForm | None:
+def closed_form_of(weight: VariationalWeight) -> ClosedForm | None:
     """Returns KL(q || p) of the weight's two families in closed form, if it has one."""
     for prior in (type(weight.prior), Prior):
         entry = _CLOSED_FORMS.get((type(weight.posterior), prior))
@@ -71,7 +69,7 @@ def closed_form_of(weight: "VariationalWeight") -> ClosedForm | None:
     return None
 
 
-def is_log_ratio(weight: "VariationalWeight") -> bool:
+def is_log_ratio(weight: VariationalWeight) -> bool:
     """Whether the divergence is estimated as `log q(w) - log p(w)` of draws.
 
     A draw without a gradient then leaves the estimate without its own; closed forms and
@@ -81,7 +79,7 @@ def is_log_ratio(weight: "VariationalWeight") -> bool:
     return closed_form_of(weight) is None and pair not in _ESTIMATES
 
 
-def kl_divergence(weight: "VariationalWeight", draw: Any) -> Any:
+def kl_divergence(weight: VariationalWeight, draw: Any) -> Any:
     """Returns KL(q(w) || p(w)) in nats, summed over the weights.
 
     In closed form where one is registered, else the unbiased one-draw estimate
@@ -113,5 +111,5 @@ def _as_tuple(families: Families) -> tuple[type, ...]:
     return families if isinstance(families, tuple) else (families,)
 
 
-def _log_ratio(weight: "VariationalWeight", weights: Any) -> Any:
+def _log_ratio(weight: VariationalWeight, weights: Any) -> Any:
     return weight.log_prob(weights) - weight.prior_log_prob(weights)

@@ -1,6 +1,6 @@
 """Of the two default families: the divergence that every training step pays for."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import tensorflow as tf
 
@@ -8,13 +8,11 @@ from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY
 from tfbbb.posteriors.posterior import sum_over_weights
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @register_kl(posteriors.MeanFieldNormal, priors.Normal)
-def _mean_field_from_normal(weight: "VariationalWeight") -> Any:
+def _mean_field_from_normal(weight: VariationalWeight) -> Any:
     # sum_i [log(s / sigma_i) + (sigma_i^2 + mu_i^2) / (2 s^2) - 1/2]
     prior = cast(priors.Normal, weight.prior)
     squares, log_scales = _sums(

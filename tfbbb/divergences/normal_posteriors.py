@@ -1,11 +1,9 @@
 """The normal posteriors, whose entropies have closed forms."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfbbb import posteriors
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 NORMAL_POSTERIORS = (
     posteriors.FullCovarianceNormal,
@@ -15,6 +13,6 @@ NORMAL_POSTERIORS = (
 )
 
 
-def entropy_of(weight: "VariationalWeight") -> Any:
+def entropy_of(weight: VariationalWeight) -> Any:
     """Returns E[-log q(w)] in nats, [members]."""
     return weight.posterior.entropy(weight.parameters, weight.shape)

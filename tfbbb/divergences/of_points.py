@@ -1,28 +1,26 @@
 """Of posteriors without a density: what takes the place of their KL divergence."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import tensorflow as tf
 
 from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @register_kl(posteriors.Point, type(None))
-def _of_maximum_likelihood(weight: "VariationalWeight") -> Any:
+def _of_maximum_likelihood(weight: VariationalWeight) -> Any:
     return tf.zeros([weight.members] if weight.members > 1 else [])
 
 
 @register_kl(posteriors.Point, priors.Prior)
-def _of_point(weight: "VariationalWeight") -> Any:
+def _of_point(weight: VariationalWeight) -> Any:
     return -weight.prior_log_prob(weight.mean)
 
 
 @register_kl(posteriors.Rank1, priors.Prior)
-def _of_rank_1(weight: "VariationalWeight") -> Any:
+def _of_rank_1(weight: VariationalWeight) -> Any:
     posterior = cast(posteriors.Rank1, weight.posterior)
     parameters = weight.parameters
     of_factors = posterior.factor_divergence(parameters, weight.shape)

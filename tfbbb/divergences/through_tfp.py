@@ -1,18 +1,16 @@
 """Through the registry of TensorFlow Probability."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import tensorflow as tf
 
 from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.posteriors.posterior import sum_over_weights
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
-def _tfp_distributions(weight: "VariationalWeight") -> tuple[Any, Any]:
+def _tfp_distributions(weight: VariationalWeight) -> tuple[Any, Any]:
     """Returns q and p as distributions of TFP, where both can be."""
     import tensorflow_probability as tfp
 
@@ -33,7 +31,7 @@ def _tfp_distributions(weight: "VariationalWeight") -> tuple[Any, Any]:
     return q, tfp.distributions.Normal(0.0, tf.exp(log_scale))
 
 
-def _is_known_to_tfp(weight: "VariationalWeight") -> bool:
+def _is_known_to_tfp(weight: VariationalWeight) -> bool:
     try:
         _through_tfp(weight)
     except NotImplementedError:
@@ -49,7 +47,7 @@ def _is_known_to_tfp(weight: "VariationalWeight") -> bool:
 @register_kl(
     posteriors.MeanFieldNormal, priors.TFPDistribution, covers=_is_known_to_tfp
 )
-def _through_tfp(weight: "VariationalWeight") -> Any:
+def _through_tfp(weight: VariationalWeight) -> Any:
     import tensorflow_probability as tfp
 
     q, p = _tfp_distributions(weight)

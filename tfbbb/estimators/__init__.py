@@ -1,12 +1,16 @@
 """How the noise of q(w) reaches a layer's output in training, by string name."""
 
+from collections.abc import Sequence
+
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.estimators.auto import Auto
-from tfbbb.estimators.estimator import Estimator
+from tfbbb.estimators.estimator import EstimatedLayer, Estimator
 from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
 from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
+from tfbbb.posteriors import Posterior
+from tfbbb.snake_case import snake_case
 from tfbbb.strategy import Registry
 
 _registry = Registry(
@@ -20,6 +24,29 @@ names, get, make, serialize, deserialize = (
     _registry.deserialize,
 )
 
+
+def check(
+    estimator: Estimator, layer: EstimatedLayer, posteriors: Sequence[Posterior]
+) -> None:
+    """Raises ValueError where an estimator cannot serve layer and posteriors."""
+    if estimator.serves(layer, posteriors):
+        return
+    working = [f"'{name}'" for name in names() if get(name).serves(layer, posteriors)]
+    if not working:
+        raise ValueError(
+            "No estimator can serve these posteriors in one layer: one has draws "
+            "without a gradient, another no density for 'score_function'. Give "
+            f"the layer others. Received: posteriors={list(posteriors)} in a "
+            f"{type(layer).__name__}"
+        )
+    raise ValueError(
+        f"The estimator '{snake_case(type(estimator).__name__)}' cannot serve this "
+        f"layer with its posteriors. Use one of {', '.join(working)}. "
+        f"Received: estimator={estimator!r}, posteriors={list(posteriors)} in a "
+        f"{type(layer).__name__}"
+    )
+
+
 __all__ = [
     "Auto",
     "Estimator",
@@ -27,6 +54,7 @@ __all__ = [
     "Local",
     "ScoreFunction",
     "Weight",
+    "check",
     "deserialize",
     "get",
     "make",

@@ -1,22 +1,22 @@
 """The default: the estimator of least gradient variance that is exact."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 
 from tfbbb.estimators.drawn_kernel import DrawnKernel
-from tfbbb.estimators.estimator import Estimator
+from tfbbb.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+)
 from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
 from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
 from tfbbb.families.estimators import AutoEstimator
 from tfbbb.posteriors import Posterior
-
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
-    from tfbbb.layers.variational import VariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -35,9 +35,7 @@ class Auto(AutoEstimator, Estimator):
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="auto")
     """
 
-    def serves(
-        self, layer: "VariationalLayer", posteriors: Sequence[Posterior]
-    ) -> bool:
+    def serves(self, layer: EstimatedLayer, posteriors: Sequence[Posterior]) -> bool:
         return any(e.serves(layer, posteriors) for e in (Weight(), ScoreFunction()))
 
     def resolve(self, posteriors: Sequence[Posterior]) -> Estimator:
@@ -45,7 +43,7 @@ class Auto(AutoEstimator, Estimator):
             return self
         return ScoreFunction()
 
-    def choose(self, layer: "LinearVariationalLayer", input_rank: int) -> Estimator:
+    def choose(self, layer: LinearLayer, input_rank: int) -> Estimator:
         """Returns the estimator for this layer in the model being called."""
         families = [weight.posterior for weight in layer.variational_weights]
         if (
@@ -56,19 +54,17 @@ class Auto(AutoEstimator, Estimator):
             return Local()
         return self.choose_of_weights(layer)
 
-    def choose_of_weights(self, layer: "VariationalLayer") -> Estimator:
+    def choose_of_weights(self, layer: EstimatedLayer) -> Estimator:
         """Returns the best of those estimators for a layer that draw weights."""
         families = [weight.posterior for weight in layer.variational_weights]
         if all(family.deterministic for family in families):
             return Weight()
         return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)
 
     def draw_kernels(
-        self, layer: "VariationalLayer", rows: Any
+        self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         return self.choose_of_weights(layer).draw_kernels(layer, rows)

@@ -1,17 +1,74 @@
 """The contract of an estimator."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.families.estimators import EstimatorFamily
+from tfbbb.fold import Fold
 from tfbbb.posteriors import Posterior
-from tfbbb.snake_case import snake_case
 from tfbbb.strategy import Strategy
+from tfbbb.variational_weight import VariationalWeight
 
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
-    from tfbbb.layers.variational import VariationalLayer
+
+class EstimatedLayer(Protocol):
+    """What an estimator asks of a layer with variational weights."""
+
+    name: str
+    compute_dtype: str
+    members: int
+
+    @property
+    def kl_weight(self) -> Any: ...
+
+    @property
+    def variational_weights(self) -> list[VariationalWeight]: ...
+
+    @property
+    def step_draws(self) -> dict[str, Any] | None: ...
+
+    def can_use(self, estimator: "Estimator") -> bool:
+        """Whether this kind of layer can be trained by the estimator."""
+
+    def fold(self) -> Fold:
+        """Returns the order of the batch of the current call: members, draws, rows."""
+
+    def noise_seed(self, place: str, *, shared: bool) -> Any:
+        """Returns the seed of one piece of this step's noise."""
+
+    def keep_for_score(self, draws: dict[str, Any]) -> None:
+        """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
+
+
+class LinearLayer(EstimatedLayer, Protocol):
+    """What an estimator asks of a layer that is linear in a kernel."""
+
+    kernel: VariationalWeight
+    bias: VariationalWeight | None
+
+    def linear(self, inputs: Any, kernel: Any) -> Any:
+        """Returns what the layer computes from `inputs` linearly in `kernel`."""
+
+    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+        """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
+
+    def broadcast_bias(self, bias: Any, output_rank: int) -> Any:
+        """Returns a bias in a shape that broadcasts against outputs of `linear`."""
+
+    def cast_inputs(self, inputs: Any) -> Any:
+        """Returns the inputs in the dtype that the layer computes in."""
+
+    def input_sign_shape(self, inputs: Any) -> tuple[int, ...] | None:
+        """Returns the shape of a row's random signs of inputs for `flipout`."""
+
+    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+        """Returns the shape of a row's random signs of outputs for `flipout`."""
+
+    def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
+        """Whether drawing pre-activations is exact: a weight is used once per row."""
+
+    def calls_in_this_pass(self) -> int | None:
+        """Returns how often the model now being called calls this layer."""
 
 
 class Estimator(EstimatorFamily, Strategy):
@@ -25,35 +82,7 @@ class Estimator(EstimatorFamily, Strategy):
 
     num_samples: int = 1
 
-    def check(self, layer: "VariationalLayer", posteriors: Sequence[Posterior]) -> None:
-        """Raises ValueError where the estimator cannot serve layer and posteriors."""
-        from tfbbb import estimators
-
-        if self.serves(layer, posteriors):
-            return
-        others = [estimators.get(name) for name in estimators.names()]
-        working = [
-            f"'{snake_case(type(other).__name__)}'"
-            for other in others
-            if other.serves(layer, posteriors)
-        ]
-        if not working:
-            raise ValueError(
-                "No estimator can serve these posteriors in one layer: one has draws "
-                "without a gradient, another no density for 'score_function'. Give "
-                f"the layer others. Received: posteriors={list(posteriors)} in a "
-                f"{type(layer).__name__}"
-            )
-        raise ValueError(
-            f"The estimator '{snake_case(type(self).__name__)}' cannot serve this "
-            f"layer with its posteriors. Use one of {', '.join(working)}. "
-            f"Received: estimator={self!r}, posteriors={list(posteriors)} in a "
-            f"{type(layer).__name__}"
-        )
-
-    def serves(
-        self, layer: "VariationalLayer", posteriors: Sequence[Posterior]
-    ) -> bool:
+    def serves(self, layer: EstimatedLayer, posteriors: Sequence[Posterior]) -> bool:
         """Whether the estimator is right for a layer with all of these families."""
         return layer.can_use(self) and all(map(self.can_serve, posteriors))
 
@@ -65,9 +94,7 @@ class Estimator(EstimatorFamily, Strategy):
         """
         return self
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         """Draws one batch of pre-activations.
 
         Args:
@@ -81,7 +108,7 @@ class Estimator(EstimatorFamily, Strategy):
         raise NotImplementedError
 
     def draw_kernels(
-        self, layer: "VariationalLayer", rows: Any
+        self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         """Draws all weights of a layer once, to be used as often as it likes.
 

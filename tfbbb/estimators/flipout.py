@@ -1,6 +1,6 @@
 """Nearly independent weights for every row at the price of one draw."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
@@ -12,15 +12,16 @@ from tfbbb.estimators.drawn_kernel import (
     GroupedKernel,
     flipped_product,
 )
-from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+    checked_num_samples,
+)
 from tfbbb.estimators.weight import affine, as_matrix
 from tfbbb.families.estimators import FlipoutEstimator
 from tfbbb.fold import Fold
-
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
-    from tfbbb.layers.variational import VariationalLayer
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -49,9 +50,7 @@ class Flipout(FlipoutEstimator, Estimator):
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         inputs = layer.cast_inputs(inputs)
         draw = _Draw(layer, ops.shape(inputs)[0])
         mean_bias = None if layer.bias is None else draw.mean(layer.bias)
@@ -77,7 +76,7 @@ class Flipout(FlipoutEstimator, Estimator):
         return outputs, draw.weights()
 
     def draw_kernels(
-        self, layer: "VariationalLayer", rows: Any
+        self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draw = _Draw(layer, rows)
         kernels: dict[str, DrawnKernel] = {}
@@ -96,7 +95,7 @@ class Flipout(FlipoutEstimator, Estimator):
 class _Draw:
     """One draw of a layer's weights, and the signs of the rows that share it."""
 
-    def __init__(self, layer: "VariationalLayer", rows: Any):
+    def __init__(self, layer: EstimatedLayer, rows: Any):
         self.fold = layer.fold()
         self.members = Fold(layer.members)
         self._layer = layer
@@ -108,11 +107,11 @@ class _Draw:
             for weight in layer.variational_weights
         }
 
-    def mean(self, weight: "VariationalWeight") -> Any:
+    def mean(self, weight: VariationalWeight) -> Any:
         """Returns E[w], [members, *shape], in the dtype that the layer computes in."""
         return ops.cast(weight.mean, self._layer.compute_dtype)
 
-    def delta(self, weight: "VariationalWeight") -> Any:
+    def delta(self, weight: VariationalWeight) -> Any:
         """Returns `w - E[w]`, [groups, *shape], in that dtype."""
         delta = weight.perturb(self._noise[weight.name])
         return ops.cast(delta, self._layer.compute_dtype)

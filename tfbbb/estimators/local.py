@@ -1,18 +1,19 @@
 """The local reparameterisation: noise on pre-activations, not on weights."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
-from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.estimator import (
+    Estimator,
+    LinearLayer,
+    checked_num_samples,
+)
 from tfbbb.families.estimators import LocalEstimator
 from tfbbb.fold import Fold
-
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -46,9 +47,7 @@ class Local(LocalEstimator, Estimator):
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         fold = Fold(layer.members)
         mean, variance = pre_activation_moments(
             layer, fold.split(inputs), weight_moments(layer)
@@ -59,7 +58,7 @@ class Local(LocalEstimator, Estimator):
         return fold.merge(outputs, ops.shape(inputs)[0]), {}
 
 
-def weight_moments(layer: "LinearVariationalLayer") -> dict[str, Any]:
+def weight_moments(layer: LinearLayer) -> dict[str, Any]:
     """Returns mean and variance of a layer's weights, in the dtype it computes in.
 
     Of the kernel `mean` and `variance`, of the bias `bias_mean` and `bias_variance`.
@@ -79,7 +78,7 @@ def weight_moments(layer: "LinearVariationalLayer") -> dict[str, Any]:
 
 
 def pre_activation_moments(
-    layer: "LinearVariationalLayer", inputs: Any, moments: dict[str, Any]
+    layer: LinearLayer, inputs: Any, moments: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Returns mean and variance of a layer's pre-activations under q.
 
@@ -100,7 +99,7 @@ def pre_activation_moments(
     return mean, variance
 
 
-def _scale(layer: "LinearVariationalLayer") -> int:
+def _scale(layer: LinearLayer) -> int:
     """Returns what variances are multiplied with, and squared inputs divided by.
 
     Variances are about 1 / fan_in, which has few digits in half precision.

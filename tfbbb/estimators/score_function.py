@@ -1,21 +1,22 @@
 """The log-derivative trick: gradients without a gradient of the draws."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb.divergences import is_log_ratio
 from tfbbb.estimators.drawn_kernel import DrawnKernel
-from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+    checked_num_samples,
+)
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.families.estimators import ScoreFunctionEstimator
 from tfbbb.fold import current_samples
-
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
-    from tfbbb.layers.variational import VariationalLayer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -47,20 +48,18 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
-        self, layer: "VariationalLayer", rows: Any
+        self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = scored_weights(layer)
         return grouped_kernels(layer, draws, layer.fold()), draws
 
 
-def scored_weights(layer: "VariationalLayer") -> dict[str, Any]:
+def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
     """Returns this step's draws without a gradient, and has the layer keep their score.
 
     Raises:
@@ -77,7 +76,7 @@ def scored_weights(layer: "VariationalLayer") -> dict[str, Any]:
     return draws
 
 
-def scores_of(layers: Sequence["VariationalLayer"]) -> tuple[Any, Any] | None:
+def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
     """Returns log q of the weights drawn in this step, and what hangs on them.
 
     Returns:
@@ -112,7 +111,7 @@ def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Any:
     return term - tf.stop_gradient(term)
 
 
-def _score_of(layer: "VariationalLayer", draws: dict[str, Any]) -> tuple[Any, Any]:
+def _score_of(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
     """Returns log q of the draws, and the part of the loss that depends on them.
 
     Args:

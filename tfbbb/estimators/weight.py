@@ -1,19 +1,20 @@
 """One draw of the weights per step, for all rows."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
 
 from tfbbb.estimators.drawn_kernel import BatchFold, DrawnKernel, GroupedKernel
-from tfbbb.estimators.estimator import Estimator, checked_num_samples
+from tfbbb.estimators.estimator import (
+    EstimatedLayer,
+    Estimator,
+    LinearLayer,
+    checked_num_samples,
+)
 from tfbbb.families.estimators import WeightEstimator
-
-if TYPE_CHECKING:
-    from tfbbb.layers.linear_variational import LinearVariationalLayer
-    from tfbbb.layers.variational import VariationalLayer
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -41,20 +42,18 @@ class Weight(WeightEstimator, Estimator):
     def get_config(self) -> dict[str, Any]:
         return {"num_samples": self.num_samples}
 
-    def __call__(
-        self, layer: "LinearVariationalLayer", inputs: Any
-    ) -> tuple[Any, dict[str, Any]]:
+    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
-        self, layer: "VariationalLayer", rows: Any
+        self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = drawn_weights(layer)
         return grouped_kernels(layer, draws, layer.fold()), draws
 
 
-def drawn_weights(layer: "VariationalLayer") -> dict[str, Any]:
+def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     """Returns this step's draws of every weight of a layer, by name, float32.
 
     [members * samples, *shape], without the leading axis where there is one draw.
@@ -66,9 +65,7 @@ def drawn_weights(layer: "VariationalLayer") -> dict[str, Any]:
     }
 
 
-def with_weights(
-    layer: "LinearVariationalLayer", inputs: Any, draws: dict[str, Any]
-) -> Any:
+def with_weights(layer: LinearLayer, inputs: Any, draws: dict[str, Any]) -> Any:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
@@ -78,7 +75,7 @@ def with_weights(
     return kernel.product(layer.cast_inputs(inputs))
 
 
-def affine(layer: "LinearVariationalLayer", bias: Any) -> Callable[[Any, Any], Any]:
+def affine(layer: LinearLayer, bias: Any) -> Callable[[Any, Any], Any]:
     """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
 
     def linear_and_bias(inputs: Any, kernel: Any) -> Any:
@@ -91,7 +88,7 @@ def affine(layer: "LinearVariationalLayer", bias: Any) -> Callable[[Any, Any], A
 
 
 def grouped_kernels(
-    layer: "VariationalLayer", draws: dict[str, Any], fold: BatchFold
+    layer: EstimatedLayer, draws: dict[str, Any], fold: BatchFold
 ) -> dict[str, DrawnKernel]:
     """Returns the kernels of a layer with drawn weights, by name.
 
@@ -108,6 +105,6 @@ def grouped_kernels(
     }
 
 
-def as_matrix(values: Any, weight: "VariationalWeight") -> Any:
+def as_matrix(values: Any, weight: VariationalWeight) -> Any:
     """Returns values of a weight, [..., out] as [..., 1, out] if it is of rank 1."""
     return values if len(weight.shape) > 1 else ops.expand_dims(values, -2)

@@ -8,7 +8,7 @@ from keras import ops
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from tfbbb.layers.variational import VariationalLayer, active_engine
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 class LinearVariationalLayer(VariationalLayer):

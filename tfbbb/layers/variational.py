@@ -18,7 +18,7 @@ from tfbbb.divergences import kl_divergence
 from tfbbb.fold import Fold, current_samples
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 
 
 class PredictionEngine(Protocol):
@@ -129,7 +129,7 @@ class VariationalLayer(keras.Layer):
         if getattr(self, "use_bias", False):
             self.bias_posterior.check_prior(self.bias_prior)
             families.append(self.bias_posterior)
-        self.estimator.check(self, families)
+        estimators.check(self.estimator, self, families)
         self.estimator = self.estimator.resolve(families)
 
     def can_use(self, estimator: estimators.Estimator) -> bool:

@@ -1,7 +1,7 @@
 """The Gaussian prior whose moments follow the posterior."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -9,10 +9,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import EmpiricalNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
-from tfbbb.priors.prior import AddWeight, Parameters, Prior
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 
 _MIN_GROUP = 10
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -84,7 +81,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
             )
         return {}
 
-    def parameters(self, weight: "VariationalWeight") -> Parameters:
+    def parameters(self, weight: WeightMoments) -> Parameters:
         """Returns m and s^2 at their optimum, [...].
 
         They carry no gradient: at the optimum that of the KL divergence is zero.

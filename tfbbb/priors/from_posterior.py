@@ -1,17 +1,14 @@
 """Yesterday's posterior as today's prior."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
 
 from tfbbb import posteriors
 from tfbbb.posteriors.posterior import Posterior
-from tfbbb.priors.prior import AddWeight, Parameters, Prior
-
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -138,7 +135,7 @@ class FromPosterior(Prior):
         # The path tells what family the parameters are of.
         return {f"{path}:{name}": variable for name, variable in variables.items()}
 
-    def parameters(self, weight: "VariationalWeight") -> Parameters:
+    def parameters(self, weight: WeightMoments) -> Parameters:
         """Returns the values of the trained model, named by path and parameter."""
         parameters = weight.prior_parameters
         path, _ = _split(parameters)
@@ -172,14 +169,12 @@ def _split(parameters: Parameters) -> tuple[str, Parameters]:
     return path, {name: value for (_, name), value in split.items()}
 
 
-def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, "VariationalWeight"]]:
+def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
     from tfbbb.layers.sharing import sublayers
-    from tfbbb.layers.variational import VariationalLayer
 
     for layer in sublayers(model):
-        if isinstance(layer, VariationalLayer):
-            for weight in layer.variational_weights:
-                yield f"{layer.name}/{weight.name}", weight
+        for weight in getattr(layer, "variational_weights", ()):
+            yield f"{layer.name}/{weight.name}", weight
 
 
 class _Held(keras.initializers.Initializer):

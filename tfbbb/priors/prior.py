@@ -1,18 +1,44 @@
 """The contract of a prior."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import keras
 
 from tfbbb.families.priors import PriorFamily
 from tfbbb.strategy import Strategy
 
-if TYPE_CHECKING:
-    from tfbbb.layers.variational_weight import VariationalWeight
-
 AddWeight = Callable[..., keras.Variable]
 Parameters = Mapping[str, Any]
+
+
+class WeightMoments(Protocol):
+    """What a prior may ask of its weight.
+
+    Attributes:
+        shape: Shape of the weight tensor.
+        size: Number of weights (of one member).
+        members: Number of members; with 1 there is no axis for them.
+        mean: E[w] under q, [..., *shape].
+        variance: Var[w] under q, [..., *shape].
+        prior_parameters: Values of the prior's own variables by name.
+    """
+
+    shape: tuple[int, ...]
+    size: int
+    members: int
+
+    @property
+    def mean(self) -> Any: ...
+
+    @property
+    def variance(self) -> Any: ...
+
+    @property
+    def prior_parameters(self) -> Parameters: ...
+
+    def sum(self, values: Any) -> Any:
+        """Returns `values` summed over the weights, [...]."""
 
 
 class Prior(PriorFamily, Strategy):
@@ -37,7 +63,7 @@ class Prior(PriorFamily, Strategy):
         """
         return {}
 
-    def parameters(self, weight: "VariationalWeight") -> Parameters:
+    def parameters(self, weight: WeightMoments) -> Parameters:
         """Returns what p(w) depends on; its variables' values unless overridden."""
         return weight.prior_parameters
 

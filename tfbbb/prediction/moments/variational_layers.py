@@ -7,12 +7,12 @@ import tensorflow as tf
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.variational_weight import VariationalWeight
 from tfbbb.posteriors import NormalPosterior, TFPDistribution
 from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.variational_weight import VariationalWeight
 
 OWN_WEIGHTS = "Its inputs depend on its own weights, and are taken as independent."
 

@@ -12,9 +12,9 @@ from keras import ops
 
 from tfbbb import noise
 from tfbbb.fold import with_gradient_times
-from tfbbb.posteriors import Posterior
 from tfbbb.posteriors.normal_posterior import NormalPosterior
-from tfbbb.priors import Prior
+from tfbbb.posteriors.posterior import Posterior
+from tfbbb.priors.prior import Prior
 
 if TYPE_CHECKING:
     import tensorflow_probability as tfp

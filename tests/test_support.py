@@ -7,7 +7,8 @@ import pytest
 
 from tests.likelihoods.test_contract import EVERY, REGRESSIONS, made
 from tfbbb import likelihoods
-from tfbbb.support import Support, likelihood_support
+from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.support import Support
 from tfbbb.training.spec import JobSpec
 
 BOUNDS = [
@@ -104,8 +105,8 @@ def test_least_and_greatest_target_have_a_density(name, arguments):
 
 def test_supports_are_read_without_tensorflow():
     program = (
-        "import sys; from tfbbb.support import likelihood_support as support; "
-        "support('beta', {'low': 1, 'high': 2}).least; "
+        "import sys; from tfbbb.families.likelihoods import likelihood_support; "
+        "likelihood_support('beta', {'low': 1, 'high': 2}).least; "
         "sys.exit('tensorflow' in sys.modules or 'numpy' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

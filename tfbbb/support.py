@@ -1,10 +1,9 @@
-"""The numbers that a target may be, for every likelihood and without TensorFlow."""
+"""The numbers that a target may be, without TensorFlow."""
 
 import math
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,39 +111,3 @@ def _above(bound: float) -> float:
 def _single(value: float) -> float:
     (rounded,) = struct.unpack("<f", struct.pack("<f", value))
     return float(rounded)
-
-
-_REAL = Support(-LARGEST_TARGET, LARGEST_TARGET)
-_POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
-_COUNTS = Support(0.0, LARGEST_COUNT, integer=True)
-
-# By the names of `tfbbb.likelihoods`.
-_SUPPORTS = {
-    "beta": Support(0.0, 1.0, closed=False),
-    "gamma": _POSITIVE,
-    "laplace": _REAL,
-    "log_normal": _POSITIVE,
-    "multivariate_normal": _REAL,
-    "negative_binomial": _COUNTS,
-    "normal": _REAL,
-    "normal_mixture": _REAL,
-    "poisson": _COUNTS,
-    "student_t": _REAL,
-}
-
-
-def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:
-    """Returns the support of the targets of a likelihood of numbers.
-
-    Args:
-        name: Name of the likelihood, such as `"beta"`.
-        config: Its arguments; bounds `low` and `high` among them are the support's.
-
-    Raises:
-        KeyError: For a name that no likelihood of numbers in `tfbbb.likelihoods` has.
-        ValueError: For bounds that leave no room for a target.
-    """
-    support, config = _SUPPORTS[name], config or {}
-    if not {"low", "high"} <= config.keys():
-        return support
-    return replace(support, low=config["low"], high=config["high"])

@@ -8,7 +8,8 @@ import pytest
 
 from tfbbb.export import Manifest
 from tfbbb.export.manifest import MANIFEST_PATH, ManifestError, file_digests
-from tfbbb.support import Support, likelihood_support
+from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.support import Support
 
 
 @pytest.fixture

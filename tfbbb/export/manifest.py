@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.sizes import Sizes
 from tfbbb.snake_case import snake_case
-from tfbbb.support import Support, likelihood_support
+from tfbbb.support import Support
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"

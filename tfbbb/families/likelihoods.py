@@ -1,11 +1,13 @@
 """The likelihoods by the names of `tfbbb.likelihoods`."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from tfbbb.data.task import Task
 from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
+from tfbbb.support import LARGEST_COUNT, LARGEST_TARGET, Support
 
 Heteroscedastic = Annotated[
     Flag, Field(description="Whether the network gives the noise of each row.")
@@ -20,6 +22,9 @@ NoiseScale = Annotated[
 Concentration = Annotated[
     PositiveNumber | None, Field(le=1e5, description="Null to learn it.")
 ]
+_REAL = Support(-LARGEST_TARGET, LARGEST_TARGET)
+_POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
+_COUNTS = Support(0.0, LARGEST_COUNT, integer=True)
 
 
 class LikelihoodFamily:
@@ -29,9 +34,11 @@ class LikelihoodFamily:
 
     Attributes:
         task: What kind of prediction it is for.
+        support: The numbers that a target may be; None for classes.
     """
 
     task: ClassVar[Task] = "regression"
+    support: ClassVar[Support | None] = _REAL
 
 
 class NormalLikelihood(LikelihoodFamily):
@@ -77,6 +84,8 @@ class MultivariateNormalLikelihood(LikelihoodFamily):
 class LogNormalLikelihood(NormalLikelihood):
     """A positive number whose logarithm has normal noise."""
 
+    support = _POSITIVE
+
 
 class GammaLikelihood(LikelihoodFamily):
     """A positive number whose noise grows with its mean."""
@@ -84,6 +93,7 @@ class GammaLikelihood(LikelihoodFamily):
     heteroscedastic: Heteroscedastic = False
     concentration: Concentration = None
     standardize: Standardize = True
+    support = _POSITIVE
 
 
 class BetaLikelihood(LikelihoodFamily):
@@ -95,11 +105,17 @@ class BetaLikelihood(LikelihoodFamily):
     concentration: Concentration = None
     standardize: Standardize = True
 
+    @property
+    def support(self) -> Support:  # type: ignore[override]
+        """The numbers strictly between the bounds."""
+        return Support(self.low, self.high, closed=False)
+
 
 class PoissonLikelihood(LikelihoodFamily):
     """A count whose variance is its mean."""
 
     standardize: Standardize = True
+    support = _COUNTS
 
 
 class NegativeBinomialLikelihood(LikelihoodFamily):
@@ -110,18 +126,21 @@ class NegativeBinomialLikelihood(LikelihoodFamily):
         PositiveNumber | None, Field(description="Null to learn it.")
     ] = None
     standardize: Standardize = True
+    support = _COUNTS
 
 
 class CategoricalLikelihood(LikelihoodFamily):
     """One of several classes: the default of a classification."""
 
     task = "classification"
+    support = None
 
 
 class BernoulliLikelihood(LikelihoodFamily):
     """One of two classes, from one output."""
 
     task = "classification"
+    support = None
 
 
 class OrderedLogisticLikelihood(LikelihoodFamily):
@@ -129,6 +148,7 @@ class OrderedLogisticLikelihood(LikelihoodFamily):
 
     heteroscedastic: Heteroscedastic = False
     task = "classification"
+    support = None
 
 
 LIKELIHOODS: dict[str, type[LikelihoodFamily]] = {
@@ -146,3 +166,21 @@ LIKELIHOODS: dict[str, type[LikelihoodFamily]] = {
     "poisson": PoissonLikelihood,
     "student_t": StudentTLikelihood,
 }
+
+
+def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Support:
+    """Returns the support of the targets of a likelihood of numbers.
+
+    Args:
+        name: Name of the likelihood, such as `"beta"`.
+        config: Its arguments, where they are not the default ones.
+
+    Raises:
+        KeyError: For a name that no likelihood of numbers in `tfbbb.likelihoods` has.
+        ValueError: For bounds that leave no room for a target.
+    """
+    likelihood = LIKELIHOODS[name]()
+    vars(likelihood).update(config or {})
+    if likelihood.support is None:
+        raise KeyError(name)
+    return likelihood.support

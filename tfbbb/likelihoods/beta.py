@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import is_finite_number
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
-from tfbbb.support import likelihood_support
 
 # Nearer to a bound, single precision loses the mean.
 _LARGEST_LOGIT = 30.0

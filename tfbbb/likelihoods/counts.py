@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods import count_distribution
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import Regression, at_least_float32
-from tfbbb.support import LARGEST_COUNT, likelihood_support
+from tfbbb.support import LARGEST_COUNT
 
 _LARGEST_LOG_MEAN = math.log(LARGEST_COUNT)
 # Of values at which a distribution function may be asked.

@@ -7,9 +7,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.likelihoods.stirling_correction import stirling_correction
-from tfbbb.support import LARGEST_TARGET, likelihood_support
+from tfbbb.support import LARGEST_TARGET
 
 # No mean is further than the targets may be.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.normal_noise import NormalNoise
 from tfbbb.likelihoods.regression import at_least_float32
-from tfbbb.support import likelihood_support
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")

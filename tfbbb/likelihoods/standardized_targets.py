@@ -6,8 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.likelihood import Likelihood
-from tfbbb.support import LARGEST_TARGET, Support, likelihood_support
+from tfbbb.support import LARGEST_TARGET, Support
 
 # A spread below this share of a target's size is lost in single precision.
 _SMALLEST_SPREAD = 1e-6

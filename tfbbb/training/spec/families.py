@@ -18,7 +18,6 @@ from tfbbb.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
 from tfbbb.families.likelihoods import LIKELIHOODS, LikelihoodFamily
 from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.families.priors import PRIORS, PriorFamily
-from tfbbb.support import Support, likelihood_support
 from tfbbb.training.spec.part import NamedPart
 
 
@@ -40,13 +39,6 @@ class KLSchedulePart(KLScheduleFamily, NamedPart):
 
 class LikelihoodPart(LikelihoodFamily, NamedPart):
     """The likelihood of a model."""
-
-    @property
-    def support(self) -> Support | None:
-        """The numbers that a target may be; None for classes."""
-        if self.task == "classification":
-            return None
-        return likelihood_support(self.name, self.model_dump())
 
     @model_validator(mode="after")
     def _noise_is_given_or_an_output(self) -> Self:

@@ -1,5 +1,6 @@
 """What posteriors, priors and estimators have in common: names and configs."""
 
+import inspect
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -12,8 +13,16 @@ class Strategy:
     """A small immutable object, equal to any other with the same class and config."""
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the keyword arguments that make an equal object."""
-        return {}
+        """Returns the keyword arguments that make an equal object.
+
+        They are those of its declaration in `tfbbb.families`, if it has one.
+        """
+        return {
+            name: getattr(self, name)
+            for base in type(self).__mro__
+            if not issubclass(base, Strategy)
+            for name in inspect.get_annotations(base)
+        }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:

@@ -47,9 +47,6 @@ class Flipout(FlipoutEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"num_samples": self.num_samples}
-
     def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         inputs = layer.cast_inputs(inputs)
         draw = _Draw(layer, ops.shape(inputs)[0])

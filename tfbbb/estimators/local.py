@@ -44,9 +44,6 @@ class Local(LocalEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"num_samples": self.num_samples}
-
     def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         fold = Fold(layer.members)
         mean, variance = pre_activation_moments(

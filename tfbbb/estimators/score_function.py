@@ -45,9 +45,6 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     def __init__(self, num_samples: int = 2):
         self.num_samples = checked_num_samples(num_samples, at_least=2)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"num_samples": self.num_samples}
-
     def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws

@@ -39,9 +39,6 @@ class Weight(WeightEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"num_samples": self.num_samples}
-
     def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws

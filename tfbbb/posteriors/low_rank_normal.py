@@ -57,9 +57,6 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             )
         self.rank = rank
 
-    def get_config(self) -> dict[str, Any]:
-        return {"rank": self.rank, **super().get_config()}
-
     def add_variables(
         self,
         add_weight: AddWeight,

@@ -76,9 +76,6 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             )
         self.covariance = covariance
 
-    def get_config(self) -> dict[str, Any]:
-        return {"covariance": self.covariance, **super().get_config()}
-
     def add_variables(
         self,
         add_weight: AddWeight,

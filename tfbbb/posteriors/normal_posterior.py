@@ -25,7 +25,7 @@ class NormalPosterior(Posterior):
         self.initial_scale = positive_number("initial_scale", initial_scale)
 
     def get_config(self) -> dict[str, Any]:
-        return {"initial_scale": self.initial_scale}
+        return {**super().get_config(), "initial_scale": self.initial_scale}
 
     def initial_log_scale(self, fan_in: int) -> float:
         """Returns the logarithm of the standard deviation at the start."""

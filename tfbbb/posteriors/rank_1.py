@@ -51,12 +51,6 @@ class Rank1(Rank1Posterior, Posterior):
         self.factor_scale = positive_number("factor_scale", factor_scale)
         self.initial_scale = positive_number("initial_scale", initial_scale)
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            "factor_scale": self.factor_scale,
-            "initial_scale": self.initial_scale,
-        }
-
     def add_variables(
         self,
         add_weight: AddWeight,

@@ -65,9 +65,6 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
             hyperprior = (shape, scale)
         self.hyperprior = hyperprior
 
-    def get_config(self) -> dict[str, Any]:
-        return {"hyperprior": self.hyperprior}
-
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
     ) -> dict[str, keras.Variable]:

@@ -43,9 +43,6 @@ class GammaNormal(GammaNormalPrior, Prior):
         self.shape = positive_number("shape", shape)
         self.rate = positive_number("rate", rate)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"shape": self.shape, "rate": self.rate}
-
     def log_prob(
         self,
         parameters: Parameters,

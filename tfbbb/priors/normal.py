@@ -43,9 +43,6 @@ class Normal(NormalPrior, ScaledPrior):
             )
         self.trainable = trainable
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "trainable": self.trainable}
-
     def add_variables(
         self, add_weight: AddWeight, shape: tuple[int, ...], fan_in: int, path: str
     ) -> dict[str, keras.Variable]:

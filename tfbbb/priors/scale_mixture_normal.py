@@ -47,9 +47,6 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         self.scale1: float = positive_number("scale1", scale1)
         self.scale2: float = positive_number("scale2", scale2)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"pi": self.pi, "scale1": self.scale1, "scale2": self.scale2}
-
     def log_prob(
         self,
         parameters: Parameters,

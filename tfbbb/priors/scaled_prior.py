@@ -25,7 +25,7 @@ class ScaledPrior(Prior):
         self.scale = scale if scale == "fan_in" else positive_number("scale", scale)
 
     def get_config(self) -> dict[str, Any]:
-        return {"scale": self.scale}
+        return {**super().get_config(), "scale": self.scale}
 
     def scale_for(self, fan_in: int) -> float:
         """Returns the scale `s` of a weight with this fan-in."""

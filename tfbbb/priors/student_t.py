@@ -37,9 +37,6 @@ class StudentT(StudentTPrior, ScaledPrior):
         super().__init__(scale)
         self.df = positive_number("df", df)
 
-    def get_config(self) -> dict[str, Any]:
-        return {"df": self.df, **super().get_config()}
-
     def log_prob(
         self,
         parameters: Parameters,

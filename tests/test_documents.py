@@ -1,0 +1,128 @@
+"""Programs in the README and in the pages under docs/ run as they are written."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from tests.documents import PAGES, blocks
+from tfbbb.cli import app
+from tfbbb.cli.running_service import running_service
+from tfbbb.data import read_table
+from tfbbb.data.writing import write_table
+
+# Those of the client need a running service.
+CLIENT_PAGE = "docs/service.md"
+NUM_PROGRAMS = {
+    "README.md": 1,
+    "docs/keras.md": 7,
+    "docs/saved_models.md": 3,
+    "docs/service.md": 1,
+    "docs/tables.md": 1,
+    "docs/tfp_layers.md": 1,
+}
+
+
+def test_every_page_has_the_programs_that_are_run():
+    found = {page: len(blocks(page, "python")) for page in PAGES}
+    assert {page: number for page, number in found.items() if number} == NUM_PROGRAMS
+
+
+def run_programs(page):
+    """Runs the programs of a page in its order, in one namespace; returns that."""
+    namespace = {}
+    for program in blocks(page, "python"):
+        exec(compile(program, page, "exec"), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("page", sorted(NUM_PROGRAMS.keys() - {CLIENT_PAGE}))
+def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = run_programs(page)
+    if page == "README.md":
+        # The model has learned something: a constant would have an error of 1.
+        y, mean = namespace["y"][350:, None], namespace["prediction"].mean
+        assert np.std(y - mean) < 0.8 * np.std(y)
+        assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
+
+
+def houses(rows, seed):
+    generator = np.random.default_rng(seed)
+    area = generator.uniform(30, 250, rows)
+    street = generator.choice(["mill lane", "park road"], rows)
+    price = 1000 * area + generator.normal(0, 8000, rows)
+    return pa.table({"area": area, "street": street, "price": price})
+
+
+@pytest.fixture
+def in_directory_of_houses(tmp_path, monkeypatch):
+    """Changes to a directory with the files that the pages name."""
+    monkeypatch.chdir(tmp_path)
+    write_table(houses(400, 0), tmp_path / "houses.csv")
+    write_table(houses(9, 1).drop_columns("price"), tmp_path / "more.csv")
+    (tmp_path / "saved_models").mkdir()
+    return tmp_path
+
+
+def run_in_shell(script):
+    """Runs a script with the commands of this environment; returns its output."""
+    commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PATH": commands},
+    )
+    return done.stdout.strip().splitlines()
+
+
+def mean_of(answer):
+    """Returns the mean of the first row of an answer to `:predict`."""
+    return json.loads(answer)["predictions"][0]["mean"]
+
+
+@pytest.mark.slow
+def test_tables_train_and_predict_as_the_readme_says(in_directory_of_houses):
+    (script,) = blocks("README.md", "sh", "## A table")
+    assert blocks("docs/tables.md", "sh", "## Train and predict")[0].startswith(script)
+    run_in_shell(script)
+    assert read_table("predictions.csv").num_rows == 9
+
+
+@pytest.mark.slow
+def test_the_service_is_used_as_the_pages_say(in_directory_of_houses, monkeypatch):
+    with running_service(in_directory_of_houses / "saved_models") as service:
+        monkeypatch.setenv("TFBBB_URL", service.url)
+        monkeypatch.setenv("TFBBB_KEY", service.key)
+        # The service of the test has another address and key.
+        (script,) = blocks("README.md", "sh", "## HTTP")
+        lines = [line for line in script.splitlines() if not line.startswith("export")]
+        assert mean_of(run_in_shell("\n".join(lines))[-1]) == pytest.approx(
+            [120_000], rel=0.1
+        )
+
+        namespace = run_programs(CLIENT_PAGE)
+        assert namespace["prediction"].mean[0, 0] == pytest.approx(120_000, rel=0.1)
+
+        (script,) = blocks(CLIENT_PAGE, "bash", "## Over HTTP")
+        *events, answer = run_in_shell(script)
+        assert "event: epoch" in events
+        assert mean_of(answer) == pytest.approx([120_000], rel=0.1)
+
+        (script,) = blocks(CLIENT_PAGE, "sh", "## From the command line")
+        for command in script.splitlines():
+            result = CliRunner().invoke(app, command.split()[1:])
+            assert result.exit_code == 0, result.output
+    assert read_table("predictions.csv").num_rows == 9
+
+
+def test_readme_calls_the_test_command():
+    assert "make test" in PAGES["README.md"].read_text()

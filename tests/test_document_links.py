@@ -9,8 +9,8 @@ from tests.documents import PAGES, ROOT, prose
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.*)$", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
-# A path of a file or folder of the kit, without placeholders such as `<name>`.
-_PATH = re.compile(r"(?:benchmarks|docs|tests(?!/service)|tfbbb)/[\w./-]*")
+# A path of a file or folder, without placeholders such as `<name>`.
+_PATH = re.compile(r"(?:benchmarks|docs|service|tests|tfbbb)/[\w./-]*")
 
 
 def anchors(page):

@@ -2,7 +2,7 @@ import pytest
 
 
 @pytest.mark.usefixtures("service_data")
-def test_a_backup_says_what_it_holds(tfbbb, tmp_path):
+def test_backup_lists_its_parts(tfbbb, tmp_path):
     (tmp_path / "saved_models" / "wine" / "1").mkdir(parents=True)
     assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     result = tfbbb("backup", "copy")
@@ -13,13 +13,13 @@ def test_a_backup_says_what_it_holds(tfbbb, tmp_path):
 
 
 @pytest.mark.usefixtures("service_data")
-def test_a_backup_goes_to_a_new_directory(tfbbb, tmp_path):
+def test_an_existing_destination_is_refused(tfbbb, tmp_path):
     result = tfbbb("backup", tmp_path)
     assert result.exit_code == 1
     assert "name a new directory" in result.stderr
 
 
-def test_without_a_service_there_is_no_backup(tfbbb, tmp_path):
+def test_backup_requires_the_database_of_a_service(tfbbb, tmp_path):
     result = tfbbb("backup", "copy")
     assert result.exit_code == 1
     database = tmp_path / ".tfbbb" / "tfbbb.sqlite3"

@@ -19,7 +19,7 @@ def short_training(monkeypatch):
 @pytest.mark.parametrize(
     "versions", [[1], pytest.param([1, 2], marks=pytest.mark.slow)]
 )
-def test_the_demonstration_runs_through_again_and_again(tfbbb, tmp_path, versions):
+def test_the_demo_runs_repeatedly(tfbbb, tmp_path, versions):
     handler = signal.getsignal(signal.SIGTERM)
     for version in versions:
         result = tfbbb("demo")

@@ -19,7 +19,7 @@ from tfbbb.data import TableError
         (OSError(errno.ENOSPC, "No space left on device"), "No space left on device."),
     ],
 )
-def test_what_a_user_can_mend_is_one_sentence(capsys, error, sentence):
+def test_an_error_the_user_can_fix_is_one_sentence(capsys, error, sentence):
     with pytest.raises(typer.Exit) as end, errors_in_one_sentence():
         raise error
     assert end.value.exit_code == 1
@@ -29,7 +29,7 @@ def test_what_a_user_can_mend_is_one_sentence(capsys, error, sentence):
 @pytest.mark.parametrize(
     "error", [ValueError("a fault"), BrokenPipeError(errno.EPIPE, "Broken pipe")]
 )
-def test_other_errors_pass_with_their_traceback(capsys, error):
+def test_other_errors_keep_their_traceback(capsys, error):
     with pytest.raises(type(error)) as raised, errors_in_one_sentence():
         raise error
     assert raised.value is error

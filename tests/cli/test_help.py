@@ -13,7 +13,7 @@ HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "f
     "command",
     [[], ["train"], ["predict"], ["serve"], ["demo"], ["remote"], ["remote", "train"]],
 )
-def test_help_imports_nothing_that_is_slow_to_import(command):
+def test_help_imports_no_slow_module(command):
     program = f"""
 import sys
 from tfbbb.cli import main
@@ -35,12 +35,12 @@ finally:
     assert "imported: []" in done.stdout
 
 
-def test_the_version_is_that_of_the_package(tfbbb):
+def test_version_prints_the_version_of_the_package(tfbbb):
     assert tfbbb("--version").stdout == f"tfbbb {__version__}\n"
 
 
 @pytest.mark.parametrize("module", ["tfbbb", "tfbbb.cli"])
-def test_the_package_runs_as_a_program_too(module):
+def test_the_package_runs_with_python_m(module):
     done = subprocess.run(
         [sys.executable, "-m", module, "--help"],
         capture_output=True,

@@ -10,12 +10,12 @@ CHOSEN = "ci.0123456789abcdef0123456789abcdef"
 
 
 def create(tfbbb, key):
-    """Makes an admin key that was chosen, as `tfbbb keys create < FILE` does."""
+    """Creates an admin key of a given text, as `tfbbb keys create < FILE` does."""
     options = ("--scope", "admin", "--key-stdin")
     return tfbbb("keys", "create", "ci", *options, input=f"{key}\n")
 
 
-def test_a_key_is_printed_once_and_listed_without_its_secret(tfbbb):
+def test_create_prints_the_secret_that_list_hides(tfbbb):
     made = tfbbb("keys", "create", "a robot", "--scope", "predict", "--scope", "train")
     assert made.exit_code == 0, made.output
     assert re.fullmatch(r"tfbbb-[0-9a-f]{8}\.[\w-]{43}\n", made.stdout)
@@ -26,7 +26,7 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(tfbbb):
         assert word in listed
 
 
-def test_a_key_may_be_chosen_and_revoked_by_its_prefix(tfbbb):
+def test_a_key_from_stdin_is_revoked_by_its_prefix(tfbbb):
     assert create(tfbbb, CHOSEN).stdout == "made ci\n"
     assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     assert tfbbb("keys", "revoke", "ci").stdout == "revoked ci\n"
@@ -34,10 +34,10 @@ def test_a_key_may_be_chosen_and_revoked_by_its_prefix(tfbbb):
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan"])
-def test_a_key_is_not_made_that_has_expired(tfbbb, days):
+def test_a_key_must_expire_in_the_future(tfbbb, days):
     result = tfbbb("keys", "create", "x", "--scope", "predict", "--days", days)
     assert result.exit_code == 2
-    assert "a key needs some time" in result.stderr
+    assert "must be a positive number of days" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_key_is_not_made_that_has_expired(tfbbb, days):
         (("list", "--database-url", "mysql://x"), "must be `sqlite:///PATH`"),
     ],
 )
-def test_what_can_not_be_done_is_said_in_a_sentence(tfbbb, arguments, message):
+def test_an_error_is_one_sentence(tfbbb, arguments, message):
     create(tfbbb, CHOSEN)
     result = tfbbb("keys", *arguments)
     assert result.exit_code == 1
@@ -65,21 +65,21 @@ def test_what_can_not_be_done_is_said_in_a_sentence(tfbbb, arguments, message):
         (CHOSEN, "a key with this prefix already"),
     ],
 )
-def test_a_key_that_can_not_be_chosen_is_refused(tfbbb, key, message):
+def test_an_invalid_key_from_stdin_is_refused(tfbbb, key, message):
     create(tfbbb, CHOSEN)
     result = create(tfbbb, key)
     assert result.exit_code == 1
     assert message in result.stderr
 
 
-def test_whoever_makes_a_key_says_what_it_allows(tfbbb):
+def test_create_requires_a_scope(tfbbb):
     result = tfbbb("keys", "create", "me")
     assert result.exit_code == 2
     assert "--scope" in result.stderr
 
 
 @pytest.mark.parametrize("name", ["[bold]a[/x]", "predictions of every night " * 5])
-def test_a_name_of_a_key_is_shown_as_it_is(tfbbb, name):
+def test_list_shows_the_name_of_a_key_unchanged(tfbbb, name):
     tfbbb("keys", "create", name, "--scope", "predict")
     assert name.strip() in tfbbb("keys", "list").stdout
 
@@ -87,20 +87,19 @@ def test_a_name_of_a_key_is_shown_as_it_is(tfbbb, name):
 @pytest.mark.parametrize(
     "arguments", [("create", "me", "--scope", "admin"), ("list",), ("revoke", "me")]
 )
-def test_without_a_service_there_are_no_keys(tfbbb, tmp_path, arguments):
+def test_keys_require_the_database_of_a_service(tfbbb, tmp_path, arguments):
     before = sorted(tmp_path.rglob("*"))
     result = tfbbb("keys", *arguments, "--data-dir", "elsewhere")
     assert result.exit_code == 1
     database = tmp_path / "elsewhere" / "tfbbb.sqlite3"
     assert result.stderr == (
-        f"Error: There is no service's database at {database}: name the directory "
-        "that has it with --data-dir, or start the service there first with `tfbbb "
-        "serve`.\n"
+        f"Error: There is no service's database at {database}: name the data directory "
+        "with --data-dir, or create the database with `tfbbb serve`.\n"
     )
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_an_empty_file_is_no_database_of_a_service(tfbbb, tmp_path):
+def test_an_empty_file_is_refused_as_database(tfbbb, tmp_path):
     url = f"sqlite:///{tmp_path}/empty.sqlite3"
     (tmp_path / "empty.sqlite3").touch()
     result = tfbbb("keys", "list", "--database-url", url)
@@ -108,7 +107,7 @@ def test_an_empty_file_is_no_database_of_a_service(tfbbb, tmp_path):
     assert "There is no service's database at" in result.stderr
 
 
-def test_a_new_postgresql_wants_a_service_first(tfbbb):
+def test_a_postgresql_without_tables_is_refused(tfbbb):
     with postgresql_server() as url:
         options = ("--database-url", f"{url}/postgres")
         result = tfbbb("keys", "create", "me", "--scope", "admin", *options)

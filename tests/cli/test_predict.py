@@ -22,7 +22,7 @@ def column(table, name):
     return table[name].to_numpy()
 
 
-def test_numbers_are_predicted_with_both_variances_and_an_interval(
+def test_a_regression_prints_both_variances_and_an_interval(
     tfbbb, data, table, regression
 ):
     path, trained = regression
@@ -48,7 +48,7 @@ def test_numbers_are_predicted_with_both_variances_and_an_interval(
         np.testing.assert_allclose(column(answers, name), values[:, 0], rtol=1e-5)
 
 
-def test_classes_are_predicted_by_name_with_their_probabilities(
+def test_a_classification_prints_class_names_and_probabilities(
     tfbbb, data, table, classification
 ):
     path, trained = classification
@@ -68,7 +68,7 @@ def test_classes_are_predicted_by_name_with_their_probabilities(
         np.testing.assert_allclose(column(answers, name), expected[name], rtol=1e-4)
 
 
-def test_a_file_holds_what_stdout_would(tfbbb, data, regression, tmp_path):
+def test_output_files_hold_the_rows_of_stdout(tfbbb, data, regression, tmp_path):
     path, _ = regression
     stdout = tfbbb("predict", path / "1", data).stdout
     for name in ("answers.csv", "answers.parquet"):
@@ -84,13 +84,13 @@ def test_a_file_holds_what_stdout_would(tfbbb, data, regression, tmp_path):
     assert (tmp_path / "answers.csv").read_text() == stdout
 
 
-def test_a_single_row_is_said_in_the_singular(tfbbb, table, regression, tmp_path):
+def test_one_row_is_counted_in_the_singular(tfbbb, table, regression, tmp_path):
     write_table(table.slice(0, 1), tmp_path / "one.csv")
     result = tfbbb("predict", regression[0], "one.csv", "--output", "answer.csv")
     assert result.stderr == "1 row written to answer.csv\n"
 
 
-def test_rows_are_answered_alike_in_blocks_and_at_once(
+def test_predictions_do_not_depend_on_the_block_size(
     tfbbb, data, regression, monkeypatch
 ):
     path, _ = regression
@@ -103,7 +103,7 @@ def test_rows_are_answered_alike_in_blocks_and_at_once(
         )
 
 
-def test_the_highest_version_answers_not_the_last_in_the_alphabet(
+def test_the_highest_version_number_predicts(
     tfbbb, data, regression, classification, tmp_path
 ):
     (tmp_path / "registry").mkdir()
@@ -112,9 +112,7 @@ def test_the_highest_version_answers_not_the_last_in_the_alphabet(
     assert tfbbb("predict", "registry", data).stdout.startswith("class,")
 
 
-def test_the_target_and_other_columns_need_not_be_there(
-    tfbbb, table, regression, tmp_path
-):
+def test_only_the_feature_columns_are_required(tfbbb, table, regression, tmp_path):
     features = table.select(["ward", "code", "dose (mg)"])
     write_table(features, tmp_path / "new.csv")
     write_table(table, tmp_path / "all.csv")
@@ -126,7 +124,7 @@ def test_the_target_and_other_columns_need_not_be_there(
 
 
 def test_a_terminal_gets_a_table_of_the_first_rows(regression, data):
-    # A pseudo-terminal, so that the program sees one.
+    # A pseudo-terminal makes the program's stdout a terminal.
     program = f"""
 import pty, sys
 sys.exit(pty.spawn([
@@ -146,7 +144,7 @@ sys.exit(pty.spawn([
     assert all(f" {heading} " in shown for heading in ("row", "mean", "lower", "upper"))
     assert "│ 50 " in shown
     assert "│ 51 " not in shown
-    assert "and 10 rows more; --output writes all" in shown
+    assert "and 10 rows more; --output writes all rows" in shown
 
 
 def test_prediction_needs_no_keras(regression, data):
@@ -178,7 +176,7 @@ def changed(table, name, values):
         ("ward", ["a", "b", None] * 20, "'ward' has no value in row 3"),
     ],
 )
-def test_values_that_do_not_fit_the_model_are_named(
+def test_an_invalid_value_is_named(
     tfbbb, table, regression, tmp_path, name, values, message
 ):
     write_table(changed(table, name, values), tmp_path / "bad.csv")
@@ -192,7 +190,7 @@ def test_values_that_do_not_fit_the_model_are_named(
 @pytest.mark.parametrize(
     ("model", "data", "options", "message"),
     [
-        ("nowhere", "DATA", [], "nowhere is no model: there is no such directory."),
+        ("nowhere", "DATA", [], "nowhere is not a model: there is no such directory."),
         (".", "DATA", [], "neither a saved_model.pb nor numbered versions."),
         ("foreign", "DATA", [], "no model written by `export_predictive`"),
         ("MODEL", "nowhere.csv", [], "nowhere.csv does not exist."),
@@ -201,7 +199,7 @@ def test_values_that_do_not_fit_the_model_are_named(
         ("MODEL", "DATA", ["--output", "nowhere/a.csv"], "no such directory"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_a_missing_model_table_or_directory_is_named(
     tfbbb, regression, tmp_path, request, model, data, options, message
 ):
     (tmp_path / "foreign").mkdir()
@@ -215,13 +213,13 @@ def test_what_is_not_there_is_named(
     assert result.stderr.count("\n") == 1
 
 
-def test_a_level_that_is_no_probability_is_refused(tfbbb, data, regression):
+def test_a_level_must_be_a_probability(tfbbb, data, regression):
     result = tfbbb("predict", regression[0], data, "--level", "90")
     assert result.exit_code == 2
     assert "not between 0 and 1" in result.stderr
 
 
-def test_a_file_that_was_changed_after_the_export_is_refused(
+def test_a_model_file_changed_after_export_is_refused(
     tfbbb, data, regression, tmp_path
 ):
     shutil.copytree(regression[0], tmp_path / "copy")

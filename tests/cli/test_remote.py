@@ -76,7 +76,7 @@ def run_through(queue, end):
     end(lease)
 
 
-def test_a_table_is_uploaded_once_whatever_it_is_called(remote):
+def test_a_table_is_uploaded_once_under_any_name(remote):
     first = remote("upload", "houses.csv")
     assert first.exit_code == 0, first.output
     assert "houses.csv: 30 rows, 3 columns" in first.stderr
@@ -84,7 +84,7 @@ def test_a_table_is_uploaded_once_whatever_it_is_called(remote):
     assert again.stdout == first.stdout
 
 
-def test_a_job_is_submitted_with_what_the_options_say(remote, queue, tmp_path):
+def test_options_set_the_fields_of_a_job(remote, queue, tmp_path):
     spec = {"model": {"hidden_units": [7]}, "training": {"epochs": 3}}
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     options = ("--ignore", "street", "--spec", "spec.json", "--task", "regression")
@@ -98,14 +98,14 @@ def test_a_job_is_submitted_with_what_the_options_say(remote, queue, tmp_path):
     assert training["learning_rate"]["initial"] == 0.02
 
 
-def test_a_dataset_that_is_there_is_not_uploaded_again(remote, tmp_path):
+def test_train_accepts_the_id_of_a_dataset(remote, tmp_path):
     dataset = remote("upload", "houses.csv").stdout.strip()
     (tmp_path / "houses.csv").unlink()
     options = ("--target", "price", "--name", "houses", "--detach")
     assert remote("train", dataset, *options).exit_code == 0
 
 
-def test_a_failed_job_is_watched_to_its_end_and_says_why(remote, queue):
+def test_watching_a_failed_job_prints_the_reason(remote, queue):
     job = submit(remote)
     trainer = threading.Thread(
         target=run_through, args=(queue, lambda lease: queue.fail(lease, REASON))
@@ -119,7 +119,7 @@ def test_a_failed_job_is_watched_to_its_end_and_says_why(remote, queue):
     assert "2/2" in result.stderr
     assert "nll 0.25" in result.stderr
     assert result.stderr.endswith(f"Error: Job {job} failed: {REASON}\n")
-    # It is told once, and a pipe gets it unbroken.
+    # The reason appears once, and a pipe gets it on one line.
     assert result.stderr.count(REASON) == 1
     assert remote("jobs").stdout.splitlines()[1].endswith(f"  {REASON}")
 
@@ -141,7 +141,7 @@ def test_jobs_are_listed_and_cancelled(remote):
     assert remote("retry", first).stdout == f"job {first} is queued\n"
 
 
-def test_what_is_needed_no_longer_is_deleted(remote, settings):
+def test_jobs_and_unused_datasets_are_deleted(remote, settings):
     job = submit(remote)
     (listed,) = json.loads(remote("datasets", "--json").stdout)
     assert remote("datasets").stdout.splitlines()[1].split()[:3] == [
@@ -163,7 +163,7 @@ def test_what_is_needed_no_longer_is_deleted(remote, settings):
         assert remote(what).stderr.startswith("There is no ")
 
 
-def test_who_stops_watching_is_told_that_the_job_goes_on(remote, monkeypatch):
+def test_ctrl_c_stops_watching_and_not_the_job(remote, monkeypatch):
     def interrupted(job, progress):
         raise KeyboardInterrupt
 
@@ -171,7 +171,7 @@ def test_who_stops_watching_is_told_that_the_job_goes_on(remote, monkeypatch):
     job = submit(remote)
     result = remote("watch", job)
     assert result.exit_code == 130
-    assert f"`tfbbb remote cancel {job}` ends it" in result.stderr
+    assert f"`tfbbb remote cancel {job}` cancels it" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_who_stops_watching_is_told_that_the_job_goes_on(remote, monkeypatch):
     [
         (["upload", "no.csv"], "no.csv: No such file or directory."),
         (["watch", UNKNOWN], "There is no job"),
-        (["watch"], "There is no job; `tfbbb remote train` makes one."),
+        (["watch"], "There is no job; create one with `tfbbb remote train`."),
         (["cancel", UNKNOWN], "There is no job"),
         (
             ["train", "houses.csv", "--target", "x", "--name", "n"],
@@ -198,7 +198,7 @@ def test_who_stops_watching_is_told_that_the_job_goes_on(remote, monkeypatch):
         (["models", "--url", "http://127.0.0.1:1"], "There is no service at"),
     ],
 )
-def test_what_can_not_be_done_is_one_sentence(remote, arguments, sentence):
+def test_an_error_is_one_sentence(remote, arguments, sentence):
     result = remote(*arguments)
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
@@ -209,15 +209,13 @@ def test_what_can_not_be_done_is_one_sentence(remote, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["watch", "xyz"], "'xyz' is no id of a job; `tfbbb remote jobs` lists them"),
-        (["delete", "dataset", "x"], "'x' is no id of a dataset"),
+        (["watch", "xyz"], "'xyz' is not the id of a job; `tfbbb remote jobs` lists"),
+        (["delete", "dataset", "x"], "'x' is not the id of a dataset"),
         (["jobs", "--state", "done"], "'done' is not one of 'queued', 'running'"),
-        (["train", "houses.csv", "--target=y", "--name=a b"], "'a b' has other"),
+        (["train", "houses.csv", "--target=y", "--name=a b"], "Received: 'a b'"),
     ],
 )
-def test_arguments_that_can_not_be_are_refused_before_anything_is_sent(
-    remote, arguments, sentence
-):
+def test_invalid_arguments_are_refused_before_any_request(remote, arguments, sentence):
     result = remote(*arguments)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.replace("│", " ").split())
@@ -234,10 +232,10 @@ def test_arguments_that_can_not_be_are_refused_before_anything_is_sent(
         ("delete", "label", "{options}", "houses", "champion"),
     ],
 )
-def test_the_service_is_named_before_the_command_or_after(
+def test_url_and_key_may_stand_before_or_after_the_command(
     service, monkeypatch, arguments
 ):
-    # What is on the command line counts.
+    # The command line overrides the environment.
     monkeypatch.setenv("TFBBB_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("TFBBB_KEY", "no.key")
     options = ("--url", service, "--key", ADMIN_KEY)
@@ -250,7 +248,7 @@ def test_the_service_is_named_before_the_command_or_after(
 
 
 @pytest.mark.parametrize("command", [(), ("delete",), ("models",)])
-def test_help_lists_the_options_that_name_the_service(command):
+def test_help_lists_url_and_key(command):
     shown = CliRunner().invoke(app, ["remote", *command, "--help"]).stdout
     assert "--url" in shown
     assert "TFBBB_KEY" in shown

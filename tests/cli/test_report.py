@@ -4,7 +4,7 @@ from tfbbb.cli.report import echo_identifiers, echo_metrics, echo_schema
 from tfbbb.data import Schema
 
 
-def test_the_columns_taken_as_numbers_and_as_text_are_named(capsys):
+def test_the_schema_lists_numeric_and_text_columns(capsys):
     numbers = {f"n{i}": range(10) for i in range(14)}
     table = pa.table({**numbers, "kind": ["a", "b"] * 5, "y": range(10)})
     echo_schema(Schema.infer(table, "y"))
@@ -13,7 +13,7 @@ def test_the_columns_taken_as_numbers_and_as_text_are_named(capsys):
     assert lines[1:] == [f"  numbers: {shown} and 2 more", "  text:    kind"]
 
 
-def test_kinds_without_columns_get_no_line(capsys):
+def test_a_kind_without_columns_gets_no_line(capsys):
     echo_schema(Schema.infer(pa.table({"x": range(10), "y": range(10)}), "y"))
     assert capsys.readouterr().out.splitlines() == [
         "regression of 'y' from 1 column (1 of numbers)",
@@ -21,7 +21,7 @@ def test_kinds_without_columns_get_no_line(capsys):
     ]
 
 
-def test_text_that_differs_in_most_rows_looks_like_an_identifier(capsys):
+def test_text_distinct_in_most_rows_is_reported_as_an_identifier(capsys):
     def warnings(distinct, num_rows):
         names = [f"p{row % distinct}" for row in range(num_rows)]
         table = pa.table({"a name": names, "y": range(num_rows)})
@@ -35,17 +35,19 @@ def test_text_that_differs_in_most_rows_looks_like_an_identifier(capsys):
     assert warnings(50, 60) == warnings(51, 102) == ""
 
 
-def test_the_log_likelihood_is_told_from_the_nll_of_the_bar(capsys):
+def test_a_note_explains_the_nll_of_the_progress_bar(capsys):
     echo_metrics({"rmse": 1.5, "log_likelihood": -0.75, "nll": 0.75})
-    figures, note = capsys.readouterr().out.split("They average over the posterior. ")
+    figures, note = capsys.readouterr().out.split(
+        "These metrics average over the posterior. "
+    )
     assert figures.splitlines() == [
         "  root mean squared error          1.5",
         "  log-likelihood per row         -0.75",
     ]
-    assert note.startswith("nll and val_nll of the progress bar")
+    assert note.startswith("The nll and val_nll of the progress\nbar")
     assert "of single draws of the weights" in note
 
 
-def test_figures_without_a_log_likelihood_need_no_note(capsys):
+def test_metrics_without_a_log_likelihood_get_no_note(capsys):
     echo_metrics({"rmse": 1.5})
     assert len(capsys.readouterr().out.splitlines()) == 1

@@ -8,7 +8,7 @@ import pytest
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.running_service import running_service
 
-# A service that says nothing to SIGTERM.
+# A service that ignores SIGTERM.
 STUBBORN = """
 import http.server, signal, sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -20,16 +20,16 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Ready).serve_forever()
 """
 
 
-def test_a_service_that_does_not_start_says_why(tmp_path):
+def test_a_service_that_fails_to_start_reports_the_reason(tmp_path):
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(CommandError, match="is a file, not a directory of models"),
+        pytest.raises(CommandError, match="is a file; name the models directory"),
         running_service(tmp_path / "file"),
     ):
         pytest.fail("a file was served")
 
 
-def test_a_service_that_does_not_stop_is_killed(tmp_path, monkeypatch):
+def test_a_service_that_ignores_sigterm_is_killed(tmp_path, monkeypatch):
     started = []
     popen = subprocess.Popen
 

@@ -10,14 +10,15 @@ from service.shared.settings import Settings
 
 @pytest.fixture
 def served(monkeypatch):
-    """What would have been served, and where."""
+    """The settings and the address that `tfbbb serve` would serve with."""
     seen = {}
 
     def run(server, sockets):
         seen.update(address=sockets[0].getsockname())
 
     monkeypatch.setattr("uvicorn.Server.run", run)
-    # It has TensorFlow's log handler close the stream that pytest captures.
+    # Uvicorn's log configuration closes the stream that pytest captures, through
+    # TensorFlow's log handler.
     monkeypatch.setattr("uvicorn.Config.configure_logging", lambda config: None)
     monkeypatch.setattr(
         "service.app.create_app", lambda settings: seen.update(settings)
@@ -36,7 +37,7 @@ def key_in(output):
     return re.search(r"http://127\.0\.0\.1:\d+/\?key=(\S+)", output)[1]
 
 
-def test_by_default_saved_models_are_served_to_this_machine_alone(
+def test_the_default_serves_saved_models_on_the_loopback_address(
     tfbbb, served, tmp_path
 ):
     (tmp_path / "saved_models").mkdir()
@@ -45,7 +46,7 @@ def test_by_default_saved_models_are_served_to_this_machine_alone(
     assert served == dict(Settings())
 
 
-def test_options_say_where_and_what(tfbbb, served, tmp_path, monkeypatch):
+def test_options_set_the_address_and_the_settings(tfbbb, served, tmp_path, monkeypatch):
     monkeypatch.setenv("TFBBB_THREADS", "3")
     port = free_port()
     options = ("--port", port, "--models", tmp_path, "--data-dir", tmp_path / "data")
@@ -57,7 +58,7 @@ def test_options_say_where_and_what(tfbbb, served, tmp_path, monkeypatch):
     assert (tmp_path / "here.sqlite3").exists()
 
 
-def test_the_directory_may_come_from_the_environment(
+def test_the_environment_can_name_the_models_directory(
     tfbbb, served, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("TFBBB_MODELS", str(tmp_path))
@@ -73,25 +74,25 @@ def test_a_wrong_setting_is_named(tfbbb, served, monkeypatch):
     assert result.stderr.count("\n") == 1
 
 
-def test_a_file_is_not_a_directory_of_models(tfbbb, served, tmp_path):
+def test_a_file_is_refused_as_models_directory(tfbbb, served, tmp_path):
     (tmp_path / "file").write_text("")
     result = tfbbb("serve", "--models", "file")
     assert result.exit_code == 1
-    assert "file is a file, not a directory of models." in result.stderr
+    assert "file is a file; name the models directory" in result.stderr
     assert served == {}
 
 
-def test_a_directory_that_was_named_is_made(tfbbb, served, tmp_path):
+def test_a_named_models_directory_is_created(tfbbb, served, tmp_path):
     result = tfbbb("serve", "--port", 0, "--models", "no/such")
     assert result.exit_code == 0
-    assert result.stdout.startswith("made no/such for the models\n")
+    assert result.stdout.startswith("created the models directory no/such\n")
     assert (tmp_path / "no" / "such").is_dir()
     assert served["models"] == Path("no/such")
     again = tfbbb("serve", "--port", 0, "--models", "no/such")
-    assert "made" not in again.stdout
+    assert "created" not in again.stdout
 
 
-def test_a_service_that_trains_nothing_needs_its_models(tfbbb, served, monkeypatch):
+def test_without_dispatcher_the_models_directory_must_exist(tfbbb, served, monkeypatch):
     monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
     result = tfbbb("serve", "--models", "no/such")
     assert result.exit_code == 1
@@ -105,27 +106,27 @@ def test_a_service_that_trains_nothing_needs_its_models(tfbbb, served, monkeypat
     [
         (
             "file/models",
-            "file/models can't be made: Not a directory; say with --models",
+            "file/models: Not a directory; name a writable directory with --models",
         ),
-        ("/proc/models", "/proc/models can't be made: "),
+        ("/proc/models", "/proc/models: "),
     ],
 )
-def test_a_directory_that_can_not_be_made_is_named(
+def test_a_directory_that_cannot_be_created_is_named(
     tfbbb, served, tmp_path, models, message
 ):
     (tmp_path / "file").touch()
     result = tfbbb("serve", "--models", models)
     assert result.exit_code == 1
-    assert f"Error: The directory of models {message}" in result.stderr
+    assert f"Error: Cannot create the models directory {message}" in result.stderr
     assert result.stderr.count("\n") == 1
     assert served == {}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs what root can't write to")
-def test_where_no_model_can_be_written_no_job_is_taken(tfbbb, served, monkeypatch):
+def test_training_requires_a_writable_models_directory(tfbbb, served, monkeypatch):
     refused = tfbbb("serve", "--port", 0, "--models", "/sys")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: Jobs can't write models to /sys: ")
+    assert refused.stderr.startswith("Error: Jobs cannot write models to /sys: ")
     assert refused.stderr.count("\n") == 1
     assert served == {}
     monkeypatch.setenv("TFBBB_START_DISPATCHER", "0")
@@ -134,7 +135,7 @@ def test_where_no_model_can_be_written_no_job_is_taken(tfbbb, served, monkeypatc
 
 
 @pytest.mark.usefixtures("served")
-def test_the_default_directory_is_made(tfbbb, tmp_path):
+def test_the_default_models_directory_is_created(tfbbb, tmp_path):
     assert tfbbb("serve", "--port", 0).exit_code == 0
     assert (tmp_path / "saved_models").is_dir()
 
@@ -151,9 +152,7 @@ def models(tmp_path):
 
 
 @pytest.mark.usefixtures("models", "served")
-def test_the_first_start_on_this_machine_prints_a_key_which_is_not_kept(
-    tfbbb, tmp_path
-):
+def test_only_the_first_start_prints_a_key_stored_as_hash(tfbbb, tmp_path):
     key = key_in(tfbbb("serve", "--port", 0).stdout)
     secret = key.partition(".")[2].encode()
     for path in (tmp_path / ".tfbbb").rglob("*"):
@@ -162,25 +161,25 @@ def test_the_first_start_on_this_machine_prints_a_key_which_is_not_kept(
     assert again.exit_code == 0
     assert "?key=" not in again.stdout
     assert (
-        "asks for a key; `tfbbb keys create NAME --scope train` makes one"
+        "requires a key; create one with `tfbbb keys create NAME --scope train`"
         in again.stdout
     )
 
 
 @pytest.mark.usefixtures("models", "served")
-def test_no_key_is_spent_on_a_port_that_is_taken(tfbbb):
+def test_a_taken_port_is_refused_before_a_key_is_created(tfbbb):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         result = tfbbb("serve", "--port", port)
         assert result.exit_code == 1
-        message = f"Error: Can't listen on 127.0.0.1, port {port}: Address already in"
+        message = f"Error: Cannot listen on 127.0.0.1, port {port}: Address already in"
         assert result.stderr.startswith(message)
     assert key_in(tfbbb("serve", "--port", port).stdout)
 
 
 @pytest.mark.usefixtures("models")
-def test_other_machines_are_not_let_in_without_a_key(tfbbb, served, monkeypatch):
+def test_other_machines_need_an_admin_key(tfbbb, served, monkeypatch):
     refused = tfbbb("serve", "--host", "0.0.0.0", "--port", 0)
     assert refused.exit_code == 1
     assert refused.stderr.startswith("Error: Whoever reaches 0.0.0.0 could ask")
@@ -194,23 +193,23 @@ def test_other_machines_are_not_let_in_without_a_key(tfbbb, served, monkeypatch)
 
 
 @pytest.mark.usefixtures("models", "served")
-def test_a_key_that_was_made_lets_other_machines_in(tfbbb):
-    # Refused, it has made the database for the key.
+def test_an_admin_key_allows_serving_other_machines(tfbbb):
+    # The refused start has created the database that `keys create` needs.
     assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 1
     assert tfbbb("keys", "create", "me", "--scope", "admin").exit_code == 0
     assert tfbbb("serve", "--host", "0.0.0.0", "--port", 0).exit_code == 0
 
 
 @pytest.mark.usefixtures("models")
-def test_insecure_says_what_it_means(tfbbb, served):
+def test_insecure_prints_a_warning(tfbbb, served):
     result = tfbbb("serve", "--host", "0.0.0.0", "--port", 0, "--insecure")
     assert result.exit_code == 0
-    assert "whoever reaches it may do everything" in result.stdout
+    assert "accepts every request without a key" in result.stdout
     assert served["insecure"]
 
 
 @pytest.mark.usefixtures("models")
-def test_a_preset_key_that_can_be_guessed_is_refused(tfbbb, served, monkeypatch):
+def test_a_weak_preset_key_is_refused(tfbbb, served, monkeypatch):
     monkeypatch.setenv("TFBBB_ADMIN_KEY", "admin.changeme")
     result = tfbbb("serve", "--port", 0)
     assert result.exit_code == 1

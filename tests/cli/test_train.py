@@ -13,13 +13,11 @@ from tfbbb.training.record import TrainingRecord
 FIT = ("--ignore", "day", "--text", "code", "--epochs", "2")
 
 
-def test_each_training_writes_the_next_version_and_may_go_on_from_one(
-    tfbbb, data, tmp_path
-):
+def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tmp_path):
     more = {"model": {"prior": "laplace"}, "training": {"epochs": 9, "steps": None}}
     (tmp_path / "more.json").write_text(json.dumps(more))
     texts = ("--text", "code", "--spec", "more.json")
-    # The second knows from the first which column of codes is text.
+    # The second training takes from the first which column of codes is text.
     for version, options in {"1": texts, "2": ("--start-from", "1")}.items():
         result = tfbbb(
             *("train", data, "--target", "effect", "--ignore", "cured"),
@@ -45,7 +43,7 @@ def test_each_training_writes_the_next_version_and_may_go_on_from_one(
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
 
 
-def test_numbers_with_another_text_among_them_are_text_where_asked(tfbbb, tmp_path):
+def test_text_option_reads_a_mostly_numeric_column_as_text(tfbbb, tmp_path):
     numbers = "\n".join(f"{i},{i}" for i in range(40))
     (tmp_path / "slip.csv").write_text(f"x,y\n{numbers}\n?,40\n")
     result = tfbbb(
@@ -56,9 +54,7 @@ def test_numbers_with_another_text_among_them_are_text_where_asked(tfbbb, tmp_pa
     assert Manifest.read("slip/1").features[0].kind == "categorical"
 
 
-def test_the_index_that_pandas_writes_is_left_out_and_said_to_be(
-    tfbbb, tmp_path, table
-):
+def test_the_index_that_pandas_wrote_is_dropped_with_a_note(tfbbb, tmp_path, table):
     (tmp_path / "frame.csv").write_text(table.to_pandas().to_csv())
     result = tfbbb(
         *("train", "frame.csv", "--target", "effect", "--ignore", "cured", *FIT),
@@ -74,7 +70,7 @@ def test_the_index_that_pandas_writes_is_left_out_and_said_to_be(
     assert result.stdout.count("\n") == 1 + len(some)
 
 
-def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
+def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
     result = tfbbb(
         *("train", data, "--target", "cured", "--ignore", "effect", *FIT),
         *("--hidden", "7, 5", "--output", "cured"),
@@ -101,7 +97,7 @@ def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
         (["DATA", "--target", "effect", "--text", "Code"], "no text column 'Code'"),
         (["empty.csv", "--target", "y"], "(--ignore 'x (mg)' leaves it out.)"),
         (["slip.csv", "--target", "y"], "'x' is mostly numbers, but has the text '?'"),
-        (["slip.csv", "--target", "y"], "--text x takes it as text.)"),
+        (["slip.csv", "--target", "y"], "--text x reads it as text.)"),
         (["DATA", "--target", "effect", "--ignore", "Day"], "ignored column 'Day'"),
         (["DATA", "--target", "cured", "--task", "regression"], "text 'yes' in row 1"),
         (["few.csv", "--target", "y"], "The table has 9 rows; at least 10"),
@@ -117,7 +113,7 @@ def test_text_targets_are_classified_with_the_network_asked_for(tfbbb, data):
         (["DATA", "--target", "effect", "--spec", "list.json"], "hold a JSON object"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_leaves_nothing(
+def test_invalid_input_gets_one_sentence_and_writes_nothing(
     tfbbb, data, tmp_path, arguments, message
 ):
     rows = list(range(20))
@@ -158,20 +154,18 @@ def test_arguments_out_of_range_are_refused(tfbbb, data, option, value, message)
         "train", data, "--target", "effect", "--output", "models/name", option, value
     )
     assert result.exit_code == 2
-    # The message may be broken into lines to fit the terminal.
+    # Typer may break the message into lines to fit the terminal.
     assert message in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_an_output_that_cannot_hold_a_model_is_refused_before_training(
-    tfbbb, data, tmp_path
-):
+def test_an_invalid_output_is_refused_before_training(tfbbb, data, tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "version").mkdir()
     (tmp_path / "version/saved_model.pb").write_text("")
     for output, message in {
         "file": "file is a file",
         "version": "version is a version of a model",
-        "models/houses/1": "models/houses/1 names a version, but versions are numbered",
+        "models/houses/1": "models/houses/1 names a version, but the command numbers",
     }.items():
         result = tfbbb("train", data, "--target", "effect", "--output", output)
         assert result.exit_code == 1
@@ -193,7 +187,7 @@ def test_training_that_diverges_gets_one_sentence_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_network_too_large_is_refused_before_training(tfbbb, data):
+def test_an_oversized_network_is_refused_before_training(tfbbb, data):
     result = tfbbb(
         *("train", data, "--target", "effect", "--ignore", "cured", *FIT),
         *("--output", "models/effect", "--hidden", "10000,10000"),
@@ -213,7 +207,7 @@ def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):
     assert "Error: tfbbb runs on the TensorFlow backend of Keras only" in result.stderr
 
 
-def test_stderr_of_the_program_holds_the_sentence_alone(data, tmp_path):
+def test_stderr_of_the_program_holds_only_the_sentence(data, tmp_path):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "tfbbb.cli", "train", str(data)),
@@ -229,18 +223,18 @@ def test_stderr_of_the_program_holds_the_sentence_alone(data, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_without_room_is_refused_before_training(tfbbb, data, tmp_path):
+def test_a_full_disk_is_reported_before_training(tfbbb, data, tmp_path):
     (tmp_path / "full").mkdir()
     with small_disk(tmp_path / "full", 4096):
         result = tfbbb("train", data, "--target", "effect", *FIT, "--output", "full/m")
         assert list((tmp_path / "full").iterdir()) == []
     assert result.exit_code == 1
     assert result.stderr == (
-        "Error: No model can be written under full/m: No space left on device.\n"
+        "Error: Cannot write a model under full/m: No space left on device.\n"
     )
 
 
-def test_a_model_without_room_leaves_nothing(tfbbb, data, tmp_path):
+def test_an_export_to_a_full_disk_leaves_nothing(tfbbb, data, tmp_path):
     (tmp_path / "full").mkdir()
     with small_disk(tmp_path / "full", 200_000):
         result = tfbbb("train", data, "--target", "effect", *FIT, "--output", "full/m")

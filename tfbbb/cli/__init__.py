@@ -1,6 +1,6 @@
 """The command line `tfbbb`.
 
-Each command imports what it computes with only when it runs, so that help is quick.
+Each command imports its libraries only when it runs, so that `--help` answers fast.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What is told of each row that was predicted, as a table."""
+"""Predictions as a table, one row per predicted row."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 
-def levels_of(level: float) -> list[float]:
-    """The quantiles between which lies the central interval of a probability."""
+def interval_levels(level: float) -> list[float]:
+    """Returns the quantile levels at the ends of a central interval."""
     return [0.5 - level / 2, 0.5 + level / 2]
 
 
 def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.Table:
-    """The answers for targets that are numbers.
+    """Builds the table of predictions of a regression.
 
     Args:
         moments: `mean`, `variance`, `epistemic` and `aleatoric` [n, k].
@@ -20,8 +20,8 @@ def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.T
 
     Returns:
         The columns `mean`, `standard_deviation`, `epistemic_variance`,
-        `aleatoric_variance`, `lower` and `upper`, numbered from 1 if there are several
-        targets.
+        `aleatoric_variance`, `lower` and `upper`. With several targets, each name
+        ends in the number of its target, counted from 1.
     """
     answers = {
         "mean": moments["mean"],
@@ -42,14 +42,14 @@ def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.T
 
 
 def classes_table(names: Sequence[str], answers: Mapping[str, np.ndarray]) -> pa.Table:
-    """The answers for classes.
+    """Builds the table of predictions of a classification.
 
     Args:
-        names: The classes.
+        names: Names of the classes.
         answers: `probabilities` [n, c], `entropy` and `mutual_information` [n].
 
     Returns:
-        The columns `class`, `probability_CLASS` each, `entropy` and
+        The columns `class`, one `probability_CLASS` per class, `entropy` and
         `mutual_information`.
     """
     probabilities = answers["probabilities"]

@@ -23,9 +23,9 @@ def backup(
 ) -> None:
     """Copy database, datasets, models and logs, also while the service runs.
 
-    To restore, stop the service and copy the parts back to where they were: the
-    database and the directories datasets and jobs into the data directory, models
-    to the directory of models.
+    To restore, stop the service and copy each part back to its place: the database
+    and the directories datasets and jobs into the data directory, and the contents
+    of models into the models directory.
     """
     with errors_in_one_sentence():
         from service.shared.backup import BackupError, back_up
@@ -41,7 +41,8 @@ def backup(
         typer.echo(f"{destination} holds {', '.join(parts) or 'nothing: all is empty'}")
         if not database.is_sqlite:
             typer.echo(
-                "PostgreSQL is not in it: dump that with pg_dump before the files are "
-                "copied, so that all that it names is there.",
+                "The backup does not include the PostgreSQL database. Dump it with "
+                "pg_dump before the files are copied, so that the copy has every file "
+                "that the dump refers to.",
                 err=True,
             )

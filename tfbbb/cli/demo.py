@@ -28,11 +28,11 @@ def demo(
         ),
     ] = Path(),
 ) -> None:
-    """Start the service, upload a real table, train on it, and ask for predictions.
+    """Start the service, upload a real table, train on it, and request predictions.
 
-    The table is the diabetes set of scikit-learn: 442 patients, ten measurements,
-    and the progression of the disease one year later. A fifth of the patients are
-    not uploaded: their progression is predicted.
+    The table is the diabetes data set of scikit-learn: 442 patients, ten
+    measurements, and the progression of the disease one year later. The demo
+    uploads four fifths of the patients and predicts the progression of the others.
     """
     with errors_in_one_sentence():
         from tfbbb.cli.running_service import running_service
@@ -40,7 +40,7 @@ def demo(
 
         models = output / "saved_models"
         models.mkdir(parents=True, exist_ok=True)
-        known, new = _tables()
+        known, new = _split_table()
         truth = new[_TARGET].to_numpy()
         typer.echo("starting the service")
         with (
@@ -48,15 +48,17 @@ def demo(
             Client(service.url, service.key) as client,
         ):
             model = _train(client, known)
-            typer.echo(f"asking {client.url} for predictions of {len(truth)} new rows")
-            predictions = _ask(model, new.drop_columns(_TARGET))
-        _show(truth, predictions)
+            typer.echo(f"predicting {len(truth)} new rows with {client.url}")
+            predictions = _predict(model, new.drop_columns(_TARGET))
+        _print(truth, predictions)
         picture = output / f"{_NAME}.png"
-        _draw(truth, predictions, picture)
-        typer.echo(f"stopped the service; intervals against truth are in {picture}")
+        _plot(truth, predictions, picture)
+        typer.echo(
+            f"stopped the service; {picture} plots the intervals and the true values"
+        )
 
 
-def _tables() -> "tuple[pa.Table, pa.Table]":
+def _split_table() -> "tuple[pa.Table, pa.Table]":
     from tfbbb.data import samples, split
 
     table = samples.diabetes()
@@ -74,10 +76,11 @@ def _train(client: "Client", table: "pa.Table") -> "Model":
     return job.model
 
 
-def _ask(model: "Model", rows: "pa.Table") -> dict[str, "np.ndarray"]:
-    from tfbbb.cli.answer_table import levels_of
+def _predict(model: "Model", rows: "pa.Table") -> dict[str, "np.ndarray"]:
+    from tfbbb.cli.answer_table import interval_levels
 
-    answer = model.predict(rows, quantiles=levels_of(_LEVEL), num_samples=400, seed=1)
+    levels = interval_levels(_LEVEL)
+    answer = model.predict(rows, quantiles=levels, num_samples=400, seed=1)
     assert answer.quantiles is not None
     moments = {
         name: getattr(answer, name)[:, 0]
@@ -87,7 +90,7 @@ def _ask(model: "Model", rows: "pa.Table") -> dict[str, "np.ndarray"]:
     return {**moments, "lower": lower, "upper": upper}
 
 
-def _show(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
+def _print(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
     import numpy as np
     from rich.console import Console
     from rich.table import Table
@@ -115,7 +118,7 @@ def _show(truth: "np.ndarray", predictions: dict[str, "np.ndarray"]) -> None:
     typer.echo(f"{inside.sum()} of {len(truth)} true values are in their interval")
 
 
-def _draw(
+def _plot(
     truth: "np.ndarray", predictions: dict[str, "np.ndarray"], path: Path
 ) -> None:
     from matplotlib.figure import Figure

@@ -1,3 +1,5 @@
+"""A progress bar of training."""
+
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -17,10 +19,12 @@ _FIGURES = ("loss", "nll", "kl", "val_nll")
 class EpochBar:
     """A progress bar with epoch, loss, nll, kl and val_nll.
 
-    The figures are those of training: of one draw of the weights per step.
+    The figures come from training: each step computes them from one draw of the
+    weights.
 
     Args:
-        console: Where to show it. What is no terminal gets the last line only.
+        console: Shows the bar. A console that is not a terminal gets only the last
+            line.
     """
 
     def __init__(self, console: Console) -> None:
@@ -39,10 +43,10 @@ class EpochBar:
         """Moves the bar.
 
         Args:
-            epoch: Epochs that are done.
-            epochs: Epochs in all.
-            figures: What is new of the figures: rows that are held out are not
-                evaluated at every epoch.
+            epoch: Number of completed epochs.
+            epochs: Total number of epochs.
+            figures: New figures. The bar keeps the last value of a figure that is
+                absent or None: not every epoch evaluates the held-out rows.
         """
         known = {name: figures[name] for name in _FIGURES if name in figures}
         self._figures |= {k: v for k, v in known.items() if v is not None}
@@ -55,8 +59,8 @@ class EpochBar:
             self._task, completed=epoch, total=epochs, figures=shown, visible=True
         )
 
-    def say(self, text: str) -> None:
-        """Writes a line above the bar."""
+    def print(self, text: str) -> None:
+        """Prints a line above the bar."""
         self._progress.console.print(
             text, markup=False, highlight=False, soft_wrap=True
         )

@@ -1,4 +1,4 @@
-"""What a user meets when something is wrong with files or arguments."""
+"""Errors of commands: one sentence on stderr for errors that the user can fix."""
 
 import errno
 import os
@@ -27,25 +27,25 @@ _OF_THE_SERVICE = frozenset(
 
 
 class CommandError(Exception):
-    """A command can't do what was asked; the message is one sentence."""
+    """The command cannot do its work; the message is one sentence."""
 
 
 @contextmanager
 def errors_in_one_sentence() -> Iterator[None]:
-    """Turns errors that a user can mend into a sentence on stderr and exit code 1.
+    """Turns an error that the user can fix into a sentence on stderr and exit code 1.
 
-    Anything else is a fault of the program and keeps its traceback.
+    Any other error is a bug in the program and keeps its traceback.
     """
     try:
         yield
     except Exception as error:
-        if not _is_users(error):
+        if not _can_user_fix(error):
             raise
-        typer.echo(f"Error: {_sentence(error)}", err=True)
+        typer.echo(f"Error: {_format_sentence(error)}", err=True)
         raise typer.Exit(1) from None
 
 
-def _is_users(error: Exception) -> bool:
+def _can_user_fix(error: Exception) -> bool:
     if _lacks_service(error):
         return True
     from tfbbb.client.errors import ClientError
@@ -55,11 +55,10 @@ def _is_users(error: Exception) -> bool:
     from tfbbb.training.spec import SpecError
 
     files = TableError | InputError | ManifestError
-    users = CommandError | ClientError | SpecError | files
-    if isinstance(error, users):
+    if isinstance(error, CommandError | ClientError | SpecError | files):
         return True
-    # A full disk, a path without permission; but not a reader such as `head` that has
-    # read enough, which typer passes over in silence.
+    # For example a full disk or a missing permission. Not EPIPE: typer exits silently
+    # when a reader such as `head` closes the pipe.
     return isinstance(error, OSError) and error.errno not in (None, errno.EPIPE)
 
 
@@ -69,7 +68,7 @@ def _lacks_service(error: Exception) -> bool:
     return name is not None and name.partition(".")[0] in _OF_THE_SERVICE
 
 
-def _sentence(error: Exception) -> str:
+def _format_sentence(error: Exception) -> str:
     if _lacks_service(error):
         return (
             "This command needs the packages of the service; install them with "

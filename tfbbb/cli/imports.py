@@ -1,4 +1,4 @@
-"""TensorFlow without what it writes to the terminal when it is imported."""
+"""Import of TensorFlow without its messages on the terminal."""
 
 import os
 import sys
@@ -10,27 +10,27 @@ from tfbbb.cli.errors import CommandError
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow; its notes on the machine's devices stay unseen.
+    """Imports TensorFlow and hides its messages about the machine's devices.
 
     Raises:
-        CommandError: Keras is told to use another backend.
+        CommandError: `KERAS_BACKEND` names another backend.
     """
     backend = os.environ.get("KERAS_BACKEND", "tensorflow")
     if backend != "tensorflow":
         raise CommandError(
             "tfbbb runs on the TensorFlow backend of Keras only: unset the environment "
-            f"variable KERAS_BACKEND, which is {backend!r}."
+            f"variable KERAS_BACKEND. Received: KERAS_BACKEND={backend!r}"
         )
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _withheld_stderr():
+    with _suppress_stderr():
         import tensorflow as tf
 
         tf.config.list_logical_devices()
 
 
 @contextmanager
-def _withheld_stderr() -> Iterator[None]:
-    """Holds back what is written to the file descriptor, unless there is an error."""
+def _suppress_stderr() -> Iterator[None]:
+    """Discards the output to file descriptor 2, but prints it if an error is raised."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with tempfile.TemporaryFile() as held:

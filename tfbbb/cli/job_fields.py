@@ -1,4 +1,4 @@
-"""What is to be trained, as the options of a command say it."""
+"""The fields of a job, from the options of a command."""
 
 import json
 from collections.abc import Sequence
@@ -26,16 +26,18 @@ def job_fields(
     validation_fraction: float | None,
     seed: int | None,
 ) -> dict[str, Any]:
-    """Gives the fields of a `JobSpec` that are said: by a file, or better by options.
+    """Returns the fields of a `JobSpec` that a file or options set.
+
+    An option overrides the same field of the file.
 
     Args:
         target: The column to predict.
         spec: JSON file of further fields.
-        name: The model.
-        start_from: The version of it to go on from.
-        task: What kind of a target it is.
+        name: Name of the model.
+        start_from: Version of the model whose posterior becomes the prior.
+        task: `"regression"` or `"classification"`.
         text: Columns that are categories.
-        hidden: Units of the hidden layers, with commas.
+        hidden: Units of the hidden layers, separated by commas.
         epochs: Passes over the rows.
         batch_size: Rows per step.
         learning_rate: Learning rate at the start.
@@ -43,10 +45,10 @@ def job_fields(
         seed: Seed.
 
     Raises:
-        CommandError: The file is none, or they can't be trained.
+        CommandError: The file is not a JSON object, or a field is not valid.
     """
-    fields = {**_read(spec), "target": target}
-    checked(fields)
+    fields = {**_read_json(spec), "target": target}
+    validate_fields(fields)
     units = (
         None if hidden is None else [int(part) for part in hidden.split(",") if part]
     )
@@ -55,23 +57,23 @@ def job_fields(
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "seed": seed,
-        "validation": _given(fraction=validation_fraction) or None,
+        "validation": _drop_none(fraction=validation_fraction) or None,
     }
-    fields |= _given(task=task, text_columns=text or None)
+    fields |= _drop_none(task=task, text_columns=text or None)
     if start_from is not None:
         fields["start_from"] = {"model": name, "version": start_from}
-    for part, said in (("model", {"hidden_units": units}), ("training", training)):
-        if given := _given(**said):
+    for part, options in (("model", {"hidden_units": units}), ("training", training)):
+        if given := _drop_none(**options):
             fields[part] = {**fields.get(part, {}), **given}
-    checked(fields)
+    validate_fields(fields)
     return fields
 
 
-def checked(fields: dict[str, Any]) -> "JobSpec":
-    """Makes a spec of its fields, or says which of them is wrong.
+def validate_fields(fields: dict[str, Any]) -> "JobSpec":
+    """Builds a `JobSpec` from its fields.
 
     Raises:
-        CommandError: One of them is.
+        CommandError: A field is not valid; the message names the field.
     """
     from pydantic import ValidationError
 
@@ -84,18 +86,19 @@ def checked(fields: dict[str, Any]) -> "JobSpec":
         raise CommandError(describe_validation_error(error.errors()[0])) from None
 
 
-def features_of(
+def select_features(
     names: Sequence[str], spec: "JobSpec", ignored: Sequence[str]
 ) -> list[str]:
-    """Gives the columns to predict from.
+    """Returns the columns to predict from.
 
     Args:
         names: The columns of the table.
-        spec: What is to be trained on it.
+        spec: The job.
         ignored: Columns to leave out.
 
     Raises:
-        CommandError: One of those is not there, or none of the others.
+        CommandError: The table has no column of an ignored name, or no feature is
+            left.
     """
     from tfbbb.data.column_names import listed, not_found
 
@@ -112,11 +115,11 @@ def features_of(
     return features
 
 
-def _given(**fields: Any) -> dict[str, Any]:
+def _drop_none(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _read(path: Path | None) -> dict[str, Any]:
+def _read_json(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:

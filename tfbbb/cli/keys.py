@@ -1,4 +1,4 @@
-"""`tfbbb keys`: the keys of a service, directly in its database."""
+"""`tfbbb keys`: reads and writes API keys directly in the service's database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import typer
 
 from service.api.keys.scope import Scope
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.listing import put_rows
+from tfbbb.cli.listing import print_rows
 from tfbbb.cli.service_options import (
     DatabaseUrl,
     DataDir,
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from service.shared.database import Database
 
-# The largest count that the database holds.
-_MOST = 2**31 - 1
+# The largest integer of the database's columns.
+_MAX_COUNT = 2**31 - 1
 
 keys = typer.Typer(
     name="keys",
@@ -31,9 +31,11 @@ keys = typer.Typer(
 )
 
 
-def _some(days: float | None) -> float | None:
+def _check_days(days: float | None) -> float | None:
     if days is not None and not days > 0:
-        raise typer.BadParameter(f"a key needs some time. Received: {days:g}")
+        raise typer.BadParameter(
+            f"must be a positive number of days. Received: {days:g}"
+        )
     return days
 
 
@@ -42,43 +44,48 @@ def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[
         list[Scope],
-        typer.Option(help="What it allows: train includes predict, admin everything."),
+        typer.Option(
+            help="Scope of the key; may be repeated. train includes predict; admin "
+            "allows everything."
+        ),
     ],
     days: Annotated[
         float | None,
-        typer.Option(help="Days after which it expires.", callback=_some),
+        typer.Option(
+            help="Days until the key expires; never by default.", callback=_check_days
+        ),
     ] = None,
     key_stdin: Annotated[
         bool,
         typer.Option(
             "--key-stdin",
-            help="Take a key of your own, `prefix.secret` of 128 random bits, from "
-            "standard input.",
+            help="Read the key, `prefix.secret` with 128 random bits, from standard "
+            "input instead of generating it.",
         ),
     ] = False,
     max_datasets: Annotated[
         int | None,
-        typer.Option(min=0, max=_MOST, help="Most datasets that it may own."),
+        typer.Option(min=0, max=_MAX_COUNT, help="Most datasets that the key may own."),
     ] = None,
     max_dataset_bytes: Annotated[
-        int | None, typer.Option(min=0, max=2**53, help="Most bytes in them.")
+        int | None,
+        typer.Option(min=0, max=2**53, help="Most bytes in the key's datasets."),
     ] = None,
     max_queued_jobs: Annotated[
         int | None,
-        typer.Option(min=0, max=_MOST, help="Most of its jobs that may wait."),
+        typer.Option(min=0, max=_MAX_COUNT, help="Most queued jobs of the key."),
     ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Make a key and print it, this once: only a hash of it is kept.
-
-    Whoever makes it says what it allows; --scope may be given repeatedly.
-    """
+    """Create a key and print it once: the service stores only a hash of the key."""
     with _database(data_dir, database_url) as database:
         from service.api.keys.credential import Credential
         from service.api.keys.repository import add_key
 
-        credential = Credential.preset(_given()) if key_stdin else Credential.generate()
+        credential = (
+            Credential.preset(_read_key()) if key_stdin else Credential.generate()
+        )
         with database.writing() as session:
             now = database.now(session)
             add_key(
@@ -105,20 +112,20 @@ def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
             found, now = list_keys(session), database.now(session)
         rows = []
         for key in found:
-            over = key.expires_at is not None and key.expires_at <= now
-            state = "revoked" if key.revoked_at else "expired" if over else "good"
-            scopes, used = ", ".join(key.scopes), _date(key.last_used_at)
+            expired = key.expires_at is not None and key.expires_at <= now
+            state = "revoked" if key.revoked_at else "expired" if expired else "good"
+            scopes, used = ", ".join(key.scopes), _format_date(key.last_used_at)
             rows.append((key.id, key.prefix, scopes, used, state, key.name))
-        put_rows(("id", "prefix", "scopes", "last used", "state", "name"), rows)
+        print_rows(("id", "prefix", "scopes", "last used", "state", "name"), rows)
 
 
 @keys.command()
 def revoke(
-    key: Annotated[str, typer.Argument(help="The id or the prefix of a key.")],
+    key: Annotated[str, typer.Argument(help="Id or prefix of the key.")],
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Refuse a key from now on."""
+    """Revoke a key; the service refuses it from then on."""
     with _database(data_dir, database_url) as database:
         from service.api.keys.repository import list_keys, revoke_key
         from service.shared.errors import ServiceError
@@ -136,7 +143,7 @@ def revoke(
 def _database(
     data_dir: "Path | None", database_url: str | None
 ) -> "Iterator[Database]":
-    """The database of the service; what is wrong is said in one sentence."""
+    """Opens the service's database and turns its errors into one sentence."""
     with errors_in_one_sentence():
         from service.api.keys.credential import CredentialError
 
@@ -148,8 +155,8 @@ def _database(
             raise CommandError(str(error)) from None
 
 
-def _given() -> str:
-    """A key that no list of processes and no shell's history shows."""
+def _read_key() -> str:
+    """Reads a key so that no process list and no shell history shows it."""
     import getpass
     import sys
 
@@ -158,7 +165,7 @@ def _given() -> str:
     return sys.stdin.readline().strip()
 
 
-def _date(seconds: float | None) -> str:
+def _format_date(seconds: float | None) -> str:
     import datetime
 
     if seconds is None:

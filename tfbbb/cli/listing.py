@@ -1,4 +1,4 @@
-"""Lists of what there is: for people, and with `--json` for programs."""
+"""Lists on stdout: a table for people, JSON for programs with `--json`."""
 
 import json
 import sys
@@ -11,14 +11,16 @@ import typer
 if TYPE_CHECKING:
     from rich.text import Text
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print all there is as JSON.")]
-Limit = Annotated[int, typer.Option(min=1, help="How many.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print every field of the entries as JSON.")
+]
+Limit = Annotated[int, typer.Option(min=1, help="Most entries to list.")]
 
-# A pipe has no edge at which lines would have to be broken.
-_WIDE = 10_000
+# A pipe has no width, so its lines are not cut.
+_PIPE_WIDTH = 10_000
 
 
-def put_list(
+def print_list(
     entries: Sequence[dict[str, Any]],
     columns: dict[str, Callable[[dict[str, Any]], object]],
     *,
@@ -28,10 +30,10 @@ def put_list(
     """Prints a list, as a table or as JSON.
 
     Args:
-        entries: What the service tells of each.
-        columns: Headings, and what is shown of an entry under them.
-        as_json: Whether to print the entries as they are.
-        if_none: What is told on stderr of an empty list.
+        entries: The entries as the service returns them.
+        columns: Functions that compute the cell of an entry, by heading.
+        as_json: Whether to print the entries unchanged as JSON.
+        if_none: Message on stderr for an empty list.
     """
     if as_json:
         typer.echo(json.dumps(entries, indent=2))
@@ -39,27 +41,27 @@ def put_list(
     if not entries:
         typer.echo(if_none, err=True)
         return
-    shows = columns.values()
-    put_rows([*columns], ([show(entry) for show in shows] for entry in entries))
+    cells = columns.values()
+    print_rows([*columns], ([cell(entry) for cell in cells] for entry in entries))
 
 
-def put_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Prints a table, whose last column is cut where a terminal is too narrow for it.
+def print_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Prints a table. A narrow terminal cuts the table's last column.
 
     Args:
         headings: Headings of the columns.
-        rows: What is shown under them; None is left empty.
+        rows: One value per column; None becomes an empty cell.
     """
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in headings:
-        # Where it is narrow, the others stay whole.
+        # Only the last column shrinks on a narrow terminal.
         table.add_column(heading, no_wrap=heading != headings[-1])
     for row in rows:
-        table.add_row(*map(_cell, row))
-    width = None if sys.stdout.isatty() else _WIDE
+        table.add_row(*map(_format_cell, row))
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
     console = Console(width=width)
     with console.capture() as captured:
         console.print(table)
@@ -67,13 +69,13 @@ def put_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         typer.echo(line.rstrip())
 
 
-def _cell(value: object) -> "Text":
+def _format_cell(value: object) -> "Text":
     from rich.text import Text
 
     text = "" if value is None else str(value)
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def time_of(text: str) -> str:
-    """A time of the service as that of the clock here."""
+def format_time(text: str) -> str:
+    """Formats an ISO 8601 time of the service in the local time zone."""
     return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""Which SavedModel a user means."""
+"""From a path on the command line to a SavedModel."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from tfbbb.export.versions import newest_version
 
 
 def resolve_model(path: Path) -> Path:
-    """Returns the SavedModel at a path, or the highest version under it.
+    """Returns the path if it is a SavedModel, else the highest version under it.
 
     Raises:
-        CommandError: There is neither.
+        CommandError: The path is neither a SavedModel nor a directory of versions.
     """
     if (path / "saved_model.pb").is_file():
         return path
@@ -19,5 +19,5 @@ def resolve_model(path: Path) -> Path:
         reason = "there is no such directory"
         if path.exists():
             reason = "it holds neither a saved_model.pb nor numbered versions"
-        raise CommandError(f"{path} is no model: {reason}.")
+        raise CommandError(f"{path} is not a model: {reason}.")
     return newest

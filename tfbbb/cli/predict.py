@@ -13,8 +13,8 @@ def predict(
     model: Annotated[
         Path,
         typer.Argument(
-            help="Exported model, or a directory of versions, of which the highest is "
-            "taken."
+            help="Exported model, or a directory of versions; the highest version "
+            "predicts."
         ),
     ],
     data: Table,
@@ -25,9 +25,10 @@ def predict(
 ) -> None:
     """Predict the rows of a table with an exported model.
 
-    Numbers get mean, standard_deviation, epistemic_variance and aleatoric_variance
-    (which add up to the variance), lower and upper. Classes get class, a probability
-    each, entropy and mutual_information in nats.
+    A regression prints the columns mean, standard_deviation, epistemic_variance and
+    aleatoric_variance (the two add up to the variance), lower and upper. A
+    classification prints class, one probability per class, entropy and
+    mutual_information in nats.
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_path import resolve_model
@@ -50,10 +51,10 @@ def predict(
 
         import_tensorflow()
         from tfbbb.cli.prediction_table import predict_table
-        from tfbbb.cli.shown_table import put_out
+        from tfbbb.cli.shown_table import output_table
         from tfbbb.export import load
 
         predictions = predict_table(
             load(path), inputs, num_samples=num_samples, seed=seed, level=level
         )
-        put_out(predictions, output)
+        output_table(predictions, output)

@@ -1,4 +1,4 @@
-"""The options of commands that predict a table, here or by a service."""
+"""Options shared by `tfbbb predict` and `tfbbb remote predict`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,15 +10,19 @@ Table = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(help="Where to write: .csv or .parquet. By default stdout."),
+    typer.Option(help="File to write, .csv or .parquet; stdout by default."),
 ]
 NumSamples = Annotated[
     int | None,
-    typer.Option(min=2, max=2**31 - 1, help="Draws; the model's own by default."),
+    typer.Option(
+        min=2, max=2**31 - 1, help="Draws per row; the model's default if not given."
+    ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=-(2**31), max=2**31 - 1, help="Seed; the model's own by default."),
+    typer.Option(
+        min=-(2**31), max=2**31 - 1, help="Seed; the model's default if not given."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Predictions of an exported model as a table."""
+"""Prediction of a table by an exported model."""
 
 import sys
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from tfbbb.cli.answer_table import classes_table, levels_of, numbers_table
+from tfbbb.cli.answer_table import classes_table, interval_levels, numbers_table
 from tfbbb.export.exported_model import ExportedModel
 
 _ROWS_AT_ONCE = 2048
@@ -22,7 +22,7 @@ def predict_table(
     seed: int | None = None,
     level: float = 0.9,
 ) -> pa.Table:
-    """Predicts rows in blocks, with a progress bar where that takes longer.
+    """Predicts rows in blocks; several blocks get a progress bar.
 
     Args:
         model: The model.
@@ -32,7 +32,7 @@ def predict_table(
         level: Probability of the interval from `lower` to `upper`.
 
     Returns:
-        One row per row; see `answer_table`.
+        The predictions, one row per input row; `answer_table` names the columns.
     """
     num_rows = len(next(iter(inputs.values())))
     starts = range(0, num_rows, _ROWS_AT_ONCE)
@@ -52,6 +52,6 @@ def predict_table(
         if (classes := model.manifest.classes) is not None:
             blocks.append(classes_table(classes, moments))
         else:
-            bounds = model.quantiles(block, levels_of(level), num_samples, seed)
+            bounds = model.quantiles(block, interval_levels(level), num_samples, seed)
             blocks.append(numbers_table(moments, bounds))
     return pa.concat_tables(blocks)

@@ -1,4 +1,4 @@
-"""What training tells its user."""
+"""Messages of training: the schema, warnings and the held-out metrics."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -19,17 +19,18 @@ _LABELS = {
     "log_likelihood": "log-likelihood per row",
 }
 _NOTE = (
-    "They average over the posterior. nll and val_nll of the progress bar are the\n"
-    "negative log-likelihood per row, too, but of single draws of the weights: they\n"
-    "vary, and are higher as a rule."
+    "These metrics average over the posterior. The nll and val_nll of the progress\n"
+    "bar are negative log-likelihoods per row of single draws of the weights: they\n"
+    "vary, and are usually higher."
 )
 _SHARES = ("coverage_90", "accuracy")
-_MOST_NAMES = 12
-_MOST_USUAL_CATEGORIES = 50
+_MAX_NAMES_SHOWN = 12
+# A column with more categories may be an identifier.
+_MAX_USUAL_CATEGORIES = 50
 
 
 def echo_schema(schema: "Schema") -> None:
-    """Prints what is predicted from what."""
+    """Prints the task, the target and the features."""
     kinds = [column.kind for column in schema.features]
     counts = ", ".join(
         f"{kinds.count(kind)} {word}"
@@ -47,14 +48,14 @@ def echo_schema(schema: "Schema") -> None:
     for kind, word in (("numeric", "numbers"), ("categorical", "text")):
         names = [column.name for column in schema.features if column.kind == kind]
         if names:
-            typer.echo(f"  {word + ':':<9}{_listed(names)}")
+            typer.echo(f"  {word + ':':<9}{_join_names(names)}")
 
 
 def echo_identifiers(schema: "Schema", num_rows: int) -> None:
-    """Warns of text from which nothing can be learned, as each row has its own."""
+    """Warns of text columns that identify rows: training learns nothing from them."""
     for column in schema.features:
         distinct = len(column.categories)
-        if distinct > _MOST_USUAL_CATEGORIES and 2 * distinct > num_rows:
+        if distinct > _MAX_USUAL_CATEGORIES and 2 * distinct > num_rows:
             typer.echo(
                 f"Warning: column {column.name!r} has {distinct} distinct texts in "
                 f"{num_rows} rows and looks like an identifier; --ignore "
@@ -73,11 +74,11 @@ def echo_figures(trained: "TrainedTable") -> None:
 
 
 def echo_metrics(metrics: Mapping[str, float]) -> None:
-    """Prints figures, one per line; the nll is the log-likelihood once more.
+    """Prints metrics, one per line, except `nll`, the negated log-likelihood.
 
-    The progress bar above them has the nll, too, and another: that of one draw of the
-    weights per step. In its mean over the draws it is no less than the nll of their
-    average (Jensen's inequality), which the figures are of.
+    The progress bar shows an nll as well, of one draw of the weights per step. The mean
+    over the draws of that nll is at least the nll of the averaged predictive density
+    (Jensen's inequality), which the metrics report. A note below the metrics says so.
     """
     for name, value in metrics.items():
         if name not in _LABELS:
@@ -88,7 +89,7 @@ def echo_metrics(metrics: Mapping[str, float]) -> None:
         typer.echo(_NOTE)
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
+def _join_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MAX_NAMES_SHOWN])
+    more = len(names) - _MAX_NAMES_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown

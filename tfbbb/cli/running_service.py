@@ -1,4 +1,4 @@
-"""The service as a process of its own, for as long as it is needed."""
+"""The service as a child process, for the time of a command."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ _SECONDS_TO_STOP = 15
 
 
 class RunningService(NamedTuple):
-    """Where a service answers, and an admin key of it."""
+    """URL and admin key of a running service."""
 
     url: str
     key: str
@@ -31,14 +31,15 @@ class RunningService(NamedTuple):
 def running_service(models: Path) -> Iterator[RunningService]:
     """Runs `tfbbb serve` on a free port of this machine.
 
-    Gives the service's URL and key once all models are ready. At the end, also after an
-    error or SIGTERM, the service is asked to stop, and killed if it doesn't.
+    Yields the service's URL and key once all models are ready. At the end, also after
+    an error or SIGTERM, sends the service SIGTERM, and SIGKILL if it does not stop.
 
     Args:
         models: Directory of models.
 
     Raises:
-        CommandError: The service doesn't start; quotes the end of its log.
+        CommandError: The service does not start; the message quotes the last line of
+            the service's log.
     """
     from service.api.keys.credential import Credential
 
@@ -58,7 +59,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
             env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": data},
         )
         try:
-            with _sigterm_as_exit():
+            with _exit_on_sigterm():
                 url = f"http://127.0.0.1:{port}"
                 _wait_until_ready(url, process, log)
                 yield RunningService(url, key)
@@ -76,7 +77,7 @@ def _wait_until_ready(url: str, process: subprocess.Popen, log: IO[bytes]) -> No
     deadline = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise CommandError(f"The service ended at its start: {_last_line(log)}")
+            raise CommandError(f"The service did not start: {_last_line(log)}")
         try:
             if httpx.get(f"{url}/health/ready", timeout=5).status_code == 200:
                 return
@@ -91,7 +92,7 @@ def _wait_until_ready(url: str, process: subprocess.Popen, log: IO[bytes]) -> No
 def _last_line(log: IO[bytes]) -> str:
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it wrote no log."
+    return lines[-1] if lines else "the service wrote no log."
 
 
 def _stop(process: subprocess.Popen) -> None:
@@ -104,14 +105,14 @@ def _stop(process: subprocess.Popen) -> None:
 
 
 @contextmanager
-def _sigterm_as_exit() -> Iterator[None]:
-    """Lets SIGTERM end this process with its clean-up, which it skips by default."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """Turns SIGTERM into `SystemExit`, so that `finally` blocks run."""
 
-    def leave(number: int, frame: object) -> None:
+    def exit_process(number: int, frame: object) -> None:
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    previous = signal.signal(signal.SIGTERM, exit_process)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)

@@ -33,45 +33,47 @@ def serve(
     insecure: Annotated[
         bool,
         typer.Option(
-            "--insecure", envvar="TFBBB_INSECURE", help="Let everybody do everything."
+            "--insecure",
+            envvar="TFBBB_INSECURE",
+            help="Accept every request without a key.",
         ),
     ] = False,
 ) -> None:
     """Serve predictions and train models over HTTP; /docs describes the API.
 
-    At the first start on this machine alone, prints a URL with an admin key.
-    Waits a minute for a PostgreSQL that does not answer yet.
-    Settings are environment variables, too:
+    The first start on a loopback address prints a URL with an admin key.
+    Waits up to a minute for a PostgreSQL server that does not answer yet.
+    Environment variables set further options:
 
     \b
     TFBBB_MODELS                  models, NAME/VERSION/saved_model.pb
     TFBBB_DATA_DIR                datasets, jobs and the SQLite database
     TFBBB_DATABASE_URL            postgresql://..., or sqlite:///PATH
     TFBBB_ADMIN_KEY               the first admin key, prefix.secret
-    TFBBB_INSECURE                whether requests need no key: anyone may do all
+    TFBBB_INSECURE                whether to accept every request without a key
     TFBBB_START_MODELS            whether to start the process that predicts
     TFBBB_START_DISPATCHER        whether to start the process that runs jobs
     TFBBB_JOB_SLOTS               jobs that run at the same time on this machine
     TFBBB_JOB_SLOTS_PER_KEY       jobs that one key may run at a time
-    TFBBB_JOB_MEMORY_BYTES        resident memory at which a job is ended
-    TFBBB_JOB_SECONDS             time after which an attempt of a job is ended
+    TFBBB_JOB_MEMORY_BYTES        most resident memory of a job
+    TFBBB_JOB_SECONDS             longest time of one attempt of a job
     TFBBB_CHECKPOINT_SECONDS      time between checkpoints of a job
-    TFBBB_LEASE_SECONDS           silence after which a job is taken for dead
+    TFBBB_LEASE_SECONDS           time without heartbeat until a lease expires
     TFBBB_WARM_SECONDS            time that a trainer waits for its next job
     TFBBB_MAX_UPLOAD_BYTES        largest upload
     TFBBB_MAX_DECOMPRESSED_BYTES  most bytes of a dataset's values in memory
     TFBBB_MAX_UPLOAD_ROWS         most rows of a dataset
     TFBBB_MAX_UPLOAD_COLUMNS      most columns of a dataset
-    TFBBB_UPLOAD_STALL_SECONDS    time in which 64 KiB of an upload must come
-    TFBBB_INSPECTION_SECONDS      processor time that reading a table may take
-    TFBBB_INSPECTION_MEMORY_BYTES address space that it may take
+    TFBBB_UPLOAD_STALL_SECONDS    longest time for 64 KiB of an upload to arrive
+    TFBBB_INSPECTION_SECONDS      most processor time to inspect an upload
+    TFBBB_INSPECTION_MEMORY_BYTES most address space to inspect an upload
     TFBBB_MAX_DATASETS            most datasets of a key without its own limit
-    TFBBB_MAX_DATASET_BYTES       most bytes in them
+    TFBBB_MAX_DATASET_BYTES       most bytes of datasets of such a key
     TFBBB_MAX_QUEUED_JOBS         most queued jobs of a key without its own limit
-    TFBBB_MIN_FREE_BYTES          free disk below which nothing is taken in
-    TFBBB_POLL_SECONDS            time between looks for new versions
+    TFBBB_MIN_FREE_BYTES          free disk space below which uploads are refused
+    TFBBB_POLL_SECONDS            time between checks for new versions
     TFBBB_THREADS                 requests that are computed at the same time
-    TFBBB_DEFAULT_NUM_SAMPLES     draws behind an answer; the model's by default
+    TFBBB_DEFAULT_NUM_SAMPLES     draws per prediction; the model's by default
     TFBBB_MAX_ROWS_TIMES_SAMPLES  most rows x draws of one request
     TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
@@ -93,25 +95,26 @@ def serve(
         _check_directory(settings.models)
         if settings.start_dispatcher:
             _check_writable(settings.models)
-        # Listens before a key is made: that is shown but once.
-        with _listening(host, port) as listener:
+        # Open the port before creating the first key: if the port is taken, the key,
+        # which is shown only once, would be lost.
+        with _open_listener(host, port) as listener:
             key = _first_key(settings, host)
             config = uvicorn.Config(
                 create_app(settings),
                 http=OneShapeProtocol,
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
             )
-            _say_how_to_ask(host, listener.getsockname()[1], key, settings.insecure)
+            _print_url(host, listener.getsockname()[1], key, settings.insecure)
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise CommandError(
-            f"Can't listen on {host}, port {port}: {error.strerror}."
+            f"Cannot listen on {host}, port {port}: {error.strerror}."
         ) from None
 
 
@@ -126,19 +129,18 @@ def _first_key(settings: "Settings", host: str) -> "Credential | None":
         raise CommandError(str(error)) from None
 
 
-def _say_how_to_ask(
-    host: str, port: int, key: "Credential | None", insecure: bool
-) -> None:
+def _print_url(host: str, port: int, key: "Credential | None", insecure: bool) -> None:
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if insecure:
-        typer.echo(f"{url} asks for no key: whoever reaches it may do everything.")
+        typer.echo(f"{url} accepts every request without a key.")
     elif key is None:
         typer.echo(
-            f"{url} asks for a key; `tfbbb keys create NAME --scope train` makes one."
+            f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
+            "train`."
         )
     else:
         typer.echo(
-            f"This URL holds an admin key, shown this once; open or keep it:\n\n"
+            f"This URL contains an admin key, shown only once; open or save it:\n\n"
             f"    {url}?key={key.text}\n"
         )
 
@@ -150,30 +152,32 @@ def _make_directory(models: Path) -> None:
         models.mkdir(parents=True)
     except OSError as error:
         raise CommandError(
-            f"The directory of models {models} can't be made: {error.strerror}; say "
-            "with --models where models can be written."
+            f"Cannot create the models directory {models}: {error.strerror}; name a "
+            "writable directory with --models."
         ) from None
-    typer.echo(f"made {models} for the models")
+    typer.echo(f"created the models directory {models}")
 
 
 def _check_directory(models: Path) -> None:
     if not models.exists():
         raise CommandError(
-            f"There is no directory {models}; make it, or say with --models where the "
-            "models are."
+            f"There is no directory {models}; create it, or name the models directory "
+            "with --models."
         )
     if not models.is_dir():
-        raise CommandError(f"{models} is a file, not a directory of models.")
+        raise CommandError(
+            f"{models} is a file; name the models directory with --models."
+        )
 
 
 def _check_writable(models: Path) -> None:
-    # A job would learn it only when its model is trained.
+    # Otherwise a job would fail only after its training.
     try:
         with tempfile.TemporaryFile(dir=models):
             pass
     except OSError as error:
         raise CommandError(
-            f"Jobs can't write models to {models}: {error.strerror}. Let user "
-            f"{os.geteuid()} write there, or set TFBBB_START_DISPATCHER=0 to predict "
-            "alone."
+            f"Jobs cannot write models to {models}: {error.strerror}. Give user "
+            f"{os.geteuid()} write permission, or set TFBBB_START_DISPATCHER=0 to "
+            "serve predictions without training."
         ) from None

@@ -1,4 +1,4 @@
-"""Options that say where a service keeps its files and its truth."""
+"""Options and settings of commands that open a service's files and database."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ Models = Annotated[
     Path | None,
     typer.Option(
         envvar="TFBBB_MODELS",
-        help="Directory of models, NAME/VERSION.",
+        help="Models directory, with NAME/VERSION.",
         show_default="saved_models",
     ),
 ]
@@ -41,10 +41,10 @@ DatabaseUrl = Annotated[
 
 
 def service_settings(**options: object) -> "Settings":
-    """The settings of the environment, with the options that were given.
+    """Returns the settings of the environment; options that are not None override them.
 
     Raises:
-        CommandError: A setting has a wrong value.
+        CommandError: A setting is not valid.
     """
     from service.shared.settings import Settings, SettingsError
 
@@ -63,15 +63,16 @@ def service_settings(**options: object) -> "Settings":
 def service_database(
     settings: "Settings", *, starting: bool = False
 ) -> "Iterator[Database]":
-    """The database of a service, brought up to date.
+    """Opens the database of a service and upgrades its tables.
 
     Args:
-        settings: Say where it is.
-        starting: Whether the service starts: it waits for a database that does not
-            answer yet, and makes one where there is none.
+        settings: Settings that name the database.
+        starting: Whether the service starts. If so, waits for a database that does not
+            answer yet, and creates one if there is none.
 
     Raises:
-        CommandError: There is none, or it does not answer.
+        CommandError: There is no database, it does not answer, or a newer version of
+            the program wrote it.
     """
     from sqlalchemy.exc import ArgumentError, DBAPIError
 
@@ -97,7 +98,7 @@ def service_database(
 
 
 def _check_exists(database: "Database") -> None:
-    """Raises `CommandError` unless a service has made its tables."""
+    """Raises `CommandError` unless the database has the tables of a service."""
     from service.shared.database.upgrade import revision
 
     path = database.path
@@ -106,10 +107,10 @@ def _check_exists(database: "Database") -> None:
     if path is None:
         where = database.url.render_as_string(hide_password=True)
         raise CommandError(
-            f"There is no service's data in the database {where}: start the service "
-            "once with `tfbbb serve`, to which TFBBB_ADMIN_KEY gives its first key."
+            f"The database {where} has no tables of a service: start the service once "
+            "with `tfbbb serve`, and set TFBBB_ADMIN_KEY to the first admin key."
         )
     raise CommandError(
-        f"There is no service's database at {path}: name the directory that has it "
-        "with --data-dir, or start the service there first with `tfbbb serve`."
+        f"There is no service's database at {path}: name the data directory with "
+        "--data-dir, or create the database with `tfbbb serve`."
     )

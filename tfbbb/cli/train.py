@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from tfbbb.training.record import TrainingRecord
 
 
-# No model is smaller.
-_LEAST_BYTES = 2**16
+# Every exported model is larger.
+_MIN_MODEL_BYTES = 2**16
 
 
 def train(
@@ -44,8 +44,8 @@ def train(
     output: Annotated[
         Path,
         typer.Option(
-            help="Directory of the model, e.g. saved_models/NAME; the next version is "
-            "written under it."
+            help="Directory of the model, e.g. saved_models/NAME; the command writes "
+            "the next version under it."
         ),
     ],
     task: Task = None,
@@ -62,7 +62,7 @@ def train(
 ) -> None:
     """Train a Bayesian network on a table and export it."""
     with errors_in_one_sentence():
-        from tfbbb.cli.job_fields import checked, features_of, job_fields
+        from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
         from tfbbb.data import read_table
         from tfbbb.data.column_names import check_column_exists
         from tfbbb.training.record import TrainingRecord
@@ -82,17 +82,17 @@ def train(
             validation_fraction=validation_fraction,
             seed=seed,
         )
-        job = checked(fields)
-        yesterday = _version_of(job, output)
-        record = TrainingRecord.read(yesterday) if yesterday else None
+        job = validate_fields(fields)
+        parent = _find_parent_version(job, output)
+        record = TrainingRecord.read(parent) if parent else None
         known = record.schema.text_features if record else ()
         texts = (*job.text_columns, *known)
         table = read_table(data, text_columns=texts, notify=typer.echo)
-        features = features_of(table.column_names, job, ignore or ())
+        features = select_features(table.column_names, job, ignore or ())
         for name in job.text_columns:
             check_column_exists(table, name, role="text")
-        job = checked({**fields, "features": features})
-        schema = _schema(table, job, record)
+        job = validate_fields({**fields, "features": features})
+        schema = _find_schema(table, job, record)
 
         from tfbbb.cli.imports import import_tensorflow
         from tfbbb.cli.report import echo_figures, echo_identifiers, echo_schema
@@ -111,7 +111,7 @@ def train(
                 trained = train_table(
                     table,
                     job,
-                    start_from=yesterday,
+                    start_from=parent,
                     report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
                 )
         except TrainingDivergedError:
@@ -124,21 +124,27 @@ def train(
         typer.echo(f"exported to {trained.export(output)}")
 
 
-def _version_of(job: "JobSpec", output: Path) -> Path | None:
-    """The directory of the version to go on from; its model is beside the output."""
+def _find_parent_version(job: "JobSpec", output: Path) -> Path | None:
+    """Returns the version whose posterior becomes the prior; None without start_from.
+
+    The directory of that version's model is beside the output directory.
+    """
     if job.start_from is None:
         return None
     model = output.resolve().parent / job.start_from.model
     version = model / str(job.start_from.version)
     if not (version / "saved_model.pb").is_file():
-        raise CommandError(f"There is no version to go on from at {version}.")
+        raise CommandError(
+            f"There is no version to start from at {version}; name an existing version "
+            "with --start-from."
+        )
     return version
 
 
-def _schema(
+def _find_schema(
     table: "pa.Table", job: "JobSpec", record: "TrainingRecord | None"
 ) -> "Schema":
-    """What is known of the table: that of the version to go on from, else inferred."""
+    """Returns the schema of the parent version, else infers it from the table."""
     if record is not None:
         from tfbbb.training.continuation import check_continuation
 
@@ -159,35 +165,35 @@ def _schema(
     except ColumnError as error:
         if error.column == job.target:
             raise
-        raise CommandError(f"{error} {_options_for(error)}") from None
+        raise CommandError(f"{error} {_suggest_options(error)}") from None
 
 
-def _options_for(error: "ColumnError") -> str:
+def _suggest_options(error: "ColumnError") -> str:
     column = shlex.quote(error.column)
     options = f"--ignore {column} leaves it out"
     if error.may_be_text:
-        options += f", --text {column} takes it as text"
+        options += f", --text {column} reads it as text"
     return f"({options}.)"
 
 
 def _check_output(output: Path) -> None:
-    """Finds out before training that nothing could be written after it."""
+    """Raises `CommandError` before training if the model could not be written after."""
     if output.exists() and not output.is_dir():
-        raise CommandError(f"{output} is a file, so no model can be written under it.")
+        raise CommandError(f"{output} is a file; name a directory with --output.")
     if (output / "saved_model.pb").exists():
         raise CommandError(
-            f"{output} is a version of a model; give the directory above it."
+            f"{output} is a version of a model; name the directory above it."
         )
     if output.name.isdecimal():
         raise CommandError(
-            f"{output} names a version, but versions are numbered by themselves; name "
+            f"{output} names a version, but the command numbers versions itself; name "
             "the directory of the model, e.g. saved_models/NAME."
         )
-    there = next(path for path in (output, *output.parents) if path.exists())
+    existing = next(path for path in (output, *output.parents) if path.exists())
     try:
-        with tempfile.TemporaryFile(dir=there) as file:
-            file.write(bytes(_LEAST_BYTES))
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(_MIN_MODEL_BYTES))
     except OSError as error:
         raise CommandError(
-            f"No model can be written under {output}: {error.strerror}."
+            f"Cannot write a model under {output}: {error.strerror}."
         ) from None

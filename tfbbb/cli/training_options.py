@@ -1,4 +1,4 @@
-"""The options of commands that train, here or by a service."""
+"""Options shared by `tfbbb train` and `tfbbb remote train`."""
 
 import math
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 
-def _units(text: str | None) -> str | None:
+def _check_units(text: str | None) -> str | None:
     units = [] if text is None else [part.strip() for part in text.split(",")]
     units = [part for part in units if part]
     if not all(part.isdecimal() and int(part) > 0 for part in units):
@@ -17,13 +17,13 @@ def _units(text: str | None) -> str | None:
     return text if text is None else ",".join(units)
 
 
-def _positive(number: float | None) -> float | None:
+def _check_positive(number: float | None) -> float | None:
     if number is not None and not 0 < number < math.inf:
         raise typer.BadParameter(f"{number} is not a positive number.")
     return number
 
 
-def _share(number: float | None) -> float | None:
+def _check_fraction(number: float | None) -> float | None:
     if number is not None and not 0 < number < 1:
         raise typer.BadParameter(f"{number} is not between 0 and 1.")
     return number
@@ -34,29 +34,28 @@ Task = Annotated[
     Literal["regression", "classification"] | None,
     typer.Option(
         metavar="TASK",
-        help="regression or classification; by default classification of text and "
-        "booleans.",
+        help="regression or classification; by default classification if the target "
+        "is text or boolean.",
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out; may be given again.", metavar="COLUMN"),
+    typer.Option(help="Column to leave out; may be repeated.", metavar="COLUMN"),
 ]
 Text = Annotated[
     list[str] | None,
     typer.Option(
-        help="Column of codes that are categories although they look like numbers; may "
-        "be given again.",
+        help="Column to read as text, such as codes made of digits; may be repeated.",
         metavar="COLUMN",
     ),
 ]
 Hidden = Annotated[
     str | None,
     typer.Option(
-        callback=_units,
+        callback=_check_units,
         metavar="UNITS,...",
-        help="Units of the hidden layers, e.g. 50,50; empty for a linear model; one "
-        "layer, chosen by the number of rows, by default.",
+        help="Units of the hidden layers, e.g. 50,50; empty for a linear model; by "
+        "default one layer, whose size depends on the number of rows.",
     ),
 ]
 Epochs = Annotated[
@@ -68,17 +67,17 @@ BatchSize = Annotated[
 LearningRate = Annotated[
     float | None,
     typer.Option(
-        callback=_positive,
-        help="Learning rate at the start; it falls to 0.",
+        callback=_check_positive,
+        help="Initial learning rate; it decays to 0.",
         show_default="0.01",
     ),
 ]
 ValidationFraction = Annotated[
     float | None,
     typer.Option(
-        callback=_share,
-        help="Fraction of the rows to hold out; by default 0.1, and 10000 rows at "
-        "most.",
+        callback=_check_fraction,
+        help="Fraction of the rows to hold out; by default 0.1, but at most 10000 "
+        "rows.",
     ),
 ]
 Seed = Annotated[
@@ -90,14 +89,14 @@ StartFrom = Annotated[
     typer.Option(
         min=1,
         metavar="VERSION",
-        help="Version of the model to go on from: its posterior is the prior, so that "
-        "only new rows are needed.",
+        help="Version of the model to start from: its posterior becomes the prior, so "
+        "the table needs only new rows.",
     ),
 ]
 Spec = Annotated[
     Path | None,
     typer.Option(
-        help="JSON file with what the other options do not say: fields of POST "
-        "/v1/jobs such as `model` and `training`."
+        help="JSON file of further fields of POST /v1/jobs, such as `model` and "
+        "`training`; the other options override it."
     ),
 ]

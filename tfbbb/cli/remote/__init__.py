@@ -1,4 +1,4 @@
-"""`tfbbb remote`: the service from the command line."""
+"""`tfbbb remote`: commands that call a running service."""
 
 import typer
 
@@ -22,9 +22,9 @@ remote = typer.Typer(name="remote", no_args_is_help=True)
 
 @remote.callback()
 def _options(url: Url = None, key: Key = None) -> None:
-    """Train and predict by a running service; --url and --key say which.
+    """Train and predict with a running service, named by --url and --key.
 
-    Both may be given before the command or after it.
+    Both options may stand before or after the command.
     """
 
 

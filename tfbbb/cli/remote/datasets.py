@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from tfbbb.cli.listing import AsJson, Limit, put_list, time_of
+from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import Key, Url, service
 
 
@@ -11,15 +11,15 @@ def datasets(
 ) -> None:
     """List the datasets, newest first."""
     with service(url, key) as client:
-        put_list(
+        print_list(
             [dataset.details for dataset in islice(client.datasets(), limit)],
             {
                 "dataset": lambda dataset: dataset["id"],
                 "name": lambda dataset: dataset["name"],
                 "rows": lambda dataset: dataset["num_rows"],
                 "bytes": lambda dataset: dataset["num_bytes"],
-                "uploaded": lambda dataset: time_of(dataset["created_at"]),
+                "uploaded": lambda dataset: format_time(dataset["created_at"]),
             },
             as_json=as_json,
-            if_none="There is no dataset; `tfbbb remote upload` makes one.",
+            if_none="There is no dataset; create one with `tfbbb remote upload`.",
         )

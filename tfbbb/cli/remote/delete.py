@@ -16,7 +16,7 @@ def _options(url: Url = None, key: Key = None) -> None:
 
 @delete.command()
 def dataset(dataset: DatasetId, url: Url = None, key: Key = None) -> None:
-    """Delete a dataset that no unfinished job needs; models trained on it stay."""
+    """Delete a dataset that no unfinished job needs, but not its models."""
     with service(url, key) as client:
         client.dataset(dataset).delete()
     typer.echo(f"deleted dataset {dataset}")
@@ -24,7 +24,7 @@ def dataset(dataset: DatasetId, url: Url = None, key: Key = None) -> None:
 
 @delete.command()
 def job(job: JobId, url: Url = None, key: Key = None) -> None:
-    """Delete a job that has ended, with its log; its model stays."""
+    """Delete a finished job and its log, but not its model."""
     with service(url, key) as client:
         client.job(job).delete()
     typer.echo(f"deleted job {job}")
@@ -37,7 +37,7 @@ def version(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Delete a version that no label, job or `latest` needs."""
+    """Delete a version that no label, no job and no `latest` refers to."""
     with service(url, key) as client:
         client.model(model).delete_version(version)
     typer.echo(f"deleted version {version} of {model}")
@@ -50,7 +50,7 @@ def label(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Delete a label; its version stays."""
+    """Delete a label, but not its version."""
     with service(url, key) as client:
         client.model(model).delete_label(label)
     typer.echo(f"deleted label {label} of {model}")

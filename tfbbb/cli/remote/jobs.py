@@ -1,4 +1,4 @@
-"""`tfbbb remote jobs`, and what is done to one: `log`, `cancel` and `retry`."""
+"""`tfbbb remote jobs`, `log`, `cancel` and `retry`."""
 
 from itertools import islice
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from service.shared.job_state import JobState
-from tfbbb.cli.listing import AsJson, Limit, put_list, time_of
+from tfbbb.cli.listing import AsJson, Limit, format_time, print_list
 from tfbbb.cli.remote.service import JobId, Key, Url, service
 
 
@@ -15,12 +15,12 @@ def jobs(
         JobState | None,
         typer.Option(
             metavar="STATE",
-            help="Only those that are queued, running, exporting, succeeded, failed or "
-            "cancelled.",
+            help="List only jobs in this state: queued, running, exporting, succeeded, "
+            "failed or cancelled.",
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Only those that train this model.")
+        str | None, typer.Option(help="List only jobs that train this model.")
     ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
@@ -30,24 +30,24 @@ def jobs(
     """List the jobs, newest first."""
     with service(url, key) as client:
         found = islice(client.jobs(state=state, name=name), limit)
-        put_list(
+        print_list(
             [job.details for job in found],
             {
                 "job": lambda job: job["id"],
                 "model": lambda job: job["name"],
                 "state": lambda job: job["state"],
-                "epoch": _epoch,
+                "epoch": _format_epoch,
                 "version": lambda job: job["version"],
-                "submitted": lambda job: time_of(job["created_at"]),
+                "submitted": lambda job: format_time(job["created_at"]),
                 "error": lambda job: job["error"],
             },
             as_json=as_json,
-            if_none="There is no such job; `tfbbb remote train` makes one.",
+            if_none="There is no such job; create one with `tfbbb remote train`.",
         )
 
 
 def log(job: JobId, url: Url = None, key: Key = None) -> None:
-    """Print the end of what the trainer of a job wrote."""
+    """Print the end of a job's log."""
     with service(url, key) as client:
         typer.echo(client.job(job).log, nl=False)
 
@@ -55,7 +55,7 @@ def log(job: JobId, url: Url = None, key: Key = None) -> None:
 def cancel(job: JobId, url: Url = None, key: Key = None) -> None:
     """Cancel a job.
 
-    One that waits is cancelled at once, one that runs as soon as its step is done.
+    A queued job is cancelled at once, a running job at the end of its step.
     """
     with service(url, key) as client:
         cancelled = client.job(job).cancel()
@@ -70,6 +70,6 @@ def retry(job: JobId, url: Url = None, key: Key = None) -> None:
         typer.echo(f"job {again.id} is {again.state}")
 
 
-def _epoch(job: dict[str, Any]) -> str | None:
+def _format_epoch(job: dict[str, Any]) -> str | None:
     progress = job["progress"]
     return f"{progress['epoch']} of {progress['epochs']}" if progress else None

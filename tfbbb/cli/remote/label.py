@@ -10,23 +10,23 @@ from tfbbb.cli.remote.service import Key, ModelName, Url, service
 def label(
     model: ModelName,
     label: Annotated[str, typer.Argument(help="The label, e.g. champion.")],
-    version: Annotated[int, typer.Argument(min=1, help="The version to put it on.")],
+    version: Annotated[int, typer.Argument(min=1, help="The version to label.")],
     max_nll_increase: Annotated[
         float | None,
         typer.Option(
-            help="Refuse a version whose held-out negative log-likelihood per row is "
-            "higher than that of the label's by more than this."
+            help="Refuse the version if its held-out negative log-likelihood per row "
+            "exceeds that of the labelled version by more than this."
         ),
     ] = None,
     max_coverage_drop: Annotated[
         float | None,
         typer.Option(
-            help="Refuse one whose 90 % intervals hold a share of the held-out targets "
-            "that is further from 0.9 by more than this."
+            help="Refuse the version if the coverage of its 90 % intervals is further "
+            "from 0.9 than that of the labelled version by more than this."
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Put it on all the same.")
+        bool, typer.Option("--force", help="Move the label without these checks.")
     ] = False,
     url: Url = None,
     key: Key = None,

@@ -2,29 +2,31 @@
 
 from typing import Any
 
-from tfbbb.cli.listing import AsJson, put_list
+from tfbbb.cli.listing import AsJson, print_list
 from tfbbb.cli.remote.service import Key, Url, service
 
 
 def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
     """List the models with their versions and labels."""
     with service(url, key) as client:
-        put_list(
+        print_list(
             client.models(),
             {
                 "model": lambda model: model["name"],
                 "task": lambda model: model["task"],
                 "target": lambda model: model["target"],
-                "versions": lambda model: ", ".join(map(_version, model["versions"])),
+                "versions": lambda model: ", ".join(
+                    map(_format_version, model["versions"])
+                ),
                 "labels": lambda model: ", ".join(
                     f"{label} {version}" for label, version in model["labels"].items()
                 ),
             },
             as_json=as_json,
-            if_none="There is no model yet; `tfbbb remote train` makes one.",
+            if_none="There is no model yet; create one with `tfbbb remote train`.",
         )
 
 
-def _version(status: dict[str, Any]) -> str:
+def _format_version(status: dict[str, Any]) -> str:
     broken = " (broken)" if status["state"] == "END" else ""
     return f"{status['version']}{broken}"

@@ -18,10 +18,10 @@ def predict(
     data: Table,
     output: Output = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Version; the newest by default.")
+        int | None, typer.Option(min=1, help="Version; the highest by default.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Label of a version, in the place of --version.")
+        str | None, typer.Option(help="Label of a version, in place of --version.")
     ] = None,
     num_samples: NumSamples = None,
     seed: Seed = None,
@@ -29,37 +29,39 @@ def predict(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Predict the rows of a table by the service.
+    """Predict the rows of a table with the service.
 
-    The columns are those of `tfbbb predict`.
+    The output has the columns of `tfbbb predict`.
     """
     if version is not None and label is not None:
-        raise typer.BadParameter("it goes without --version.", param_hint="--label")
+        raise typer.BadParameter(
+            "give either --label or --version.", param_hint="--label"
+        )
     with service(url, key) as client:
-        from tfbbb.cli.answer_table import levels_of
-        from tfbbb.cli.shown_table import put_out
+        from tfbbb.cli.answer_table import interval_levels
+        from tfbbb.cli.shown_table import output_table
         from tfbbb.data import read_table
         from tfbbb.data.writing import check_writable
 
         if output is not None:
             check_writable(output)
-        asked = client.model(model)
-        described = asked.describe_version(version, label)["description"]
-        features = described["features"]
+        remote_model = client.model(model)
+        description = remote_model.describe_version(version, label)["description"]
+        features = description["features"]
         texts = [f["name"] for f in features if f["kind"] == "categorical"]
-        prediction = asked.predict(
+        prediction = remote_model.predict(
             read_table(data, text_columns=texts),
-            quantiles=[] if described["classes"] else levels_of(level),
+            quantiles=[] if description["classes"] else interval_levels(level),
             num_samples=num_samples,
             seed=seed,
             version=version,
             label=label,
         )
-        put_out(_table(prediction), output)
-        typer.echo(f"by version {prediction.version} of {model}", err=True)
+        output_table(_build_table(prediction), output)
+        typer.echo(f"predicted by version {prediction.version} of {model}", err=True)
 
 
-def _table(prediction: "Prediction") -> "pa.Table":
+def _build_table(prediction: "Prediction") -> "pa.Table":
     from tfbbb.cli.answer_table import classes_table, numbers_table
 
     answers = vars(prediction)

@@ -1,4 +1,4 @@
-"""Which service a command asks, and of what."""
+"""Options and arguments of `tfbbb remote`, and its client."""
 
 import re
 from collections.abc import Iterator
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 ID = "[0-9a-f]{24}"
 
 
-def _nearest(
+def _find_last_value(
     context: typer.Context, parameter: typer.CallbackParam, value: str | None
 ) -> str | None:
-    """The value that was given last on the command line, else the environment's."""
+    """Returns the last value on the command line, else that of the environment."""
     name = str(parameter.name)
-    at: Any = context
-    while at is not None:
-        source = at.get_parameter_source(name)
+    level: Any = context
+    while level is not None:
+        source = level.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            return value if at is context else at.params[name]
-        at = at.parent
+            return value if level is context else level.params[name]
+        level = level.parent
     return value
 
 
@@ -34,45 +34,50 @@ Url = Annotated[
     typer.Option(
         envvar="TFBBB_URL",
         help="Address of the service, http://127.0.0.1:8000 by default.",
-        callback=_nearest,
+        callback=_find_last_value,
     ),
 ]
 Key = Annotated[
     str | None,
-    typer.Option(envvar="TFBBB_KEY", help="API key, prefix.secret.", callback=_nearest),
+    typer.Option(
+        envvar="TFBBB_KEY", help="API key, prefix.secret.", callback=_find_last_value
+    ),
 ]
 
 
-def _job_id(text: str | None) -> str | None:
+def _check_job_id(text: str | None) -> str | None:
     if text is not None and not re.fullmatch(ID, text):
         raise typer.BadParameter(
-            f"{text!r} is no id of a job; `tfbbb remote jobs` lists them."
+            f"{text!r} is not the id of a job; `tfbbb remote jobs` lists the ids."
         )
     return text
 
 
-def _dataset_id(text: str) -> str:
+def _check_dataset_id(text: str) -> str:
     if not re.fullmatch(ID, text):
         raise typer.BadParameter(
-            f"{text!r} is no id of a dataset; `tfbbb remote datasets` lists them."
+            f"{text!r} is not the id of a dataset; `tfbbb remote datasets` lists the "
+            "ids."
         )
     return text
 
 
-JobId = Annotated[str, typer.Argument(callback=_job_id, help="Id of the job.")]
+JobId = Annotated[str, typer.Argument(callback=_check_job_id, help="Id of the job.")]
 JobIdOrNone = Annotated[
     str | None,
-    typer.Argument(callback=_job_id, help="Id of a job; the newest one by default."),
+    typer.Argument(
+        callback=_check_job_id, help="Id of the job; the newest job by default."
+    ),
 ]
 DatasetId = Annotated[
-    str, typer.Argument(callback=_dataset_id, help="Id of the dataset.")
+    str, typer.Argument(callback=_check_dataset_id, help="Id of the dataset.")
 ]
 ModelName = Annotated[str, typer.Argument(help="Name of the model.")]
 
 
 @contextmanager
 def service(url: str | None, key: str | None) -> Iterator["Client"]:
-    """A client for the time of a command, whose errors end it with one sentence."""
+    """Opens a client; an error of the client ends the command with one sentence."""
     with errors_in_one_sentence():
         from tfbbb.client import Client
 

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tfbbb.client import Client, Dataset
 
 
-def _model_name(text: str) -> str:
+def _check_model_name(text: str) -> str:
     from service.shared.model_name import is_model_name
 
     if not is_model_name(text):
         raise typer.BadParameter(
-            f"{text!r} has other characters than letters, digits, _, - and ., does not "
-            "begin with a letter or digit, or has more than 128."
+            "must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin with a "
+            f"letter or digit. Received: {text!r}"
         )
     return text
 
@@ -48,7 +48,8 @@ def train(
     name: Annotated[
         str,
         typer.Option(
-            callback=_model_name, help="Model, of which the next version is made."
+            callback=_check_model_name,
+            help="Name of the model; the job publishes its next version.",
         ),
     ],
     task: Task = None,
@@ -63,14 +64,17 @@ def train(
     start_from: StartFrom = None,
     spec: Spec = None,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Print the job's id and don't wait.")
+        bool,
+        typer.Option(
+            "--detach", help="Print the job's id and do not wait for the job."
+        ),
     ] = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Train a model by the service, and show how far it is."""
+    """Train a model with the service and show the progress."""
     with service(url, key) as client:
-        from tfbbb.cli.job_fields import checked, features_of, job_fields
+        from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
 
         fields = job_fields(
             target,
@@ -86,10 +90,11 @@ def train(
             validation_fraction=validation_fraction,
             seed=seed,
         )
-        dataset = _dataset(client, data)
+        dataset = _find_or_upload_dataset(client, data)
         if ignore:
             names = [column["name"] for column in dataset.columns]
-            fields["features"] = features_of(names, checked(fields), ignore)
+            spec_so_far = validate_fields(fields)
+            fields["features"] = select_features(names, spec_so_far, ignore)
         job = client.train(dataset, name=name, **fields)
         if detach:
             typer.echo(job.id)
@@ -97,12 +102,12 @@ def train(
             follow(job)
 
 
-def _dataset(client: "Client", data: str) -> "Dataset":
+def _find_or_upload_dataset(client: "Client", data: str) -> "Dataset":
     if Path(data).exists():
         return upload_with_bar(client, Path(data), None)
     if re.fullmatch(ID, data):
         return client.dataset(data)
     raise CommandError(
         f"{data} is neither a file nor the id of a dataset; `tfbbb remote datasets` "
-        "lists those."
+        "lists the ids."
     )

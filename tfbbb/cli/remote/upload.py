@@ -16,18 +16,19 @@ def upload(
         Path, typer.Argument(help="Table: CSV, gzipped CSV, Parquet or Arrow IPC.")
     ],
     name: Annotated[
-        str | None, typer.Option(help="Name of the dataset; the file's by default.")
+        str | None,
+        typer.Option(help="Name of the dataset; the name of the file by default."),
     ] = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Upload a table; print the id of its dataset."""
+    """Upload a table and print the id of its dataset."""
     with service(url, key) as client:
         typer.echo(upload_with_bar(client, data, name).id)
 
 
 def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
-    """Uploads a file, with a progress bar and what the service found in it."""
+    """Uploads a file with a progress bar, and prints the problems of its columns."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 

@@ -16,9 +16,9 @@ def watch(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Follow a job until it has ended.
+    """Show a job's progress until the job ends.
 
-    Ctrl-C ends the watching, not the job.
+    Ctrl-C stops the command, not the job.
     """
     with service(url, key) as client:
         if job is not None:
@@ -26,15 +26,15 @@ def watch(
             return
         newest = next(client.jobs(), None)
         if newest is None:
-            raise CommandError("There is no job; `tfbbb remote train` makes one.")
+            raise CommandError("There is no job; create one with `tfbbb remote train`.")
         follow(newest)
 
 
 def follow(job: "Job") -> None:
-    """Shows what happens to a job, and at its end what it has published.
+    """Shows the progress of a job, then the version that the job published.
 
     Raises:
-        JobFailedError: The job failed, or was cancelled.
+        JobFailedError: The job failed or was cancelled.
     """
     from rich.console import Console
 
@@ -42,7 +42,8 @@ def follow(job: "Job") -> None:
     from tfbbb.cli.report import echo_metrics
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
-    # What happened before comes at once, and says nothing of the time that is left.
+    # The service sends past events at once; their pace would spoil the estimate of
+    # the remaining time.
     already_done = job.progress.get("epoch", 0)
     with EpochBar(Console(stderr=True)) as bar:
 
@@ -51,18 +52,18 @@ def follow(job: "Job") -> None:
             if event.type == "epoch" and data["epoch"] >= already_done:
                 bar.show(data["epoch"], data["epochs"], data)
             elif event.type == "state":
-                # Of a job that has failed, the error says it.
+                # `JobFailedError` gives the reason of a failed job.
                 queued = data["state"] == "queued" and "reason" in data
-                bar.say(data["state"] + (f": {data['reason']}" if queued else ""))
+                bar.print(data["state"] + (f": {data['reason']}" if queued else ""))
 
         try:
             job.wait(show)
         except KeyboardInterrupt:
-            bar.say(
-                f"job {job.id} goes on; `tfbbb remote watch` shows it again, `tfbbb "
-                f"remote cancel {job.id}` ends it"
+            bar.print(
+                f"job {job.id} is still running; `tfbbb remote watch` shows it again, "
+                f"`tfbbb remote cancel {job.id}` cancels it"
             )
             raise
-    described = job.model.describe_version(job.version)["description"]
-    typer.echo(f"published {job.name}, version {job.version}; of rows held out:")
-    echo_metrics(described["metrics"])
+    description = job.model.describe_version(job.version)["description"]
+    typer.echo(f"published {job.name}, version {job.version}; held-out metrics:")
+    echo_metrics(description["metrics"])

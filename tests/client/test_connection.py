@@ -30,7 +30,7 @@ print([n for n in ("tensorflow", "keras", "pandas", "fastapi") if n in sys.modul
     assert done.stdout == "[]\n"
 
 
-def test_address_and_key_are_those_of_the_environment(
+def test_the_environment_sets_address_and_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with answering(Answer(body={"models": []})) as service:
@@ -46,7 +46,7 @@ def test_address_and_key_are_those_of_the_environment(
     assert second.headers["authorization"] == "Bearer other.secret"
 
 
-def test_a_refusal_says_why_in_the_service_s_words() -> None:
+def test_a_service_error_has_the_message_of_the_service() -> None:
     with answering(Answer(404, {"error": "There is no job 7."})) as service:
         with Client(service.url) as client, pytest.raises(ServiceError) as refusal:
             client.job("7")
@@ -55,7 +55,7 @@ def test_a_refusal_says_why_in_the_service_s_words() -> None:
     assert str(refusal.value) == refusal.value.message == "There is no job 7."
 
 
-def test_who_gives_no_key_is_told_where_to() -> None:
+def test_a_missing_key_error_names_the_remedies() -> None:
     with (
         answering(Answer(401, {"error": "send `Authorization: Bearer`"})) as service,
         pytest.raises(ServiceError) as refusal,
@@ -66,7 +66,7 @@ def test_who_gives_no_key_is_told_where_to() -> None:
 
 
 @pytest.mark.parametrize("body", ["<html>", "[]", '{"detail": 1}', ""])
-def test_a_refusal_of_something_in_between_says_its_status(body: str) -> None:
+def test_an_error_of_a_proxy_gives_its_status(body: str) -> None:
     with (
         answering(Answer(413, body)) as service,
         Client(service.url) as client,
@@ -75,7 +75,7 @@ def test_a_refusal_of_something_in_between_says_its_status(body: str) -> None:
         client.models()
 
 
-def test_no_service_is_one_sentence() -> None:
+def test_a_refused_connection_is_one_sentence() -> None:
     with answering(LOST) as service:
         pass
     with (
@@ -86,17 +86,17 @@ def test_no_service_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://x", "http://[::1", "http://"])
-def test_an_address_that_is_none_is_one_sentence(url: str) -> None:
+def test_an_invalid_address_is_one_sentence(url: str) -> None:
     with pytest.raises(ClientError, match="Received: "):
         Client(url)
 
 
-def test_a_key_that_no_header_holds_is_one_sentence() -> None:
+def test_a_non_ascii_key_is_one_sentence() -> None:
     with pytest.raises(ClientError, match="must be ASCII"):
         Client(key="prefix.secret\n")
 
 
-def test_what_changes_nothing_is_asked_again_when_the_answer_is_lost() -> None:
+def test_an_idempotent_request_is_retried_after_a_lost_response() -> None:
     busy = Answer(503, {"error": "not ready"})
     with answering(LOST, busy, LOST, Answer(body={"models": []})) as service:
         with Client(service.url) as client:
@@ -104,14 +104,14 @@ def test_what_changes_nothing_is_asked_again_when_the_answer_is_lost() -> None:
         assert len(service.requests) == 4
 
 
-def test_a_service_that_stays_away_is_asked_six_times() -> None:
+def test_a_request_is_sent_at_most_six_times() -> None:
     with answering(LOST) as service:
         with Client(service.url) as client, pytest.raises(UnreachableError):
             client.models()
         assert len(service.requests) == 6
 
 
-def test_an_upload_is_sent_once(tmp_path) -> None:
+def test_an_upload_is_not_retried(tmp_path) -> None:
     path = tmp_path / "houses.csv"
     path.write_text("area,price\n1,2\n")
     with answering(LOST) as service:
@@ -120,7 +120,7 @@ def test_an_upload_is_sent_once(tmp_path) -> None:
         assert len(service.requests) == 1
 
 
-def test_a_job_is_submitted_again_under_the_same_idempotency_key() -> None:
+def test_a_retried_submission_has_the_same_idempotency_key() -> None:
     with (
         answering(LOST, Answer(201, JOB)) as service,
         Client(service.url) as client,

@@ -5,7 +5,7 @@ import pytest
 
 from tests.client.answering import Answer, answering
 from tfbbb.client import Client, JobFailedError, UnreachableError
-from tfbbb.client.event_stream import events_in
+from tfbbb.client.event_stream import read_events
 
 LOST = Answer(status=None)
 
@@ -28,16 +28,16 @@ EPOCH = (2, "epoch", {"epoch": 1, "epochs": 1, "nll": 0.5})
 DONE = (3, "state", {"state": "succeeded", "attempt": 1, "version": 4})
 
 
-def test_comments_and_lines_without_data_are_no_events() -> None:
+def test_comments_and_events_without_data_are_skipped() -> None:
     text = ": ping\n\nid: 1\nevent: state\ndata: {}\n\nretry: 5\n\nid: 2\ndata:[]\n\n"
     lines = text.split("\n")
-    assert [(e.id, e.type, e.data) for e in events_in(lines)] == [
+    assert [(e.id, e.type, e.data) for e in read_events(lines)] == [
         (1, "state", {}),
         (2, "message", []),
     ]
 
 
-def test_a_stream_that_breaks_is_taken_up_where_it_broke() -> None:
+def test_a_broken_stream_continues_after_the_last_event() -> None:
     with (
         answering(
             job("queued"),
@@ -57,7 +57,7 @@ def test_a_stream_that_breaks_is_taken_up_where_it_broke() -> None:
     assert [after for after in asked if after] == ["0", "1", "1", "2", "2"]
 
 
-def test_a_stream_that_ends_before_the_last_state_is_asked_for_it() -> None:
+def test_a_stream_cut_before_the_final_state_is_reopened() -> None:
     with (
         answering(
             job("queued"),
@@ -72,7 +72,7 @@ def test_a_stream_that_ends_before_the_last_state_is_asked_for_it() -> None:
     assert [event.id for event in events] == [1, 2, 3]
 
 
-def test_of_a_job_that_has_ended_nothing_more_is_waited_for() -> None:
+def test_events_end_for_a_job_that_has_ended() -> None:
     with (
         answering(job("succeeded"), stream(), job("succeeded")) as service,
         Client(service.url) as client,
@@ -80,7 +80,7 @@ def test_of_a_job_that_has_ended_nothing_more_is_waited_for() -> None:
         assert list(client.job("1" * 24).events(after=3)) == []
 
 
-def test_a_service_that_stays_away_ends_the_listening() -> None:
+def test_events_raise_if_the_service_stays_unreachable() -> None:
     with (
         answering(job("queued"), stream(QUEUED, broken=True), LOST) as service,
         Client(service.url) as client,
@@ -91,7 +91,7 @@ def test_a_service_that_stays_away_ends_the_listening() -> None:
             next(listening)
 
 
-def test_waiting_tells_of_every_event_and_returns_the_job() -> None:
+def test_wait_reports_every_event_and_returns_the_job() -> None:
     told = []
     with (
         answering(
@@ -110,7 +110,7 @@ def test_waiting_tells_of_every_event_and_returns_the_job() -> None:
     assert list(map(str, told)) == ["queued", "epoch 1 of 1, nll 0.5", "succeeded"]
 
 
-def test_waiting_for_a_job_that_fails_says_why() -> None:
+def test_wait_raises_the_reason_of_a_failed_job() -> None:
     failed = (2, "state", {"state": "failed", "attempt": 1})
     with (
         answering(

@@ -12,14 +12,14 @@ from tfbbb.client.rows import Rows
             r"Column 'street' .* \[\{...\}\]. Received: 'park road'",
         ),
         ({"area": 120}, r"Column 'area' .* Received: 120"),
-        ("more.csv", "What is to be predicted must be .* Received: 'more.csv'"),
+        ("more.csv", "`rows` must be .* Received: 'more.csv'"),
     ],
 )
-def test_what_is_no_table_is_refused_with_what_to_give(rows, said):
+def test_rows_of_a_wrong_type_are_refused_with_a_remedy(rows, said):
     with pytest.raises(TypeError, match=said):
-        Rows.of(rows)
+        Rows.read(rows)
 
 
-def test_an_interval_that_was_not_asked_for_names_its_level_as_it_is_written():
+def test_a_quantile_that_was_not_requested_names_its_level():
     with pytest.raises(ValueError, match=r"Received: level=0\.05$"):
         Prediction(model="houses", version=1, num_samples=100).interval(0.9)

@@ -1,9 +1,9 @@
 import pytest
 
-from tfbbb.client.upload import uploading
+from tfbbb.client.upload import open_upload
 
 
-def test_what_is_neither_a_file_nor_a_table_is_refused_with_what_to_give():
-    said = "path of a file, or a table of pyarrow, pandas or polars. Received: list"
-    with pytest.raises(TypeError, match=said), uploading([{"a": 1}], None, None):
+def test_an_upload_of_a_wrong_type_is_refused_with_a_remedy():
+    said = "path of a file or a table of pyarrow, pandas or polars. Received: list"
+    with pytest.raises(TypeError, match=said), open_upload([{"a": 1}], None, None):
         pass

@@ -117,7 +117,7 @@ def test_many_rows_are_asked_for_in_pieces_by_one_version(service: Client) -> No
     np.testing.assert_array_equal(prediction.mean[-3:], last.mean)
     bad = rows.tolist()
     bad[2001] = [1.0]
-    with pytest.raises(ServiceError, match=r"Of the rows 2001 to 2100: Row 2 has 1"):
+    with pytest.raises(ServiceError, match=r"In rows 2001 to 2100: Row 2 has 1"):
         model.predict(bad, num_samples=10)
 
 

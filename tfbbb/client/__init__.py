@@ -1,4 +1,4 @@
-"""The training service, asked from a program: without TensorFlow, over HTTP."""
+"""A Python client of the training service, over HTTP and without TensorFlow."""
 
 from tfbbb.client.client import Client
 from tfbbb.client.dataset import Dataset

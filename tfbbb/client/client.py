@@ -1,3 +1,5 @@
+"""The client of the training service."""
+
 import secrets
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -6,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Self
 from tfbbb.client.connection import Connection
 from tfbbb.client.dataset import Dataset
 from tfbbb.client.job import Job
-from tfbbb.client.upload import Progress, uploading
+from tfbbb.client.upload import Progress, open_upload
 
 if TYPE_CHECKING:
     from tfbbb.client.model import Model
 
 
 class Client:
-    """A training service, asked from a program. Needs no TensorFlow.
+    """A client of the training service. Needs no TensorFlow.
 
-    Requests that may be sent twice are sent again when no answer comes; whatever goes
-    wrong in the end is a `ClientError` of one sentence.
+    Retries idempotent requests that get no response. Raises a `ClientError` with a
+    message of one sentence if a request fails.
 
     Args:
-        url: Address of the service; by default the environment variable `TFBBB_URL`,
-            else that of `tfbbb serve` on this machine.
-        key: API key; by default `TFBBB_KEY`.
+        url: Address of the service. Defaults to the environment variable `TFBBB_URL`,
+            else to the default address of `tfbbb serve` on this machine.
+        key: API key. Defaults to the environment variable `TFBBB_KEY`.
 
     Example:
 
@@ -42,16 +44,16 @@ class Client:
     def upload(
         self, table: Any, *, name: str | None = None, progress: Progress | None = None
     ) -> Dataset:
-        """Sends a table to the service.
+        """Uploads a table to the service.
 
         Args:
             table: Path of a CSV, gzipped CSV, Parquet or Arrow file, which is streamed
-                as it is, or a table of pyarrow, pandas or polars.
-            name: Name of the dataset; by default that of the file.
-            progress: Called with the bytes that are sent and those in all.
+                unchanged, or a table of pyarrow, pandas or polars.
+            name: Name of the dataset. Defaults to the name of the file.
+            progress: Called with the number of bytes sent and the total.
         """
-        with uploading(table, name, progress) as upload:
-            details = self._connection.ask(
+        with open_upload(table, name, progress) as upload:
+            details = self._connection.request(
                 "POST",
                 "/v1/datasets",
                 params={"name": upload.name},
@@ -61,13 +63,13 @@ class Client:
         return Dataset(self._connection, details)
 
     def dataset(self, id: str) -> Dataset:
-        """Looks a dataset up."""
-        details = self._connection.ask("GET", f"/v1/datasets/{id}")
+        """Returns the dataset with an id."""
+        details = self._connection.request("GET", f"/v1/datasets/{id}")
         return Dataset(self._connection, details)
 
     def datasets(self) -> Iterator[Dataset]:
-        """Gives the datasets, newest first."""
-        for details in self._pages("/v1/datasets", "datasets", {}):
+        """Yields the datasets, newest first."""
+        for details in self._iterate_pages("/v1/datasets", "datasets", {}):
             yield Dataset(self._connection, details)
 
     def train(
@@ -79,16 +81,15 @@ class Client:
             dataset: The table, or its id.
             target: The column to predict.
             name: Name of the model.
-            spec: What is to be other than by default, as `POST /v1/jobs` takes it:
-                `features`, `task`, `text_columns`, `model`, `training`, `start_from`,
-                `priority`.
+            spec: Non-default options of `POST /v1/jobs`: `features`, `task`,
+                `text_columns`, `model`, `training`, `start_from`, `priority`.
         """
         dataset_id = dataset.id if isinstance(dataset, Dataset) else dataset
         body = {"dataset_id": dataset_id, "target": target, "name": name, **spec}
-        details = self._connection.ask(
+        details = self._connection.request(
             "POST",
             "/v1/jobs",
-            # Sent again after a lost answer, it does not train twice.
+            # The idempotency key makes a retry return the job of the first request.
             idempotent=True,
             json=body,
             headers={"Idempotency-Key": secrets.token_hex(16)},
@@ -96,8 +97,8 @@ class Client:
         return Job(self._connection, details)
 
     def job(self, id: str) -> Job:
-        """Looks a job up."""
-        return Job(self._connection, self._connection.ask("GET", f"/v1/jobs/{id}"))
+        """Returns the job with an id."""
+        return Job(self._connection, self._connection.request("GET", f"/v1/jobs/{id}"))
 
     def jobs(
         self,
@@ -106,24 +107,24 @@ class Client:
         name: str | None = None,
         dataset: Dataset | str | None = None,
     ) -> Iterator[Job]:
-        """Gives the jobs, newest first.
+        """Yields the jobs, newest first.
 
         Args:
-            state: Of those, the ones in this state.
-            name: Of those, the ones for this model.
-            dataset: Of those, the ones that train on this dataset.
+            state: Yield only jobs in this state.
+            name: Yield only jobs that train this model.
+            dataset: Yield only jobs that train on this dataset.
         """
         dataset_id = dataset.id if isinstance(dataset, Dataset) else dataset
-        wanted = {"state": state, "name": name, "dataset_id": dataset_id}
-        for details in self._pages("/v1/jobs", "jobs", wanted):
+        filters = {"state": state, "name": name, "dataset_id": dataset_id}
+        for details in self._iterate_pages("/v1/jobs", "jobs", filters):
             yield Job(self._connection, details)
 
     def models(self) -> list[dict[str, Any]]:
-        """Lists what is served: of each model its name, target and versions."""
-        return list(self._connection.ask("GET", "/v1/models")["models"])
+        """Lists the models, each with its name, target and versions."""
+        return list(self._connection.request("GET", "/v1/models")["models"])
 
     def model(self, name: str) -> "Model":
-        """A model by its name; nothing is asked yet."""
+        """Returns the model of a name, without a request."""
         from tfbbb.client.model import Model
 
         return Model(self._connection, name)
@@ -135,45 +136,45 @@ class Client:
         *,
         expires_in_seconds: float | None = None,
     ) -> str:
-        """Makes an API key; needs one with the scope `admin`.
+        """Creates an API key. The client's own key needs the scope `admin`.
 
         Args:
-            name: What the key is for.
-            scopes: `predict`, `train`, which includes it, or `admin`.
-            expires_in_seconds: When it ends; by default it does not.
+            name: Purpose of the new key.
+            scopes: Any of `predict`, `train` (includes `predict`) and `admin`.
+            expires_in_seconds: Seconds until the new key expires. None means never.
 
         Returns:
-            The key, which the service does not keep.
+            The new key. The service stores only a hash of the key.
         """
         body = {
             "name": name,
             "scopes": list(scopes),
             "expires_in_seconds": expires_in_seconds,
         }
-        return str(self._connection.ask("POST", "/v1/keys", json=body)["key"])
+        return str(self._connection.request("POST", "/v1/keys", json=body)["key"])
 
     def keys(self) -> list[dict[str, Any]]:
         """Lists the API keys, without their secrets."""
-        return list(self._connection.ask("GET", "/v1/keys")["keys"])
+        return list(self._connection.request("GET", "/v1/keys")["keys"])
 
     def revoke_key(self, id: str) -> None:
-        """Refuses a key from now on."""
-        self._connection.ask("DELETE", f"/v1/keys/{id}")
+        """Revokes an API key; the service refuses the key from then on."""
+        self._connection.request("DELETE", f"/v1/keys/{id}")
 
     def close(self) -> None:
-        """Closes the connections that are kept open."""
+        """Closes the open connections to the service."""
         self._connection.close()
 
-    def _pages(
-        self, path: str, what: str, wanted: dict[str, str | None]
+    def _iterate_pages(
+        self, path: str, collection: str, filters: dict[str, str | None]
     ) -> Iterator[dict[str, Any]]:
-        given = {key: value for key, value in wanted.items() if value is not None}
+        params = {key: value for key, value in filters.items() if value is not None}
         while True:
-            page = self._connection.ask("GET", path, params=given)
-            yield from page[what]
+            page = self._connection.request("GET", path, params=params)
+            yield from page[collection]
             if page["next_cursor"] is None:
                 return
-            given["cursor"] = page["next_cursor"]
+            params["cursor"] = page["next_cursor"]
 
     def __enter__(self) -> Self:
         return self

@@ -1,3 +1,5 @@
+"""HTTP requests of the client, with retries."""
+
 import os
 import random
 import time
@@ -12,86 +14,87 @@ import tfbbb
 from tfbbb.client.errors import ClientError, ServiceError, UnreachableError
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# Until an answer begins: a first prediction waits for its model to be loaded.
-_SECONDS = 120.0
+# The first prediction waits until the service has loaded the model.
+_SECONDS_TO_RESPOND = 120.0
 _SECONDS_TO_CONNECT = 10.0
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
-# The service is about to start, or to stop.
-_PASSING = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
+# The service is starting or stopping.
+_TRANSIENT = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 class Connection:
-    """Requests to one service, with its key, and its errors as exceptions.
+    """Sends requests to one service and raises its errors as exceptions.
 
-    A request that changes nothing when it is sent twice is sent again, up to five
-    times, when no answer comes.
+    Retries an idempotent request up to five times if no response comes, or a response
+    that says that the service is starting or stopping.
 
     Args:
-        url: Address of the service; `TFBBB_URL` by default, else that of
-            `tfbbb serve`.
-        key: API key; `TFBBB_KEY` by default.
+        url: Address of the service. Defaults to `TFBBB_URL`, else to the default
+            address of `tfbbb serve`.
+        key: API key. Defaults to `TFBBB_KEY`.
     """
 
     def __init__(self, url: str | None = None, key: str | None = None) -> None:
-        self.url = _checked(url or os.environ.get("TFBBB_URL") or DEFAULT_URL)
+        self.url = _validate_url(url or os.environ.get("TFBBB_URL") or DEFAULT_URL)
         key = key or os.environ.get("TFBBB_KEY")
         headers = {"User-Agent": f"tfbbb/{tfbbb.__version__}"}
         if key:
             if not (key.isascii() and key.isprintable()):
                 raise ClientError("The API key must be ASCII text, `prefix.secret`.")
             headers["Authorization"] = f"Bearer {key}"
-        timeout = httpx.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)
+        timeout = httpx.Timeout(_SECONDS_TO_RESPOND, connect=_SECONDS_TO_CONNECT)
         self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
 
     def close(self) -> None:
-        """Closes the connections that are kept open."""
+        """Closes the open connections to the service."""
         self._http.close()
 
-    def ask(
+    def request(
         self, method: str, path: str, *, idempotent: bool | None = None, **options: Any
     ) -> Any:
-        """Sends a request and returns the JSON of its answer.
+        """Sends a request and returns the JSON of the response.
 
         Args:
-            method: `GET`, say.
-            path: Path, `/v1/jobs`, say.
-            idempotent: Whether it may be sent again; by default all but `POST`.
-            options: What `httpx.Client.request` takes.
+            method: HTTP method, e.g. `GET`.
+            path: Path, e.g. `/v1/jobs`.
+            idempotent: Whether the request may be sent again. By default every method
+                but `POST` is idempotent.
+            options: Further arguments of `httpx.Client.request`.
 
         Raises:
-            ServiceError: The service refuses.
-            UnreachableError: No answer comes.
+            ServiceError: The service responds with an error.
+            UnreachableError: The service does not respond.
         """
         if idempotent is None:
             idempotent = method != "POST"
         response = self._send(method, path, _PAUSES if idempotent else (), options)
         if response.is_error:
-            raise _refusal(response)
+            raise _build_error(response)
         return response.json() if response.content else None
 
     @contextmanager
     def stream(
         self, path: str, headers: Mapping[str, str], silence: float
     ) -> Iterator[httpx.Response]:
-        """Opens an answer that arrives bit by bit.
+        """Opens a response that arrives in parts.
 
         Args:
             path: Path.
-            headers: Headers beside those of every request.
-            silence: Seconds without a byte after which the connection is given up.
+            headers: Headers of this request alone.
+            silence: Seconds without a byte after which the connection is closed.
 
         Raises:
-            ServiceError: The service refuses.
-            UnreachableError: The connection can't be made, or breaks.
+            ServiceError: The service responds with an error.
+            UnreachableError: The connection fails or breaks.
         """
         timeout = httpx.Timeout(silence, connect=_SECONDS_TO_CONNECT)
         with (
-            self._one_sentence(),
+            self._raise_unreachable(),
             self._http.stream("GET", path, headers=headers, timeout=timeout) as answer,
         ):
             if answer.is_error:
                 answer.read()
-                raise _refusal(answer)
+                raise _build_error(answer)
             yield answer
 
     def _send(
@@ -99,20 +102,21 @@ class Connection:
     ) -> httpx.Response:
         for pause in pauses:
             try:
-                with self._one_sentence():
+                with self._raise_unreachable():
                     response = self._http.request(method, path, **options)
             except UnreachableError:
                 pass
             else:
-                if response.status_code not in _PASSING:
+                if response.status_code not in _TRANSIENT:
                     return response
-            # Clients that were cut off together shall not all come back together.
+            # Jitter: clients that lost the service together must not return together.
             time.sleep(pause * random.uniform(0.5, 1.5))
-        with self._one_sentence():
+        with self._raise_unreachable():
             return self._http.request(method, path, **options)
 
     @contextmanager
-    def _one_sentence(self) -> Iterator[None]:
+    def _raise_unreachable(self) -> Iterator[None]:
+        """Turns errors of the transport into `UnreachableError`."""
         try:
             yield
         except httpx.TimeoutException:
@@ -121,8 +125,8 @@ class Connection:
             ) from None
         except httpx.ConnectError as error:
             raise UnreachableError(
-                f"There is no service at {self.url} ({error}); `tfbbb serve` starts "
-                "one."
+                f"There is no service at {self.url} ({error}); start one with `tfbbb "
+                "serve`."
             ) from None
         except httpx.TransportError as error:
             raise UnreachableError(
@@ -130,29 +134,29 @@ class Connection:
             ) from None
 
 
-def _checked(url: str) -> str:
+def _validate_url(url: str) -> str:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL:
         parsed = httpx.URL()
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise ClientError(
-            "The service's address must be http://HOST:PORT, or https. "
+            "The service's address must be http://HOST:PORT or https://HOST:PORT. "
             f"Received: {url!r}"
         )
     return url.rstrip("/")
 
 
-def _refusal(response: httpx.Response) -> ServiceError:
+def _build_error(response: httpx.Response) -> ServiceError:
     if response.status_code == 401 and "Authorization" not in response.request.headers:
         return ServiceError(
             401,
-            "The service asks for an API key: give one as `key`, or in TFBBB_KEY; "
-            "`tfbbb keys create NAME --scope train`, on its machine, makes one.",
+            "The service requires an API key: pass `key`, or set TFBBB_KEY. Create a "
+            "key on the service's machine with `tfbbb keys create NAME --scope train`.",
         )
     try:
         message = response.json()["error"]
     except (ValueError, KeyError, TypeError):
-        # Something between the service and here has answered.
+        # A proxy responded instead of the service.
         message = f"{response.status_code} {response.reason_phrase}"
     return ServiceError(response.status_code, str(message))

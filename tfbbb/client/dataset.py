@@ -1,3 +1,5 @@
+"""A dataset of the service."""
+
 from typing import Any
 
 from tfbbb.client.resource import Resource
@@ -7,9 +9,9 @@ class Dataset(Resource):
     """An uploaded table.
 
     Attributes:
-        id: Its id.
-        name: Its name.
-        details: The service's whole answer: columns with their statistics, problems.
+        id: Id of the dataset.
+        name: Name of the dataset.
+        details: The service's whole response: columns with their statistics, problems.
     """
 
     @property
@@ -19,21 +21,22 @@ class Dataset(Resource):
 
     @property
     def columns(self) -> list[dict[str, Any]]:
-        """Of each column name, type and statistics."""
-        return list(self._described()["columns"])
+        """Name, type and statistics of each column."""
+        return list(self._fetch_details()["columns"])
 
     @property
     def problems(self) -> list[dict[str, Any]]:
-        """What was found that may spoil a training: a `message`, and its `column`."""
-        return list(self._described()["problems"])
+        """Findings that may spoil a training, each a `message` and its `column`."""
+        return list(self._fetch_details()["problems"])
 
     def delete(self) -> None:
-        """Removes the table from the service."""
-        self._connection.ask("DELETE", f"/v1/datasets/{self.id}")
+        """Deletes the dataset from the service."""
+        self._connection.request("DELETE", f"/v1/datasets/{self.id}")
 
-    def _described(self) -> dict[str, Any]:
-        if "columns" not in self.details:  # It comes from a list.
-            self.details = self._connection.ask("GET", f"/v1/datasets/{self.id}")
+    def _fetch_details(self) -> dict[str, Any]:
+        # The entries of a list of datasets lack the columns.
+        if "columns" not in self.details:
+            self.details = self._connection.request("GET", f"/v1/datasets/{self.id}")
         return self.details
 
     def __repr__(self) -> str:

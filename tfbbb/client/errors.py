@@ -1,20 +1,20 @@
-"""What goes wrong between a program and the service."""
+"""Errors of the client."""
 
 
 class ClientError(Exception):
-    """The service could not be asked, or did not do it; the message is a sentence."""
+    """A request failed; the message is one sentence."""
 
 
 class UnreachableError(ClientError):
-    """No answer came: there is no service at this address, or the network failed."""
+    """No response: there is no service at this address, or the network failed."""
 
 
 class ServiceError(ClientError):
-    """The service refused.
+    """The service responded with an error.
 
     Attributes:
-        status: Status of the answer, 404 say.
-        message: Why, in the service's words.
+        status: HTTP status of the response, e.g. 404.
+        message: The service's own error message.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -24,4 +24,4 @@ class ServiceError(ClientError):
 
 
 class JobFailedError(ClientError):
-    """A job that was waited for has failed, or was cancelled."""
+    """`Job.wait` waited for a job that failed or was cancelled."""

@@ -1,4 +1,4 @@
-"""Server-sent events, read line by line."""
+"""Events of a job, read from a stream of server-sent events."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a job.
+    """An event of a job: a change of its state, or the end of an epoch.
 
     Attributes:
-        id: Its number within the job, from 1.
-        type: `state`, or `epoch`.
-        data: Of a state `state` and `attempt`, and if there is one the `reason`, or
-            of what was published `name` and `version`; of an epoch `epoch`, `epochs`,
-            `step`, `steps` and its figures. `at` is the time, ISO 8601 in UTC.
+        id: Number of the event within the job, from 1.
+        type: `state` or `epoch`.
+        data: For `state`: `state` and `attempt`, a `reason` if there is one, and `name`
+            and `version` of a published model. For `epoch`: `epoch`, `epochs`, `step`,
+            `steps` and the metrics of the epoch. Always `at`, the time, ISO 8601 in
+            UTC.
     """
 
     id: int
@@ -23,7 +24,7 @@ class Event:
     data: dict[str, Any]
 
     def __str__(self) -> str:
-        """What a person wants to see of it."""
+        """Formats the event as one line for people."""
         if self.type != "epoch":
             reason = f": {self.data['reason']}" if "reason" in self.data else ""
             return f"{self.data.get('state', self.type)}{reason}"
@@ -35,8 +36,8 @@ class Event:
         return f"epoch {self.data['epoch']} of {self.data['epochs']}{figures}"
 
 
-def events_in(lines: Iterable[str]) -> Iterator[Event]:
-    """Reads a stream of events; the comments in between keep it open only."""
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yields the events of a stream; skips comments, which only keep it open."""
     fields: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(":")

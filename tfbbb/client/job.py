@@ -1,36 +1,38 @@
+"""A training job of the service."""
+
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tfbbb.client.errors import JobFailedError, UnreachableError
-from tfbbb.client.event_stream import Event, events_in
+from tfbbb.client.event_stream import Event, read_events
 from tfbbb.client.resource import Resource
 
 if TYPE_CHECKING:
     from tfbbb.client.model import Model
 
 _ENDED = ("succeeded", "failed", "cancelled")
-# The service sends a sign of life every 15 s.
-_SILENCE = 45.0
+# The service sends a comment at least every 15 s.
+_MAX_SILENCE = 45.0
 _PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
 
 class Job(Resource):
-    """A training job, as it was when the service was last asked.
+    """A training job, as of the last request.
 
     Attributes:
-        id: Its id.
-        name: The model that it makes a version of.
+        id: Id of the job.
+        name: Name of the model that the job trains.
         state: `queued`, `running`, `exporting`, `succeeded`, `failed` or `cancelled`.
-        progress: How far it is: `epoch`, `epochs`, `step`, `steps` and its latest
-            `figures`; empty before it starts.
-        eta_seconds: Seconds until training is through, if that is known.
-        error: Why it failed.
-        version: The version that it published.
-        log: The end of what its trainer wrote.
-        created_at: When it was submitted.
-        details: The service's whole answer.
+        progress: `epoch`, `epochs`, `step`, `steps` and the latest `figures`; empty
+            before the job starts.
+        eta_seconds: Estimated seconds until training ends, or None.
+        error: Reason of a failure, or None.
+        version: The version that the job published, or None.
+        log: The end of the job's log.
+        created_at: Time of the submission.
+        details: The service's whole response.
     """
 
     @property
@@ -58,7 +60,8 @@ class Job(Resource):
 
     @property
     def log(self) -> str:
-        if "log" not in self.details:  # It comes from a list.
+        # The entries of a list of jobs lack the log.
+        if "log" not in self.details:
             self.refresh()
         return str(self.details["log"])
 
@@ -68,26 +71,26 @@ class Job(Resource):
 
     @property
     def has_ended(self) -> bool:
-        """Whether it will not change any more."""
+        """Whether the job succeeded, failed or was cancelled."""
         return self.state in _ENDED
 
     def refresh(self) -> "Job":
-        """Asks the service again; returns the job itself."""
-        self.details = self._connection.ask("GET", self._path)
+        """Updates the job from the service and returns the job."""
+        self.details = self._connection.request("GET", self._path)
         return self
 
     def events(self, after: int = 0) -> Iterator[Event]:
-        """Gives what happens to the job, from its beginning, until it has ended.
+        """Yields the events of the job until the job ends.
 
-        A connection that breaks, as when the service is started anew, is made again
-        where it broke off.
+        Reconnects if the connection breaks, for instance when the service restarts, and
+        continues after the last received event.
 
         Args:
-            after: Id of the last event that is known already.
+            after: Id of the event to continue after; 0 yields all events.
 
         Raises:
             ServiceError: The job is unknown.
-            UnreachableError: The service is away for half a minute.
+            UnreachableError: The service does not respond for half a minute.
         """
         failures = 0
         while True:
@@ -95,13 +98,13 @@ class Job(Resource):
             headers = {"Last-Event-ID": str(after)}
             try:
                 with self._connection.stream(
-                    f"{self._path}/events", headers, _SILENCE
-                ) as answer:
-                    for last in events_in(answer.iter_lines()):
+                    f"{self._path}/events", headers, _MAX_SILENCE
+                ) as response:
+                    for last in read_events(response.iter_lines()):
                         after, failures = last.id, 0
                         yield last
-                # The job has ended, or the service is about to.
-                if self.refresh().has_ended and _is_the_end(last):
+                # The stream ends with the job, or when the service stops.
+                if self.refresh().has_ended and _is_complete(last):
                     return
             except UnreachableError:
                 if failures == len(_PAUSES):
@@ -110,13 +113,13 @@ class Job(Resource):
             failures = min(failures + 1, len(_PAUSES))
 
     def wait(self, progress: Callable[[Event], object] | None = None) -> "Job":
-        """Waits until the job has ended well, and returns it.
+        """Waits until the job succeeds and returns the job.
 
         Args:
             progress: Called with every event.
 
         Raises:
-            JobFailedError: It failed, or was cancelled.
+            JobFailedError: The job failed or was cancelled.
         """
         for event in self.events():
             if progress is not None:
@@ -128,22 +131,22 @@ class Job(Resource):
         return self
 
     def cancel(self) -> "Job":
-        """Cancels the job: at once if it waits, else as soon as its step is done."""
-        self.details = self._ask_to("cancel", idempotent=True)
+        """Cancels the job: a queued job at once, a running job after its step."""
+        self.details = self._post_action("cancel", idempotent=True)
         return self
 
     def retry(self) -> "Job":
-        """Queues the job again after it has failed or was cancelled."""
-        self.details = self._ask_to("retry", idempotent=False)
+        """Queues a failed or cancelled job again."""
+        self.details = self._post_action("retry", idempotent=False)
         return self
 
     def delete(self) -> None:
-        """Removes the job, its events and its log; the model stays."""
-        self._connection.ask("DELETE", self._path)
+        """Deletes the job, its events and its log, but not the model."""
+        self._connection.request("DELETE", self._path)
 
     @property
     def model(self) -> "Model":
-        """The model that the job makes a version of: once published, that version."""
+        """The model that the job trains, at the version that the job published."""
         from tfbbb.client.model import Model
 
         return Model(self._connection, self.name, self.version)
@@ -152,9 +155,9 @@ class Job(Resource):
     def _path(self) -> str:
         return f"/v1/jobs/{self.id}"
 
-    def _ask_to(self, verb: str, *, idempotent: bool) -> dict[str, Any]:
+    def _post_action(self, verb: str, *, idempotent: bool) -> dict[str, Any]:
         path = f"{self._path}:{verb}"
-        details: dict[str, Any] = self._connection.ask(
+        details: dict[str, Any] = self._connection.request(
             "POST", path, idempotent=idempotent
         )
         return details
@@ -163,6 +166,6 @@ class Job(Resource):
         return f"Job(id={self.id!r}, name={self.name!r}, state={self.state!r})"
 
 
-def _is_the_end(last: Event | None) -> bool:
-    """Whether a stream has told all there is of a job that has ended."""
+def _is_complete(last: Event | None) -> bool:
+    """Whether a stream with this last event has sent all events of an ended job."""
     return last is None or last.data.get("state") in _ENDED

@@ -1,3 +1,5 @@
+"""A model of the service."""
+
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -15,8 +17,8 @@ _ROWS_AT_ONCE = 1000
 _JSON = {"Content-Type": "application/json"}
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has no type for, a decimal number say, in its nearest type."""
+def _convert_to_json_type(value: Any) -> Any:
+    """Converts a value without a JSON type, e.g. a decimal number, for `orjson`."""
     return float(value) if isinstance(value, Decimal | Fraction) else str(value)
 
 
@@ -24,9 +26,8 @@ class Model:
     """A model of the service, with all its versions.
 
     Attributes:
-        name: Its name.
-        version: The version that answers where none is named; the service's `latest`
-            if None.
+        name: Name of the model.
+        version: Default version of the methods; None means the service's `latest`.
     """
 
     def __init__(
@@ -37,27 +38,27 @@ class Model:
         self.version = version
 
     def describe(self) -> dict[str, Any]:
-        """What the service tells of the model: versions, features, held-out figures."""
-        details: dict[str, Any] = self._connection.ask("GET", self._path)
+        """Returns the model's description: versions, features, held-out metrics."""
+        details: dict[str, Any] = self._connection.request("GET", self._path)
         return details
 
     def describe_version(
         self, version: int | None = None, label: str | None = None
     ) -> dict[str, Any]:
-        """What the service tells of one version; `self.version` by default.
+        """Returns the description of one version.
 
         Args:
-            version: The version.
-            label: In the place of `version` the label of one.
+            version: The version; `self.version` by default.
+            label: Label of a version, in place of `version`.
         """
-        path = self._path_of(version, label)
-        details: dict[str, Any] = self._connection.ask("GET", path)
+        path = self._build_path(version, label)
+        details: dict[str, Any] = self._connection.request("GET", path)
         return details
 
     def labels(self) -> dict[str, int]:
-        """The versions that labels point at; `latest` answers when none is named."""
-        listed = self._connection.ask("GET", f"{self._path}/labels")["labels"]
-        return {label["label"]: label["version"] for label in listed}
+        """Returns the version of each label. `latest` is the service's default."""
+        labels = self._connection.request("GET", f"{self._path}/labels")["labels"]
+        return {label["label"]: label["version"] for label in labels}
 
     def set_label(
         self,
@@ -68,19 +69,19 @@ class Model:
         max_coverage_drop: float | None = None,
         force: bool = False,
     ) -> None:
-        """Points a label at a version that loads and answers.
+        """Points a label at a version that loads and predicts.
 
         Args:
-            label: The label, `champion` say.
+            label: The label, e.g. `champion`.
             version: The version.
-            max_nll_increase: Refuse a version whose held-out negative log-likelihood
-                per row is higher than that of the label's by more than this, in nats.
-            max_coverage_drop: Refuse one whose 90 % intervals hold a share of the
-                held-out targets that is further from 0.9 by more than this.
-            force: Point it there in any case.
+            max_nll_increase: Refuse the version if its held-out negative log-likelihood
+                per row exceeds that of the labelled version by more than this, in nats.
+            max_coverage_drop: Refuse the version if the coverage of its 90 % intervals
+                is further from 0.9 than that of the labelled version by more than this.
+            force: Whether to skip these two checks.
 
         Raises:
-            ServiceError: The version does not answer, or is worse.
+            ServiceError: The version does not predict, or a check refuses it.
         """
         bounds = {
             "max_nll_increase": max_nll_increase,
@@ -88,15 +89,15 @@ class Model:
         }
         gate = {name: bound for name, bound in bounds.items() if bound is not None}
         body = {"version": version, "force": force, "gate": gate or None}
-        self._connection.ask("PUT", self._path_of(None, label), json=body)
+        self._connection.request("PUT", self._build_path(None, label), json=body)
 
     def delete_label(self, label: str) -> None:
-        """Removes a label; its version stays."""
-        self._connection.ask("DELETE", self._path_of(None, label))
+        """Deletes a label, but not its version."""
+        self._connection.request("DELETE", self._build_path(None, label))
 
     def delete_version(self, version: int) -> None:
-        """Removes a version that nothing needs; its number stays taken."""
-        self._connection.ask("DELETE", self._path_of(version, None))
+        """Deletes an unused version; the service does not use its number again."""
+        self._connection.request("DELETE", self._build_path(version, None))
 
     def predict(
         self,
@@ -109,24 +110,24 @@ class Model:
         version: int | None = None,
         label: str | None = None,
     ) -> Prediction:
-        """Predicts rows; all of them by the same version.
+        """Predicts rows, all of them with the same version.
 
         Args:
             rows: A table (pyarrow, pandas, polars), columns by name, a list of rows
                 that are mappings, or a matrix in the order of the features. Columns
-                that the model does not read are left aside.
-            quantiles: Levels at which quantiles are wanted.
-            num_samples: Draws of the weights; the model's own number by default.
-            seed: Seed of the draws; the model's own by default.
-            return_samples: Whether draws of the targets are wanted too.
-            version: The version to ask; `self.version` by default.
-            label: In the place of `version` the label of one.
+                that are not features are ignored.
+            quantiles: Levels of the quantiles to return.
+            num_samples: Draws of the weights; the model's default if None.
+            seed: Seed of the draws; the model's default if None.
+            return_samples: Whether to return draws of the targets too.
+            version: The version that predicts; `self.version` by default.
+            label: Label of a version, in place of `version`.
 
         Raises:
             ServiceError: The rows do not fit the model, or there is no such version.
-            ValueError: There are no rows, or both a version and a label.
+            ValueError: `rows` is empty, or both `version` and `label` are given.
         """
-        table = Rows.of(rows)
+        table = Rows.read(rows)
         if not len(table):
             raise ValueError("There are no rows to predict. Received: an empty table")
         parameters: dict[str, Any] = {"return_samples": return_samples}
@@ -136,21 +137,22 @@ class Model:
             parameters["num_samples"] = num_samples
         if seed is not None:
             parameters["seed"] = seed
-        path = self._path_of(version, label)
-        answers = []
+        path = self._build_path(version, label)
+        responses = []
         for start in range(0, len(table), _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, len(table))
-            body = {"inputs": table.between(start, stop), "parameters": parameters}
-            answers.append(self._predict(path, body, start, stop))
-            # A version that is published meanwhile does not answer the rest.
-            path = self._path_of(int(answers[0]["model_version"]), None)
-        return Prediction.of(answers, quantiles)
+            body = {"inputs": table.slice(start, stop), "parameters": parameters}
+            responses.append(self._predict(path, body, start, stop))
+            # The version of the first rows predicts the rest, even if a newer version
+            # is published meanwhile.
+            path = self._build_path(int(responses[0]["model_version"]), None)
+        return Prediction.of(responses, quantiles)
 
     def _predict(self, path: str, body: Any, start: int, stop: int) -> dict[str, Any]:
         option = orjson.OPT_SERIALIZE_NUMPY
-        content = orjson.dumps(body, default=_plain, option=option)
+        content = orjson.dumps(body, default=_convert_to_json_type, option=option)
         try:
-            answer: dict[str, Any] = self._connection.ask(
+            response: dict[str, Any] = self._connection.request(
                 "POST",
                 f"{path}:predict",
                 idempotent=True,
@@ -160,18 +162,18 @@ class Model:
         except ServiceError as error:
             if start == 0:
                 raise
-            message = f"Of the rows {start + 1} to {stop}: {error.message}"
+            message = f"In rows {start + 1} to {stop}: {error.message}"
             raise ServiceError(error.status, message) from None
-        return answer
+        return response
 
     @property
     def _path(self) -> str:
         return f"/v1/models/{quote(self.name, safe='')}"
 
-    def _path_of(self, version: int | None, label: str | None) -> str:
+    def _build_path(self, version: int | None, label: str | None) -> str:
         if version is not None and label is not None:
             raise ValueError(
-                f"Give `version` or `label`. Received: version={version}, "
+                f"Give either `version` or `label`. Received: version={version}, "
                 f"label={label!r}"
             )
         if label is not None:

@@ -1,3 +1,5 @@
+"""The predictive distribution that the service returns."""
+
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -7,29 +9,30 @@ import numpy as np
 
 @dataclass(frozen=True, repr=False)
 class Prediction:
-    """The predictive distribution of each row, as the service answered it.
+    """The predictive distribution of each row, as the service returned it.
 
-    Arrays have the rows first: [n, k] for k targets, [n, c] for c classes. What a
-    model does not answer, or was not asked for, is None.
+    The first axis of most arrays is the rows: [n, k] for k targets, [n, c] for c
+    classes. An attribute is None if the model does not predict it or the request did
+    not ask for it.
 
     Attributes:
         model: Name of the model.
-        version: The version that answered.
-        num_samples: Draws of the weights behind the answer.
+        version: The version that predicted.
+        num_samples: Number of draws of the weights.
         mean: E[y] [n, k].
         variance: `epistemic + aleatoric` [n, k].
-        epistemic: What more data would remove [n, k].
-        aleatoric: What it would not [n, k].
+        epistemic: Variance that more data would remove [n, k].
+        aleatoric: Variance that more data would not remove [n, k].
         probabilities: p(y = class) [n, c].
-        entropy: Of the probabilities, in nats [n].
-        mutual_information: Of class and weights, in nats [n].
+        entropy: Entropy of the probabilities, in nats [n].
+        mutual_information: Mutual information of class and weights, in nats [n].
         between_members: The part of `epistemic` between members of an ensemble.
         mean_standard_error: Monte Carlo error of `mean` or `probabilities`.
-        labels: The likeliest class of each row [n].
+        labels: The most probable class of each row [n].
         classes: The classes, in the order of `probabilities`.
-        levels: The levels that quantiles were asked at [q].
+        levels: The requested levels of quantiles [q].
         quantiles: Quantiles of y [n, q, k].
-        samples: Draws of y [s, n, k]; of classes their indices.
+        samples: Draws of y [s, n, k]; for classes their indices.
     """
 
     model: str
@@ -51,14 +54,14 @@ class Prediction:
     samples: np.ndarray | None = None
 
     @classmethod
-    def of(cls, answers: Sequence[dict[str, Any]], levels: Sequence[float]) -> Self:
-        """Puts the answers for consecutive rows together."""
-        first = answers[0]
-        named = {"class": "labels"}
+    def of(cls, responses: Sequence[dict[str, Any]], levels: Sequence[float]) -> Self:
+        """Concatenates the responses for consecutive rows."""
+        first = responses[0]
+        renamed = {"class": "labels"}
         arrays = {
-            named.get(name, name): np.concatenate(
-                [np.asarray(answer["outputs"][name]) for answer in answers],
-                # The service answers draws before rows.
+            renamed.get(name, name): np.concatenate(
+                [np.asarray(response["outputs"][name]) for response in responses],
+                # The first axis of samples is the draws.
                 axis=1 if name == "samples" else 0,
             )
             for name in first["outputs"]
@@ -79,32 +82,33 @@ class Prediction:
         return None if self.variance is None else np.sqrt(self.variance)
 
     def quantile(self, level: float) -> np.ndarray:
-        """The quantile at one of the levels that were asked for [n, k].
+        """Returns the quantile at one of the requested levels [n, k].
 
         Raises:
-            ValueError: It was not asked for.
+            ValueError: The request did not ask for this level.
         """
         levels = () if self.levels is None else self.levels
         places = np.flatnonzero(np.isclose(levels, level))
         if self.quantiles is None or not len(places):
             raise ValueError(
-                "Ask for the quantile in `predict(..., quantiles=[...])`. "
+                "Request this quantile with `predict(..., quantiles=[...])`. "
                 f"Received: level={level:.6g}"
             )
         quantile: np.ndarray = self.quantiles[:, places[0]]
         return quantile
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """The central interval of a probability: bounds [n, k] and [n, k].
+        """Returns the lower and upper bounds [n, k] of a central interval.
 
-        Both of its ends must have been asked for: 0.05 and 0.95 for the level 0.9.
+        The request must have asked for the quantiles at both bounds, for instance 0.05
+        and 0.95 for the level 0.9.
         """
-        outside = (1 - level) / 2
-        return self.quantile(outside), self.quantile(1 - outside)
+        tail = (1 - level) / 2
+        return self.quantile(tail), self.quantile(1 - tail)
 
     def __len__(self) -> int:
-        answered = self.mean if self.mean is not None else self.probabilities
-        return 0 if answered is None else len(answered)
+        predicted = self.mean if self.mean is not None else self.probabilities
+        return 0 if predicted is None else len(predicted)
 
     def __repr__(self) -> str:
         return (

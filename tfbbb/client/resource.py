@@ -1,15 +1,17 @@
+"""The base class of datasets and jobs."""
+
 from typing import Any
 
 from tfbbb.client.connection import Connection
 
 
 class Resource:
-    """Something that the service keeps, as it was when it was last asked.
+    """A resource of the service, as of the last request.
 
     Attributes:
-        id: Its id.
-        name: Its name.
-        details: The service's whole answer.
+        id: Id of the resource.
+        name: Name of the resource.
+        details: The service's whole response.
     """
 
     def __init__(self, connection: Connection, details: dict[str, Any]) -> None:

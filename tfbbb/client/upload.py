@@ -1,4 +1,4 @@
-"""Sending a table as a stream of bytes."""
+"""Upload of a table as a stream of bytes."""
 
 import os
 import tempfile
@@ -10,19 +10,19 @@ from typing import IO, Any
 from tfbbb.client.errors import ClientError
 from tfbbb.data.given_table import as_arrow, is_table
 
-# Bytes sent, and bytes in all.
+# Called with the number of bytes sent and the total.
 Progress = Callable[[int, int], object]
 
-_BYTES_AT_ONCE = 2**18
+_BLOCK_BYTES = 2**18
 
 
 class Upload:
-    """A file on its way, block by block.
+    """Yields the blocks of a file and reports the progress.
 
     Args:
         file: The file.
-        name: Name of the table.
-        progress: Told how far it is.
+        name: Name of the dataset.
+        progress: Called after each block, or None.
     """
 
     def __init__(self, file: IO[bytes], name: str, progress: Progress | None) -> None:
@@ -31,14 +31,14 @@ class Upload:
         self._size = os.fstat(file.fileno()).st_size
         self._progress = progress
         self.headers = {
-            # The service tells the format by the first bytes.
+            # The service recognises the format from the first bytes.
             "Content-Type": "application/octet-stream",
             "Content-Length": str(self._size),
         }
 
     def __iter__(self) -> Iterator[bytes]:
         sent = 0
-        while block := self._file.read(_BYTES_AT_ONCE):
+        while block := self._file.read(_BLOCK_BYTES):
             yield block
             sent += len(block)
             if self._progress is not None:
@@ -46,20 +46,20 @@ class Upload:
 
 
 @contextmanager
-def uploading(
+def open_upload(
     table: Any, name: str | None, progress: Progress | None
 ) -> Iterator[Upload]:
-    """Opens a file, or writes a table to one, for as long as it is sent."""
+    """Opens a file for upload; first writes a table to a temporary file."""
     with tempfile.TemporaryDirectory() as directory:
         if is_table(table):
             path = Path(directory) / "table.parquet"
-            _write(table, path)
+            _write_parquet(table, path)
         elif isinstance(table, str | os.PathLike):
             path = Path(table)
         else:
             raise TypeError(
-                "What is uploaded must be the path of a file, or a table of pyarrow, "
-                f"pandas or polars. Received: {type(table).__name__}"
+                "`table` must be the path of a file or a table of pyarrow, pandas or "
+                f"polars. Received: {type(table).__name__}"
             )
         try:
             file = path.open("rb")
@@ -69,7 +69,7 @@ def uploading(
             yield Upload(file, name or path.name, progress)
 
 
-def _write(table: Any, path: Path) -> None:
+def _write_parquet(table: Any, path: Path) -> None:
     from pyarrow import parquet
 
     parquet.write_table(as_arrow(table), path, compression="zstd")

@@ -96,7 +96,7 @@ def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
 
 
 def test_a_version_tells_where_it_comes_from(client: Client, trained: Job) -> None:
-    answer = client._connection.ask("GET", "/v1/models/first/versions/1")
+    answer = client._connection.request("GET", "/v1/models/first/versions/1")
     assert answer["lineage"]["job_id"] == trained.id
     source = answer["lineage"]["source"]
     assert source["spec"]["target"] == "progression"

@@ -12,7 +12,7 @@ def inferred(values, rows=None):
     return Column.infer(pa.table({"a": values}), "a", rows)
 
 
-def test_statistics_are_those_of_the_known_values_in_double_precision():
+def test_statistics_use_known_values_in_double_precision():
     values = 1e8 + np.random.default_rng(0).normal(scale=100, size=50)
     column = inferred([None, *values])
     assert column.missing
@@ -20,12 +20,12 @@ def test_statistics_are_those_of_the_known_values_in_double_precision():
     np.testing.assert_allclose(column.scale, values.std(), rtol=1e-9)
 
 
-def test_statistics_come_from_the_training_rows_but_missing_from_all():
+def test_statistics_use_training_rows_and_missing_uses_all_rows():
     column = inferred([1.0, 3.0, 100.0, None], np.array([0, 1]))
     assert (column.mean, column.scale, column.missing) == (2.0, 1.0, True)
 
 
-def test_categories_come_from_the_training_rows_and_hold_missing_as_empty_text():
+def test_categories_come_from_training_rows_including_missing_as_empty_text():
     column = inferred(["b", None, "a", "c"], np.array([0, 1, 2]))
     assert column.categories == ("", "a", "b")
     assert column.missing
@@ -45,7 +45,7 @@ def test_categories_come_from_the_training_rows_and_hold_missing_as_empty_text()
         (pa.array(["a", "b"]).dictionary_encode(), "categorical", ["a", "b"]),
     ],
 )
-def test_every_type_of_number_or_text_is_read(values, kind, read):
+def test_every_type_of_numbers_or_text_is_read(values, kind, read):
     table = pa.table({"a": values})
     column = Column.infer(table, "a", None)
     assert column.kind == kind
@@ -62,7 +62,7 @@ def test_every_type_of_number_or_text_is_read(values, kind, read):
         ([[1], [2]], "list"),
     ],
 )
-def test_other_types_are_refused_by_name(values, type_):
+def test_other_types_are_refused(values, type_):
     with pytest.raises(TableError, match=f"'a' holds values of type {type_}"):
         inferred(values)
 
@@ -94,12 +94,12 @@ def test_a_column_without_values_is_refused(values):
         inferred(values)
 
 
-def test_a_column_of_numbers_without_values_to_train_on_is_refused():
+def test_numbers_missing_in_all_training_rows_are_refused():
     with pytest.raises(TableError, match="no values in the training rows"):
         inferred([None, None, 1.0], np.array([0, 1]))
 
 
-def test_a_thousand_categories_are_possible_and_no_more():
+def test_a_column_may_have_at_most_a_thousand_categories():
     texts = [f"t{number}" for number in range(1001)]
     assert len(inferred(texts[:1000]).categories) == 1000
     with pytest.raises(TableError, match="'a' has 1001 distinct texts"):
@@ -112,24 +112,24 @@ def test_infinite_values_are_refused_with_their_row(value):
         inferred([1.0, None, value])
 
 
-def test_missing_values_where_none_were_in_training_are_refused_with_their_row():
+def test_missing_values_unseen_in_training_are_refused_with_their_row():
     for trained, asked in [([1.0, 2.0], [1.0, None]), (["a", "b"], ["a", ""])]:
         with pytest.raises(TableError, match="'a' has no value in row 2"):
             inferred(trained).values_of(pa.table({"a": asked}))
 
 
-def test_text_where_a_number_belongs_is_refused_with_its_row():
+def test_text_in_a_numeric_column_is_refused_with_its_row():
     with pytest.raises(TableError, match="'a' has the text 'x' in row 3"):
         inferred([1.0, 2.0]).values_of(pa.table({"a": ["1", "-2.5e3", "x"]}))
 
 
-def test_text_that_spells_numbers_is_read_as_numbers():
+def test_texts_that_are_all_numbers_are_read_as_numbers():
     spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
     values = inferred([1.0, None]).values_of(spelt)
     np.testing.assert_array_equal(values, [1.0, -2500.0, np.nan])
 
 
-def test_numbers_where_text_belongs_are_refused_with_the_remedy():
+def test_numbers_in_a_text_column_are_refused_with_a_remedy():
     with pytest.raises(TableError, match=r"cast it .*text_columns=\['a'\]"):
         inferred(["007", "a"]).values_of(pa.table({"a": [7, 8]}))
 
@@ -140,18 +140,18 @@ def test_a_column_entirely_missing_at_prediction_is_read():
     assert inferred(["a", None]).values_of(asked).tolist() == ["", ""]
 
 
-def test_a_column_that_the_table_lacks_is_refused_with_the_near_one():
+def test_a_missing_column_error_suggests_a_similar_name():
     with pytest.raises(TableError, match=r"no feature column 'a1' \(did you mean 'A1'"):
         Column("a1", "numeric").values_of(pa.table({"A1": [1.0]}))
 
 
-def test_a_column_survives_json():
+def test_a_column_is_restored_from_json():
     for values in ([1.0, None, 2.5], ["b", None, "é"]):
         column = inferred(values)
         assert Column.from_dict(json.loads(json.dumps(column.to_dict()))) == column
 
 
-def test_empty_texts_are_missing_and_no_slips_in_a_column_of_numbers():
+def test_empty_texts_among_numbers_are_missing_values():
     digits = [str(number) for number in range(30)]
     column = inferred(["", *digits])
     assert column.missing

@@ -1,4 +1,4 @@
-"""What is no CSV is told by its beginning, and refused by name."""
+"""Files that are not CSV are recognised by their first bytes and refused by format."""
 
 import gzip
 import io
@@ -60,7 +60,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
 @pytest.mark.parametrize("text", JSON.values(), ids=JSON.keys())
-def test_json_is_refused_by_name(tmp_path, text, suffix):
+def test_json_is_recognised_and_refused(tmp_path, text, suffix):
     path = tmp_path / f"table.{suffix}"
     content = text.encode()
     path.write_bytes(gzip.compress(content) if suffix == "csv.gz" else content)
@@ -72,7 +72,7 @@ def test_json_is_refused_by_name(tmp_path, text, suffix):
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_headers_that_resemble_other_formats_are_read(tmp_path, header):
+def test_csv_headers_that_resemble_other_formats_are_read(tmp_path, header):
     path = tmp_path / "table.csv"
     path.write_text(f"{header}\n" + ("1,2\n" if "," in header else "1\n") * 30)
     assert read_table(path).num_rows == 30
@@ -80,20 +80,20 @@ def test_headers_that_resemble_other_formats_are_read(tmp_path, header):
 
 
 @pytest.mark.parametrize(("what", "content"), OTHERS.items())
-def test_other_formats_are_refused_by_name(tmp_path, what, content):
+def test_other_formats_are_recognised_and_refused(tmp_path, what, content):
     path = tmp_path / "table.csv"
     path.write_bytes(content)
     with pytest.raises(TableError, match=f"holds {what}, not CSV"):
         read_table(path)
 
 
-def test_a_table_under_the_wrong_name_says_the_right_one(tmp_path):
+def test_a_wrong_suffix_error_names_the_right_suffix(tmp_path):
     path = tmp_path / "table.csv"
     pyarrow.parquet.write_table(TABLE, path)
-    with pytest.raises(TableError, match=r"holds Parquet.* name .* ends in .parquet"):
+    with pytest.raises(TableError, match=r"holds Parquet.*name that ends in .parquet"):
         read_table(path)
 
 
-def test_a_long_table_that_is_no_json_is_read():
+def test_a_long_table_with_a_bracket_header_is_read():
     cells = b"[not json],b\n" + b"1,2\n" * BEGINNING_BYTES
     assert describe_content(cells[:BEGINNING_BYTES]) is None

@@ -38,7 +38,7 @@ def features_of(schema, table):
     return keras.Model(*preprocessing(schema))(schema.inputs_of(table)).numpy()
 
 
-def test_features_are_standardised_numbers_then_gaps_then_categories():
+def test_features_are_numbers_then_missing_indicators_then_categories():
     table = table_of()
     schema = Schema.infer(table, "y")
     number = table["number"].to_numpy()
@@ -61,7 +61,7 @@ def test_features_are_standardised_numbers_then_gaps_then_categories():
     np.testing.assert_allclose(features_of(schema, table), expected, atol=1e-5)
 
 
-def test_texts_that_training_did_not_see_share_a_bucket_of_their_own():
+def test_unseen_texts_share_one_indicator():
     table = table_of(["text"])
     known = [i for i, text in enumerate(table["text"].to_pylist()) if text]
     schema = Schema.infer(table, "y", training_rows=known)
@@ -142,7 +142,7 @@ def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
     np.testing.assert_allclose(exported.answer(tensors), expected, rtol=1e-6)
 
 
-def test_an_export_with_text_columns_answers_with_tensorflow_alone(tmp_path):
+def test_an_export_with_text_columns_needs_only_tensorflow(tmp_path):
     schema = Schema.infer(table_of(["gaps", "text"]), "y")
     model = model_of(schema)
     archive = keras.export.ExportArchive()
@@ -173,7 +173,7 @@ print(exported.answer([float("nan"), 3.0], ["red", "unseen"]).numpy().ravel().to
     np.testing.assert_allclose(np.array(answer, dtype=float), expected, rtol=1e-6)
 
 
-def test_columns_may_be_called_anything(tmp_path):
+def test_columns_may_have_any_name(tmp_path):
     numbers = [None, *np.random.default_rng(0).normal(size=ROWS - 1)]
     names = ["a b/c", "a_b_c", "1ü", "dense", "input", "standardize", "output", "a.b:0"]
     table = pa.table({**dict.fromkeys(names, numbers), "y": range(ROWS)})
@@ -189,7 +189,7 @@ def test_columns_may_be_called_anything(tmp_path):
         loaded(schema.inputs_of(table))
 
 
-def test_a_wide_table_needs_one_layer_beside_its_inputs():
+def test_a_wide_table_needs_one_preprocessing_layer():
     columns = {f"c{i}": [None, *range(1, ROWS)] for i in range(200)}
     schema = Schema.infer(pa.table({**columns, "y": range(ROWS)}), "y")
     inputs, features = preprocessing(schema)

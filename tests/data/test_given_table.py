@@ -11,7 +11,7 @@ TABLE = pa.table(COLUMNS)
 
 
 class Polars:
-    """What polars' frames share with others: a stream of Arrow data."""
+    """A table with the Arrow stream interface alone, as frames of polars have."""
 
     def __arrow_c_stream__(self, requested_schema=None):
         return TABLE.__arrow_c_stream__(requested_schema)
@@ -32,7 +32,7 @@ class Polars:
         [{"x": 1.5, "word": "a"}, {"word": "b"}, {"x": 3.0, "word": None}],
     ],
 )
-def test_tables_of_any_kind_hold_the_same_columns(given):
+def test_every_kind_of_table_is_converted_alike(given):
     table = as_source(given)
     assert table.column_names == ["x", "word"]
     for name, values in COLUMNS.items():
@@ -50,7 +50,7 @@ def test_tables_of_any_kind_hold_the_same_columns(given):
         (None, "NoneType"),
     ],
 )
-def test_what_is_no_table_is_refused_with_what_to_give(given, received):
+def test_a_value_that_is_not_a_table_is_refused(given, received):
     with pytest.raises(TableError, match=rf"A table must be .*Received: {received}$"):
         as_source(given)
 
@@ -64,12 +64,12 @@ def test_what_is_no_table_is_refused_with_what_to_give(given, received):
         pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]),
     ],
 )
-def test_columns_that_make_no_table_are_refused(given):
-    with pytest.raises(TableError, match="The table can't be read"):
+def test_invalid_columns_are_refused(given):
+    with pytest.raises(TableError, match="The table cannot be read"):
         as_source(given)
 
 
-def test_schemas_are_inferred_from_frames_and_read_them():
+def test_schemas_are_inferred_from_and_read_pandas_frames():
     frame = pd.DataFrame({"x": np.arange(12.0), "y": np.arange(12.0) * 2.0})
     schema = Schema.infer(frame, "y")
     np.testing.assert_array_equal(schema.inputs_of(frame[:2]), [[0.0], [1.0]])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tfbbb.data import TableError, read_table
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
-# A word no cell of which reads as a number, a date or a missing value.
+# Words that the reader does not take for a number, a date or a missing value.
 TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12
 ).map(lambda text: f"<{text}>")
@@ -31,11 +31,11 @@ def written(tmp_path, content, name="table.csv"):
     deadline=None,
     derandomize=True,
     max_examples=50,
-    # Each example writes the same file anew.
+    # Each example overwrites the same file.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(rows=st.lists(st.tuples(NUMBERS, TEXTS), min_size=1, max_size=20))
-def test_a_csv_file_gives_back_the_numbers_and_texts_written_to_it(tmp_path, rows):
+def test_csv_numbers_and_texts_survive_a_round_trip(tmp_path, rows):
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["number", "text"])
@@ -45,7 +45,7 @@ def test_a_csv_file_gives_back_the_numbers_and_texts_written_to_it(tmp_path, row
     assert table.column("text").to_pylist() == [r[1] for r in rows]
 
 
-def test_a_compressed_csv_file_reads_as_the_plain_one_does(tmp_path):
+def test_a_compressed_csv_file_reads_like_the_plain_file(tmp_path):
     content = "a,b\n1,x\n2,y\n"
     plain = read_table(written(tmp_path, content))
     assert read_table(written(tmp_path, content, "table.CSV.gz")).equals(plain)
@@ -63,14 +63,14 @@ def test_a_parquet_file_keeps_its_types(tmp_path):
     assert read_table(tmp_path / "table.parquet").schema.types == table.schema.types
 
 
-def test_the_index_that_pandas_adds_to_a_parquet_file_is_no_column(tmp_path):
+def test_the_pandas_index_in_a_parquet_file_is_left_out(tmp_path):
     frame = pandas.DataFrame({"a": [1, 2, 3]})
     frame[frame["a"] > 1].to_parquet(tmp_path / "table.parquet")
     assert read_table(tmp_path / "table.parquet").to_pydict() == {"a": [2, 3]}
 
 
 @pytest.mark.parametrize("index", [[0, 1, 2], [1, 2, 3], [7, 0, 31]])
-def test_the_index_that_pandas_adds_to_a_csv_file_is_no_column(tmp_path, index):
+def test_the_pandas_index_in_a_csv_file_is_left_out(tmp_path, index):
     pandas.DataFrame({"a": [1, 2, 3]}, index=index).to_csv(tmp_path / "table.csv")
     notes = []
     table = read_table(tmp_path / "table.csv", notify=notes.append)
@@ -78,14 +78,14 @@ def test_the_index_that_pandas_adds_to_a_csv_file_is_no_column(tmp_path, index):
     assert notes == ["The unnamed index that pandas wrote into the table is left out."]
 
 
-def test_nothing_is_said_of_tables_without_an_index(tmp_path):
+def test_tables_without_an_index_cause_no_note(tmp_path):
     notes = []
     read_table(written(tmp_path, "a,b\n0,1\n1,2\n"), notify=notes.append)
     assert notes == []
 
 
 @pytest.mark.parametrize("word", ["", "NA", " NA", '"NaN"', "null", "#N/A", '""'])
-def test_words_for_missing_are_missing_in_numbers_and_in_texts(tmp_path, word):
+def test_missing_words_are_missing_in_numbers_and_texts(tmp_path, word):
     path = written(tmp_path, f"number,text\n1.5,x\n{word},{word}\n")
     assert read_table(path).to_pydict() == {"number": [1.5, None], "text": ["x", None]}
 
@@ -97,7 +97,7 @@ def test_other_words_are_text(tmp_path, word):
     }
 
 
-def test_cells_are_read_by_the_type_that_fits_all_of_a_column(tmp_path):
+def test_the_column_type_fits_all_cells(tmp_path):
     path = written(
         tmp_path,
         "int,float,quoted,flag,day,text\n"
@@ -111,7 +111,7 @@ def test_cells_are_read_by_the_type_that_fits_all_of_a_column(tmp_path):
     assert table.column("text").to_pylist() == ['a, "b"', "two\nlines"]
 
 
-def test_codes_stay_text_where_asked(tmp_path):
+def test_text_columns_keep_codes_as_text(tmp_path):
     path = written(tmp_path, "code,n\n007,1\n")
     table = read_table(path, text_columns=["code", "elsewhere"])
     assert table.to_pydict() == {"code": ["007"], "n": [1]}
@@ -139,13 +139,13 @@ def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
         ('a,b\n1,2\n3,"x\n5,6\n', "line 3: unexpected end of data"),
         (b"a,b\n1,x\n2,\xff\n", "not UTF-8 text: line 3 "),
         (b"a\xff,b\n1,2\n", "not UTF-8 text: line 1 "),
-        ("a;b\n1;2\n", "separated by ';'; separate its columns by commas"),
+        ("a;b\n1;2\n", "separated by ';'; separate its columns with commas"),
         ("a\tb\n1\t2\n", "separated by '\\\\t'"),
-        ("a;b\n1,5;2\n", "separated by ';'; separate its columns by commas"),
+        ("a;b\n1,5;2\n", "separated by ';'; separate its columns with commas"),
     ],
 )
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
-def test_a_csv_file_that_is_no_table_is_refused_with_the_place(
+def test_a_malformed_csv_file_is_refused_with_the_line(
     tmp_path, content, message, name
 ):
     if content == "" and name.endswith(".gz"):
@@ -155,7 +155,7 @@ def test_a_csv_file_that_is_no_table_is_refused_with_the_place(
         read_table(written(tmp_path, content, name))
 
 
-def test_text_columns_that_are_not_utf8_are_refused_with_the_line(tmp_path):
+def test_text_columns_not_in_utf8_are_refused_with_the_line(tmp_path):
     path = written(tmp_path, b"a,b\n1,x\n2,\xff\n")
     with pytest.raises(TableError, match="not UTF-8 text: line 3 "):
         read_table(path, text_columns=["b"])
@@ -167,7 +167,7 @@ def test_a_missing_file_is_named(tmp_path, name):
         read_table(tmp_path / name)
 
 
-def test_a_directory_is_not_a_table(tmp_path):
+def test_a_directory_is_refused(tmp_path):
     (tmp_path / "table.csv").mkdir()
     with pytest.raises(TableError, match="is a directory, not a file"):
         read_table(tmp_path / "table.csv")
@@ -186,5 +186,5 @@ def test_damaged_files_are_refused(tmp_path):
     (tmp_path / "plain.csv.gz").write_text("a\n1\n")
     (tmp_path / "text.parquet").write_text("a\n1\n")
     for path in tmp_path.iterdir():
-        with pytest.raises(TableError, match=f"{path.name} can't be read as"):
+        with pytest.raises(TableError, match=f"{path.name} cannot be read as"):
             read_table(path)

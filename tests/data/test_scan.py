@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tfbbb.data import TableError, csv_file, read_table
 from tfbbb.data.scan import TableScan
 
-# Cells of every type that a CSV column may have, beside each other.
+# Cells of every type that a CSV column may have.
 CELLS = st.one_of(
     st.integers(0, 1).map(str),
     st.integers(-(10**12), 10**12).map(str),
@@ -24,7 +24,7 @@ CELLS = st.one_of(
     st.datetimes().map(str),
     st.sampled_from(["2020-01-01T10:00:00Z", "2020-01-01T10:00:00.5Z"]),
 )
-# A column whose cells are of few kinds, so that it isn't always text.
+# A column whose cells have few types, so that the column is not always text.
 COLUMN = st.lists(CELLS, min_size=1, max_size=3).flatmap(
     lambda cells: st.lists(st.sampled_from(cells), min_size=12, max_size=12)
 )
@@ -38,20 +38,18 @@ def shrink_blocks(monkeypatch, size):
     deadline=None,
     derandomize=True,
     max_examples=100,
-    # Each example writes the same file anew.
+    # Each example overwrites the same file.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(columns=st.lists(COLUMN, min_size=1, max_size=4))
-def test_types_of_a_file_read_by_blocks_are_those_of_the_file_as_a_whole(
-    tmp_path, monkeypatch, columns
-):
-    # The last cell is never nothing: a line without one is blank.
+def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
+    # The last cell is never empty: the line of an empty last cell is blank.
     rows = [*zip(*columns, ["z"] * 12, strict=True)]
     names = string.ascii_lowercase[: len(rows[0])]
     text = "".join(",".join(row) + "\n" for row in [names, *rows])
     (tmp_path / "table.csv").write_text(text)
     whole = pa.csv.read_csv(
-        io.BytesIO(text.encode()), convert_options=csv_file._conversion({})
+        io.BytesIO(text.encode()), convert_options=csv_file._conversion_options({})
     )
     shrink_blocks(monkeypatch, 150)
     scan = TableScan(tmp_path / "table.csv")
@@ -61,9 +59,7 @@ def test_types_of_a_file_read_by_blocks_are_those_of_the_file_as_a_whole(
     assert read_table(tmp_path / "table.csv").equals(whole)
 
 
-def test_a_column_of_late_surprises_is_read_by_the_type_that_fits_all(
-    tmp_path, monkeypatch
-):
+def test_a_late_wider_cell_widens_the_column_type(tmp_path, monkeypatch):
     rows = ["1,,2020-01-01\n"] * 100 + ["2.5,x,2020-01-01T10:00:00\n", "1,y,\n"]
     (tmp_path / "table.csv").write_text("a,b,c\n" + "".join(rows))
     shrink_blocks(monkeypatch, 64)
@@ -71,7 +67,7 @@ def test_a_column_of_late_surprises_is_read_by_the_type_that_fits_all(
     assert types == [pa.float64(), pa.string(), pa.timestamp("s")]
 
 
-def test_sums_start_over_where_a_type_turns_out_too_narrow(tmp_path, monkeypatch):
+def test_collect_starts_over_after_a_type_was_too_narrow(tmp_path, monkeypatch):
     (tmp_path / "table.csv").write_text("a\n" + "1\n" * 100 + "2.5\n")
     shrink_blocks(monkeypatch, 16)
     sums = TableScan(tmp_path / "table.csv").collect(list, list.append)
@@ -80,14 +76,14 @@ def test_sums_start_over_where_a_type_turns_out_too_narrow(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("write", ["stream", "file", "compressed", "parquet"])
-def test_binary_formats_give_back_their_rows_by_batches(tmp_path, write):
+def test_binary_formats_yield_their_rows_in_batches(tmp_path, write):
     generator = np.random.default_rng(0)
     texts = pa.array(["a", None] * 100_000)
     table = pa.table(
         {
             "number": generator.normal(size=200_000),
             "text": texts.dictionary_encode(),
-            # Such texts, which Polars writes, are read as others are.
+            # Polars writes string views; the reader returns them as strings.
             "view": texts.cast(pa.string_view()),
         }
     )
@@ -113,9 +109,7 @@ def test_binary_formats_give_back_their_rows_by_batches(tmp_path, write):
     assert scan.head(3).equals(table.slice(0, 3))
 
 
-def test_the_index_of_a_shuffled_frame_is_left_out_though_it_spans_blocks(
-    tmp_path, monkeypatch
-):
+def test_a_shuffled_pandas_index_across_blocks_is_left_out(tmp_path, monkeypatch):
     shrink_blocks(monkeypatch, 64)
     index = np.random.default_rng(0).permutation(100)
     (tmp_path / "table.csv").write_text(",a\n" + "".join(f"{i},1\n" for i in index))
@@ -128,7 +122,7 @@ def test_the_index_of_a_shuffled_frame_is_left_out_though_it_spans_blocks(
         list(TableScan(tmp_path / "table.csv").batches())
 
 
-def test_damaged_arrow_files_are_refused_rather_than_followed(tmp_path):
+def test_arrow_files_with_wrong_offsets_are_refused(tmp_path):
     path = tmp_path / "table.arrow"
     batch = pa.record_batch({"text": ["abc", "def", "ghi"]})
     with pa.ipc.new_file(path, batch.schema) as writer:
@@ -138,7 +132,7 @@ def test_damaged_arrow_files_are_refused_rather_than_followed(tmp_path):
     content = path.read_bytes()
     assert content.count(offsets) == 1
     path.write_bytes(content.replace(offsets, wrong))
-    with pytest.raises(TableError, match="can't be read as arrow"):
+    with pytest.raises(TableError, match="cannot be read as arrow"):
         read_table(path)
 
 
@@ -151,7 +145,7 @@ def test_damaged_arrow_files_are_refused_rather_than_followed(tmp_path):
         (b"a,b", "has a header but no rows"),
     ],
 )
-def test_rows_without_an_end_are_refused(tmp_path, monkeypatch, content, message):
+def test_endless_rows_are_refused(tmp_path, monkeypatch, content, message):
     (tmp_path / "table.csv").write_bytes(content)
     shrink_blocks(monkeypatch, 64)
     with pytest.raises(TableError, match=message):

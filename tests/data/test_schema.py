@@ -64,7 +64,7 @@ def test_the_two_zeros_of_floating_point_numbers_are_one_class():
     assert schema.classes == ("0", "1")
 
 
-def test_columns_come_in_a_dictionary_where_any_is_text_or_may_be_missing():
+def test_inputs_are_a_dictionary_with_text_or_missing_values():
     table = table_of(x=replaced(list(range(12)), 2, None))
     schema = Schema.infer(table, "y")
     assert schema.input_format == "columns"
@@ -75,7 +75,7 @@ def test_columns_come_in_a_dictionary_where_any_is_text_or_may_be_missing():
     assert inputs["kind"][:2].tolist() == ["a", "b"]
 
 
-def test_statistics_categories_and_nothing_else_come_from_the_training_rows():
+def test_only_statistics_and_categories_come_from_training_rows():
     table = table_of(kind=["a"] * 11 + ["z"])
     schema = Schema.infer(table, "y", training_rows=np.arange(11))
     x, kind = schema.features
@@ -84,7 +84,7 @@ def test_statistics_categories_and_nothing_else_come_from_the_training_rows():
     assert schema.target.mean == 10.0
 
 
-def test_features_are_those_asked_for_in_their_order():
+def test_requested_features_keep_their_order():
     schema = Schema.infer(table_of(w=np.ones(12)), "y", features=["w", "x"])
     assert [column.name for column in schema.features] == ["w", "x"]
 
@@ -95,7 +95,7 @@ def test_other_columns_are_ignored():
     np.testing.assert_array_equal(schema.inputs_of(more)[:, 0], np.arange(12))
 
 
-def test_a_schema_survives_json():
+def test_a_schema_is_restored_from_json():
     for target in (np.arange(12.0), ["no", "yes"] * 6):
         schema = Schema.infer(table_of(y=target), "y")
         assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
@@ -111,7 +111,7 @@ Y = list(np.arange(12.0))
         ({}, {"target": "kin"}, "did you mean 'kind'"),
         ({}, {"features": ["X"]}, r"no feature column 'X'"),
         ({}, {"features": ["x", "x"]}, "'x' appears 2 times"),
-        ({}, {"features": ["x", "y"]}, "target 'y' can't be a feature"),
+        ({}, {"features": ["x", "y"]}, "target 'y' cannot be a feature"),
         ({}, {"features": []}, "no column beside the target 'y'"),
         ({"y": replaced(Y, 4, None)}, {}, "'y' has no value in row 4"),
         ({"y": replaced(Y, 4, np.nan)}, {}, "'y' has no value in row 4"),
@@ -128,9 +128,7 @@ Y = list(np.arange(12.0))
         ({"x": replaced(Y, 12, -np.inf)}, {}, "'x' has the value -inf in row 12"),
     ],
 )
-def test_a_table_that_cannot_serve_is_refused_with_the_place(
-    columns, arguments, message
-):
+def test_an_unusable_table_is_refused_with_the_place(columns, arguments, message):
     arguments = {"target": "y", **arguments}
     with pytest.raises(TableError, match=message):
         Schema.infer(table_of(**columns), **arguments)
@@ -142,7 +140,7 @@ def numbers_but(*texts):
     return pa.table({"x": [*numbers, *texts], "y": np.arange(40.0)})
 
 
-def test_text_that_is_mostly_numbers_is_refused_with_the_first_other_value():
+def test_mostly_numeric_text_is_refused_with_the_first_text():
     message = r"'x' is mostly numbers, but has the text '\?' in row 37"
     with pytest.raises(TableError, match=message):
         Schema.infer(numbers_but("?", "?", "-", "?"), "y")
@@ -150,7 +148,7 @@ def test_text_that_is_mostly_numbers_is_refused_with_the_first_other_value():
         Schema.infer(numbers_but("?", None), "y")
 
 
-def test_text_that_is_mostly_numbers_stays_text_where_asked():
+def test_text_columns_accept_mostly_numeric_text():
     (x,) = Schema.infer(numbers_but("?"), "y", text_columns=["x"]).features
     assert (x.kind, len(x.categories)) == ("categorical", 40)
 
@@ -158,13 +156,13 @@ def test_text_that_is_mostly_numbers_stays_text_where_asked():
 @pytest.mark.parametrize(
     "texts",
     [
-        # One in eight is no number; no other text; twenty distinct texts.
+        # One text in eight is not a number; every text is one; only 20 distinct texts.
         ["?"] * 5 + [f"{i}" for i in range(35)],
         [f"00{i}" for i in range(40)],
         [f"{i % 19}" for i in range(39)] + ["10B"],
     ],
 )
-def test_other_text_is_taken_as_it_is(texts):
+def test_text_with_few_numbers_or_few_categories_is_accepted(texts):
     (x,) = Schema.infer(pa.table({"x": texts, "y": np.arange(40.0)}), "y").features
     assert set(x.categories) == set(texts)
 
@@ -184,7 +182,7 @@ def test_too_many_categories_or_classes_are_refused():
         Schema.infer(table, "y")
 
 
-def test_many_columns_are_listed_in_part():
+def test_errors_list_at_most_twenty_columns():
     table = pa.table({f"column {i}": range(10) for i in range(100)})
     with pytest.raises(TableError, match=r"'column 19' and 80 more\.$"):
         Schema.infer(table, "target")
@@ -201,7 +199,7 @@ def test_an_unknown_task_is_refused():
         Schema.infer(table_of(), "y", task="ranking")
 
 
-def test_columns_that_are_not_there_at_prediction_are_refused():
+def test_columns_missing_at_prediction_are_refused():
     schema = Schema.infer(table_of(), "y")
     with pytest.raises(TableError, match="no feature column 'x'"):
         schema.inputs_of(table_of().drop_columns("x"))

@@ -17,7 +17,7 @@ BATCHES = 8
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    """Of 5 rows, 3 of which are shuffled together, read 2 batches at a time."""
+    """Shrinks blocks to 5 rows, groups to 3 blocks and pieces to 2 batches."""
     bytes_per_row = 4 * 3
     monkeypatch.setattr("tfbbb.data.stored_rows._BYTES_PER_BLOCK", 5 * bytes_per_row)
     monkeypatch.setattr("tfbbb.data.stored_rows.BYTES_PER_GROUP", 15 * bytes_per_row)
@@ -59,7 +59,7 @@ def test_each_epoch_has_every_row_once_in_another_order(rows):
     assert len(set(map(tuple, orders.tolist()))) == 3
 
 
-def test_the_orders_depend_on_seed_and_epoch_alone(rows):
+def test_the_order_depends_only_on_seed_and_epoch(rows):
     first, again, other = (targets(rows, BATCHES, seed=seed) for seed in (3, 3, 4))
     assert first == again != other
 
@@ -72,42 +72,42 @@ def test_a_stream_may_start_at_any_batch_of_any_epoch(rows):
         assert started == whole[place : place + 10]
 
 
-def test_what_belongs_to_a_row_stays_together(rows):
+def test_shuffling_keeps_inputs_and_targets_together(rows):
     for inputs, targets in rows.batches(BATCH_SIZE, seed=0).take(BATCHES):
         np.testing.assert_array_equal(2 * inputs["x"], targets[:, 0])
         words = [word.decode() for word in inputs["word"].numpy()]
         assert words == [["a", "b", ""][int(x) % 3] for x in inputs["x"]]
 
 
-def test_the_targets_are_those_of_all_rows(rows):
+def test_targets_returns_the_targets_of_all_rows(rows):
     assert rows.targets().dtype == np.float32
     np.testing.assert_array_equal(rows.targets()[:, 0], 2 * np.arange(ROWS))
 
 
-def test_the_digest_is_that_of_the_rows_wherever_they_are(rows, tmp_path):
+def test_rows_in_memory_and_on_disk_have_one_digest(rows, tmp_path):
     numbers = LAYOUT.encode(TABLE)
     assert rows.sha256 == MemoryRows(LAYOUT, numbers).sha256
     assert rows.sha256 != stored(tmp_path, numbers[::-1]).sha256
 
 
-def test_rows_far_apart_meet_in_one_batch(tmp_path):
+def test_a_batch_mixes_rows_of_distant_blocks(tmp_path):
     numbers = np.repeat(np.arange(600, dtype=np.float32)[:, None], 3, axis=1)
     numbers[:, 1] = 0
     batches = targets(stored(tmp_path, numbers), 75, seed=0)
-    # Blocks of 5 rows meet in a group of 15: neighbours alone would span that much.
+    # A group has 3 random blocks of 5 rows; adjacent blocks would span 15 rows only.
     spans = [max(batch) - min(batch) for batch in batches]
     assert np.median(spans) > 150
 
 
-def test_a_file_that_was_cut_off_is_noticed(tmp_path):
+def test_a_truncated_file_is_detected(tmp_path):
     rows = stored(tmp_path, LAYOUT.encode(TABLE))
     with rows.path.open("r+b") as file:
         file.truncate(100)
-    with pytest.raises(OSError, match="shorter than it was"):
+    with pytest.raises(OSError, match="was truncated"):
         rows.targets()
 
 
-def test_rows_without_room_name_their_directory(tmp_path):
+def test_a_full_disk_error_names_the_directory(tmp_path):
     with small_files(100), pytest.raises(OSError, match="too large") as caught:
         stored(tmp_path, LAYOUT.encode(TABLE))
     assert caught.value.filename == str(tmp_path)

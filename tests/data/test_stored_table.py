@@ -15,7 +15,7 @@ ROWS = 40
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("tfbbb.data.stored_table._MOST_ROWS_PER_BLOCK", 6)
+    monkeypatch.setattr("tfbbb.data.stored_table._MAX_ROWS_PER_BLOCK", 6)
 
 
 def table():
@@ -35,7 +35,7 @@ def table():
 @pytest.fixture
 def stored(tmp_path):
     batches = [
-        # Each with a dictionary of its own.
+        # Each batch has its own dictionary.
         table().slice(start, 9).unify_dictionaries().combine_chunks().to_batches()[0]
         for start in range(0, ROWS, 9)
     ]
@@ -48,7 +48,7 @@ def test_every_column_is_read_as_it_was_written(stored):
         assert stored.column(name).to_pylist() == table().column(name).to_pylist()
 
 
-def test_its_schema_is_that_of_the_table_in_memory(stored):
+def test_a_stored_table_gives_the_schema_of_the_table(stored):
     features = ["a.b", "a", "levels", "code"]
     for options in (
         {"target": "y"},
@@ -72,7 +72,7 @@ def test_training_rows_may_be_given_by_a_mask(stored):
     assert by_rows == by_mask
 
 
-def test_rows_are_read_by_blocks_and_taken_in_any_order(stored):
+def test_rows_are_read_in_blocks_and_taken_in_any_order(stored):
     blocks = list(stored.tables())
     assert max(block.num_rows for block in blocks) < 2 * 6
     assert pa.concat_tables(blocks).column("code").to_pylist() == list(range(ROWS))
@@ -91,7 +91,7 @@ def test_a_column_is_read_without_the_others(tmp_path):
     assert _bytes_read() - before < 0.5 * size
 
 
-def test_a_table_that_was_not_written_to_its_end_is_not_there(tmp_path):
+def test_an_interrupted_write_leaves_no_table(tmp_path):
     def broken():
         yield from table().to_batches()
         raise ConnectionError
@@ -106,7 +106,7 @@ def _bytes_read():
     return int(lines[0].removeprefix("rchar: "))
 
 
-def test_a_file_is_stored_once_and_again_when_it_has_changed(tmp_path):
+def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     path, scratch = tmp_path / "table.csv", tmp_path / "scratch"
     path.write_text("a,b\n1,x\n2,y\n")
     stored = StoredTable.of(TableScan(path), scratch)
@@ -119,7 +119,7 @@ def test_a_file_is_stored_once_and_again_when_it_has_changed(tmp_path):
     assert StoredTable.of(TableScan(path), scratch).num_rows == 3
 
 
-def test_a_file_whose_types_widen_late_is_stored_with_all_of_its_rows(tmp_path):
+def test_a_file_with_late_wider_types_is_stored_completely(tmp_path):
     path = tmp_path / "table.csv"
     cells = ["1"] * 400_000 + ["half"]
     path.write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
@@ -128,7 +128,7 @@ def test_a_file_whose_types_widen_late_is_stored_with_all_of_its_rows(tmp_path):
     assert stored.column("a")[-1].as_py() == "half"
 
 
-def test_a_table_without_room_names_its_directory(tmp_path):
+def test_a_full_disk_error_names_the_directory(tmp_path):
     source = tmp_path / "table.csv"
     source.write_text("a,b\n" + "1.25,x\n" * 1000)
     scan = TableScan(source)

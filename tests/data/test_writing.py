@@ -17,7 +17,7 @@ TABLE = pa.table(
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
-def test_a_written_table_reads_as_it_was(tmp_path, name):
+def test_a_table_survives_a_round_trip(tmp_path, name):
     write_table(TABLE, tmp_path / name)
     table = read_table(tmp_path / name)
     assert table.column_names == TABLE.column_names
@@ -32,7 +32,7 @@ def test_csv_has_the_shortest_digits_and_quotes_where_needed():
     assert not file.closed
 
 
-def test_a_file_is_replaced_and_is_as_readable_as_others(tmp_path):
+def test_a_replaced_file_has_default_permissions(tmp_path):
     path = tmp_path / "table.csv"
     (tmp_path / "other").write_text("")
     path.write_text("old")
@@ -41,7 +41,7 @@ def test_a_file_is_replaced_and_is_as_readable_as_others(tmp_path):
     assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+def test_a_failed_write_keeps_the_old_file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
     broken = pa.table({"a": [1], "nested": [[1]]})
@@ -58,7 +58,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
         ("folder.csv", "is a directory"),
     ],
 )
-def test_a_place_that_cannot_be_written_is_named(tmp_path, path, message):
+def test_an_unwritable_path_is_named(tmp_path, path, message):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(TableError, match=message):
         write_table(TABLE, tmp_path / path)

@@ -24,8 +24,8 @@ __all__ = [
     "split",
 ]
 
-# A table is read without Keras, and a spec checked without Arrow, so each name brings
-# only its own module.
+# Lazy imports: reading a table must not import Keras, and checking a spec must not
+# import Arrow.
 _MODULES = {
     "Column": "tfbbb.data.column",
     "Schema": "tfbbb.data.schema",

@@ -1,4 +1,4 @@
-"""Reading Arrow's own format block by block."""
+"""Reads Arrow IPC files block by block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 
 _MAGIC = b"ARROW1"
-_MOST_ROWS_AT_ONCE = 2**16
+_MAX_BATCH_ROWS = 2**16
 
 
 class ArrowFile:
     """An Arrow IPC file or stream as record batches.
 
-    A batch of the file is in memory at a time.
+    Holds one batch of the file in memory at a time.
 
     Args:
         path: The file.
@@ -26,7 +26,7 @@ class ArrowFile:
         return list(next(self.batches()).schema.names)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows, and an empty batch for none."""
+        """Yields an empty batch, then the rows in batches."""
         with pa.OSFile(str(self._path)) as source:
             is_file = source.read(len(_MAGIC)) == _MAGIC
             source.seek(0)
@@ -39,7 +39,8 @@ class ArrowFile:
                 schema = stored.schema
             yield pa.RecordBatch.from_pylist([], schema)
             for batch in stored:
-                # Offsets come from the file: wrong ones would be followed anywhere.
+                # The file gives the offsets of texts: Arrow would read memory at wrong
+                # offsets without this check.
                 batch.validate(full=True)
-                for start in range(0, batch.num_rows, _MOST_ROWS_AT_ONCE):
-                    yield batch.slice(start, _MOST_ROWS_AT_ONCE)
+                for start in range(0, batch.num_rows, _MAX_BATCH_ROWS):
+                    yield batch.slice(start, _MAX_BATCH_ROWS)

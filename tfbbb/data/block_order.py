@@ -1,4 +1,4 @@
-"""The order of the rows of an epoch, where not all of them fit into memory."""
+"""The random order of rows in an epoch, for rows that do not fit into memory."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,17 @@ import numpy as np
 
 
 class BlockOrder:
-    """A new order of rows each epoch, which reads them from disk by whole blocks.
+    """A new order of the rows in each epoch that reads whole blocks from disk.
 
-    The blocks of an epoch are drawn in a random order; so many of them as fit into
-    memory make a group, whose rows are shuffled together. It is a function of seed and
-    epoch, so that any place in any epoch is found without going there.
+    Each epoch puts the blocks into a random order and splits them into groups that fit
+    into memory. The rows of a group are shuffled together. The order is a function of
+    the seed and the epoch, so a stream can start at any row of any epoch without
+    computing the rows before.
 
     Args:
         num_rows: Number of rows.
-        rows_per_block: Rows of a block; the last has what is left.
-        blocks_per_group: Blocks that are shuffled together.
+        rows_per_block: Rows per block; the last block may have fewer.
+        blocks_per_group: Blocks whose rows are shuffled together.
     """
 
     def __init__(self, num_rows: int, rows_per_block: int, blocks_per_group: int):
@@ -38,15 +39,16 @@ class BlockOrder:
     def places(
         self, seed: int, epoch: int, first: int = 0
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields, group by group, which blocks to read and in which order.
+        """Yields, group by group, the blocks to read and the order of their rows.
 
         Args:
             seed: Seed of the orders.
             epoch: Index of the epoch.
-            first: How many rows of the epoch to pass over.
+            first: Number of rows of the epoch to skip.
 
         Yields:
-            The blocks, and places in what they hold one after the other.
+            The blocks of a group, and indices into the concatenated rows of these
+            blocks.
         """
         for number, blocks in enumerate(self.groups(seed, epoch)):
             size = sum(map(self.size, blocks))

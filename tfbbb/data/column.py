@@ -1,4 +1,4 @@
-"""One column of a table: what a model knows about it, and how it reads it."""
+"""The description of one column of a table, with which a model reads the column."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -21,15 +21,16 @@ from tfbbb.data.values import (
     texts_of,
 )
 
-# Texts that are numbers but for a few, and too many to be levels of something.
+# A text column is mostly numbers if this fraction of its known values are numbers, and
+# it has more distinct texts than a category usually has.
 _MOSTLY = 0.9
-_MOST_LEVELS = 20
-_SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
+_MAX_USUAL_CATEGORIES = 20
+_MIN_SCALE = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a model knows about one column of its table.
+    """The description of one column: its kind, statistics and categories.
 
     Attributes:
         name: Name of the column.
@@ -39,10 +40,10 @@ class Column:
         mean: Mean of the values; 0.0 for a categorical column.
         scale: Standard deviation of the values; 1.0 for a constant or
             categorical column.
-        categories: The distinct texts in order; the empty text is missing. Empty
-            for a numeric column.
-        constant: Whether a numeric column holds one value only, so that nothing
-            can be learned from it.
+        categories: The distinct texts in order; the empty text stands for a missing
+            value. Empty for a numeric column.
+        constant: Whether a numeric column holds only one value, so that a model cannot
+            learn from the column.
     """
 
     name: str
@@ -62,19 +63,19 @@ class Column:
         *,
         as_text: bool = False,
     ) -> "Column":
-        """Infers a column: its kind and `missing` from all rows of a table.
+        """Infers a column from a table; kind and `missing` come from all rows.
 
         Args:
             table: Table with a column of this name.
             name: Name of the column.
             rows: Indices of the rows that give statistics and categories, or None
                 for all.
-            as_text: Whether text that is mostly numbers is meant to be text.
+            as_text: Whether to accept text that is mostly numbers.
 
         Raises:
-            TableError: The column holds neither numbers nor text, or infinite
-                values, or more than 1000 distinct texts, or no value at all, or
-                text that is mostly numbers.
+            TableError: The column holds neither numbers nor text, an infinite value,
+                more than 1000 distinct texts, no value at all, or text that is mostly
+                numbers.
         """
         if kind_of(table, name) == "numeric":
             return cls.of_numbers(name, numbers_of(table, name), rows)
@@ -95,10 +96,10 @@ class Column:
             raise ColumnError(
                 f"Column {name!r} has no values{where}; leave it out.", name
             )
-        # Models compute in single precision: what is equal there is constant.
+        # Models compute in single precision: values equal in it are constant.
         single = known.astype(np.float32)
         scale = float(known.std())
-        constant = bool(single.min() == single.max()) or scale < _SMALLEST_SCALE
+        constant = bool(single.min() == single.max()) or scale < _MIN_SCALE
         return cls(
             name=name,
             kind="numeric",
@@ -134,7 +135,7 @@ class Column:
         )
 
     def values_of(self, table: ColumnSource) -> np.ndarray:
-        """Reads this column of a table for a model.
+        """Reads this column of a table.
 
         Args:
             table: Any table with a column of this name.
@@ -144,8 +145,8 @@ class Column:
             for missing.
 
         Raises:
-            TableError: The table lacks the column, or a value is of the wrong
-                kind, infinite, or missing although none was in training.
+            TableError: The table lacks the column, or a value is of the wrong kind,
+                infinite, or missing although training had no missing value.
         """
         check_column_exists(table, self.name, role="feature")
         if self.kind == "numeric":
@@ -167,28 +168,28 @@ class Column:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Column":
-        """Remakes a column from the result of `to_dict`."""
+        """Creates a column from the result of `to_dict`."""
         return cls(**{**values, "categories": tuple(values["categories"])})
 
 
 def _check_not_mostly_numbers(table: ColumnSource, name: str) -> None:
-    """Refuses text which one cell may have made of numbers."""
+    """Raises if a few wrong cells may have turned a column of numbers into text."""
     texts = texts_of(table, name)
     known = pa.compute.not_equal(texts, "").to_numpy()
     others = np.flatnonzero(~number_texts(table, name) & known)
     mostly = known.sum() - len(others) >= _MOSTLY * known.sum()
-    if len(others) and mostly and _num_known(texts) > _MOST_LEVELS:
+    if len(others) and mostly and _count_distinct(texts) > _MAX_USUAL_CATEGORIES:
         text = texts[int(others[0])].as_py()
         raise ColumnError(
             f"Column {name!r} is mostly numbers, but has the text {text!r} "
-            f"in row {others[0] + 1}; correct it, empty it if the number is missing, "
-            "or name the column in text_columns.",
+            f"in row {others[0] + 1}; correct the cell, empty it if the number is "
+            "missing, or name the column in text_columns.",
             name,
             may_be_text=True,
         )
 
 
-def _num_known(texts: pa.ChunkedArray) -> int:
-    """Returns how many distinct texts there are beside the empty one."""
+def _count_distinct(texts: pa.ChunkedArray) -> int:
+    """Returns the number of distinct texts, without the empty text."""
     distinct = pa.compute.unique(texts)
     return len(distinct) - pa.compute.sum(pa.compute.equal(distinct, "")).as_py()

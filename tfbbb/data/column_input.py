@@ -9,10 +9,10 @@ import keras
 class ColumnInput(keras.layers.InputLayer):
     """An input `[n]` whose tensor carries the name of a table's column.
 
-    Keras wants the tensors of a dictionary of inputs to be named as its keys, but
-    a layer's name must be unique in a model and free of slashes. Columns may be
-    called anything (`"dense"`, `"mg/dl"`): here the tensor has the name of the
-    column, the layer one that Keras makes up.
+    Keras requires each tensor of a dictionary of inputs to have the name of its key.
+    The name of an input layer, however, must be unique in the model and free of
+    slashes, and a column can have any name (`"dense"`, `"mg/dl"`). Here the tensor has
+    the name of the column, and Keras generates the name of the layer.
 
     Args:
         column: Name of the column.

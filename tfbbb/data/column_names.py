@@ -1,4 +1,4 @@
-"""The names of a table's columns: valid, and found with help."""
+"""Checks of column names, with suggestions for misspelt names."""
 
 import difflib
 from collections import Counter
@@ -36,9 +36,9 @@ def check_column_exists(table: ColumnSource, name: str, *, role: str) -> None:
 
 
 def not_found(name: str, names: Sequence[str], *, role: str) -> str:
-    """Returns the sentence that a column is not there, with what may be meant."""
+    """Returns the error message for a missing column, with a suggestion."""
     plain = {other.strip().lower(): other for other in names}
-    # A letter or two beside: a name that merely resembles it misleads.
+    # Suggest only names that differ in a letter or two; others would mislead.
     near = difflib.get_close_matches(name.strip().lower(), plain, n=1, cutoff=0.8)
     suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
     return (
@@ -48,7 +48,7 @@ def not_found(name: str, names: Sequence[str], *, role: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Returns the names as text, the first of them if there are many."""
+    """Returns the names as text; of many names only the first `most`."""
     text = ", ".join(repr(name) for name in names[:most])
     more = len(names) - most
     return f"{text} and {more} more" if more > 0 else text

@@ -1,4 +1,4 @@
-"""Where columns come from."""
+"""The interface of tables in memory and on disk."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -7,10 +7,10 @@ if TYPE_CHECKING:
 
 
 class ColumnSource(Protocol):
-    """What a schema is inferred from: a `pyarrow.Table`, or a table on disk.
+    """A table from which a schema is inferred: a `pyarrow.Table` or a `StoredTable`.
 
-    Whoever reads one holds one column at a time, so that a table on disk may be larger
-    than memory.
+    Callers must hold one column at a time, so that a table on disk may be larger than
+    memory.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Telling what a file holds by its beginning."""
+"""Recognises the format of a file by its first bytes."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from tfbbb.data.format import Format
 
 T = TypeVar("T")
 
-# As many bytes of a file's beginning as `describe_text` looks at.
+# The number of first bytes that `describe_content` reads.
 BEGINNING_BYTES = 2**16
 
 _FORMATS: dict[bytes, Format] = {
@@ -48,7 +48,7 @@ _JSON_OBJECT = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.)*"\s*:')
 
 
 def table_format(beginning: bytes) -> Format | None:
-    """Returns the format of a table that is no plain CSV, by its first bytes.
+    """Returns the format of a table, or None for CSV and everything else.
 
     Args:
         beginning: The first 16 bytes of the file, or more.
@@ -57,7 +57,7 @@ def table_format(beginning: bytes) -> Format | None:
 
 
 def other_format(beginning: bytes) -> str | None:
-    """Says what a file is that is no table, by its first bytes.
+    """Describes a file that is not a table, or returns None if it may be one.
 
     Args:
         beginning: The first 16 bytes of the file, or more.
@@ -66,13 +66,13 @@ def other_format(beginning: bytes) -> str | None:
 
 
 def describe_content(beginning: bytes) -> str | None:
-    r"""Says what a file holds whose beginning is that of no CSV.
+    r"""Describes the content of a file that is not CSV.
 
     Args:
         beginning: The first `BEGINNING_BYTES` of the file.
 
     Returns:
-        What it is, or None if it may be CSV.
+        A description, or None if the file may be CSV.
 
     Example:
 
@@ -96,8 +96,8 @@ def describe_content(beginning: bytes) -> str | None:
 
 def _by_magic(known: Mapping[bytes, T], beginning: bytes) -> T | None:
     for magic, what in known.items():
-        # A header may begin with the letters, as ORCID does with ORC; it has no control
-        # characters.
+        # The header of a CSV file may begin with these letters, as ORCID does with ORC,
+        # but has no control characters.
         is_binary = not magic.isalnum() or _CONTROL.search(beginning[:16])
         if beginning.startswith(magic) and is_binary:
             return what
@@ -115,9 +115,9 @@ def _is_json(text: str, *, is_whole: bool) -> bool:
     except RecursionError:
         return True
     except json.JSONDecodeError as error:
-        # Half of it was JSON, and then the beginning was cut off.
+        # More than half of the text is JSON, and the rest of the file is not here.
         return not is_whole and error.pos > len(text) // 2
-    # One value to a line: a header that is one, such as [1], is followed by cells.
+    # JSON lines have one value per line. Cells follow a CSV header such as [1].
     rest = text[end:]
     following = rest.lstrip()
     return not following or (rest[0] in "\r\n" and following[0] in "{[")

@@ -1,4 +1,4 @@
-"""Finding the place where a CSV file is no table."""
+"""Finds the line at which a CSV file is not a table."""
 
 import codecs
 import csv
@@ -22,7 +22,7 @@ class CsvSource:
     Attributes:
         path: The file.
         compressed: Whether it is compressed with gzip.
-        longest: Most bytes of a line.
+        longest: Largest allowed number of bytes of a line.
     """
 
     path: Path
@@ -30,17 +30,17 @@ class CsvSource:
     longest: int
 
     def stream(self) -> pa.NativeFile:
-        """Opens it for Arrow."""
+        """Opens the file for Arrow."""
         compression = "gzip" if self.compressed else None
         return pa.input_stream(str(self.path), compression=compression)
 
     def open(self) -> gzip.GzipFile | io.BufferedReader:
-        """Opens it for Python."""
+        """Opens the file for Python."""
         return gzip.open(self.path) if self.compressed else self.path.open("rb")
 
 
 def check_content(source: CsvSource) -> None:
-    """Raises a `TableError` if the file begins as no CSV does, but JSON, say."""
+    """Raises a `TableError` if the file is not CSV but, for instance, JSON."""
     with source.open() as file:
         beginning = file.read(BEGINNING_BYTES)
     found = describe_content(beginning)
@@ -48,7 +48,7 @@ def check_content(source: CsvSource) -> None:
         return
     advice = "save the table as CSV or Parquet."
     if not source.compressed and (format := table_format(beginning)):
-        advice = f"a name for that ends in .{format}."
+        advice = f"rename the file to a name that ends in .{format}."
     raise TableError(f"{source.path} holds {found}, not CSV; {advice}")
 
 
@@ -57,12 +57,12 @@ def check_separator(source: CsvSource, header: Sequence[str]) -> None:
     if len(header) == 1 and (separator := re.search(r"[;\t|]", header[0])):
         raise TableError(
             f"{source.path} seems to be separated by {separator[0]!r}; separate its "
-            "columns by commas."
+            "columns with commas."
         )
 
 
 def read_header(source: CsvSource) -> list[str]:
-    """Returns the cells of the first line, none if it can't be read."""
+    """Returns the cells of the first line, or an empty list if it cannot be read."""
     lines = csv.reader(_lines(source))
     try:
         return next((row for row in lines if row), [])
@@ -71,7 +71,7 @@ def read_header(source: CsvSource) -> list[str]:
 
 
 def check_encoding(source: CsvSource) -> None:
-    """Names the first line that is not UTF-8, or holds what no text does."""
+    """Raises a `TableError` that names the first line that is not UTF-8 text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     with source.open() as file:
@@ -92,7 +92,10 @@ def check_encoding(source: CsvSource) -> None:
 
 
 def check_rows(source: CsvSource) -> None:
-    """Names the first line that doesn't have as many cells as the header."""
+    """Raises a `TableError` that names the first malformed line.
+
+    Every line must have as many cells as the header.
+    """
     lines = csv.reader(_lines(source), strict=True)
     header: list[str] | None = None
     num_rows = 0
@@ -104,8 +107,8 @@ def check_rows(source: CsvSource) -> None:
                 check_separator(source, header)
             elif row and len(row) != len(header or ()):
                 raise TableError(
-                    f"{source.path}: line {start} has {_count(row)}, but the header "
-                    f"has {_count(header or [])}."
+                    f"{source.path}: line {start} has {_count_cells(row)}, but the "
+                    f"header has {_count_cells(header or [])}."
                 )
             elif row:
                 num_rows += 1
@@ -134,5 +137,5 @@ def _lines(source: CsvSource) -> Iterator[str]:
             number += 1
 
 
-def _count(row: list[str]) -> str:
+def _count_cells(row: list[str]) -> str:
     return "1 cell" if len(row) == 1 else f"{len(row)} cells"

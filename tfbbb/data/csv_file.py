@@ -1,4 +1,4 @@
-"""Reading CSV block by block, with the types that fit all blocks."""
+"""Reads CSV files block by block, with column types that fit all blocks."""
 
 import io
 import re
@@ -17,11 +17,11 @@ from tfbbb.data.csv_faults import (
     check_separator,
     read_header,
 )
-from tfbbb.data.csv_types import types_of_all
+from tfbbb.data.csv_types import find_common_types
 from tfbbb.data.pandas_index import RowNumbers, may_begin_with_index
 from tfbbb.data.table_error import TableError
 
-# A row must fit into a block.
+# No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
 _MISSING = (
     *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A"),
@@ -32,7 +32,7 @@ _CONVERSION = re.compile(r"In CSV column #(\d+):.*conversion error", re.DOTALL)
 
 
 class TooNarrow(Exception):
-    """A type that fitted the blocks before does not fit this one."""
+    """A column type that fits the previous blocks does not fit this block."""
 
 
 class CsvFile:
@@ -41,7 +41,7 @@ class CsvFile:
     Args:
         path: The file.
         compressed: Whether it is compressed with gzip.
-        text_columns: Columns that are text whatever their cells look like.
+        text_columns: Columns to read as text, even if their cells look like numbers.
     """
 
     def __init__(
@@ -53,28 +53,28 @@ class CsvFile:
     ) -> None:
         self._source = CsvSource(path, compressed, BLOCK_BYTES)
         self._text_columns = frozenset(text_columns)
-        # Per column the types still thought possible; Arrow's own choice, by the
-        # first block, until it proves wrong.
+        # The remaining possible types of each column. None until the first conversion
+        # error: until then Arrow infers the types from the first block.
         self._candidates: list[list[pa.DataType]] | None = None
         self._names: list[str] = []
         self._types: list[pa.DataType] = []
 
     def header(self) -> list[str]:
-        """Returns the names of the columns, none if they can't be read."""
+        """Returns the names of the columns, or an empty list if unreadable."""
         check_content(self._source)
         return read_header(self._source)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows; those of the last batches may be none.
+        """Yields the rows in batches; the last batches may be empty.
 
         Raises:
-            TooNarrow: The types were too narrow, and are wider from now on: what
-                came so far is to be read anew.
-            TableError: The file is no table.
+            TooNarrow: A column type was too narrow. The next call uses a wider type;
+                the caller must discard the batches so far.
+            TableError: The file is not a table.
         """
         check_content(self._source)
         try:
-            yield from self._checked(self._typed())
+            yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             if failed := _CONVERSION.search(str(error)):
                 self._widen(int(failed[1]))
@@ -87,7 +87,7 @@ class CsvFile:
                 ) from None
             raise
 
-    def _typed(self) -> pa.csv.CSVStreamingReader:
+    def _open_with_candidates(self) -> pa.csv.CSVStreamingReader:
         known = self._candidates
         types: dict[str, pa.DataType] = {}
         if known is not None:
@@ -100,10 +100,12 @@ class CsvFile:
             self._source.stream(),
             read_options=pa.csv.ReadOptions(block_size=self._source.longest),
             parse_options=_PARSING,
-            convert_options=_conversion(types),
+            convert_options=_conversion_options(types),
         )
 
-    def _checked(self, reader: pa.csv.CSVStreamingReader) -> Iterator[pa.RecordBatch]:
+    def _check_batches(
+        self, reader: pa.csv.CSVStreamingReader
+    ) -> Iterator[pa.RecordBatch]:
         self._names, self._types = reader.schema.names, reader.schema.types
         check_separator(self._source, self._names)
         numbers = RowNumbers() if may_begin_with_index(self._names) else None
@@ -124,39 +126,44 @@ class CsvFile:
         check_column_names(self._names, where=f"{self._source.path}: ")
 
     def _widen(self, column: int) -> None:
-        """Makes the type of a column wider that didn't fit, unless it is text."""
+        """Widens the type of a column that did not fit, unless the type is text.
+
+        Raises:
+            TooNarrow: The column has a wider type now.
+        """
         if self._candidates is None:
             if not self._names or self._names[column] in self._text_columns:
                 return
-            self._candidates = self._candidates_of_blocks()
-        # What fits each block alone may yet not fit them all: 2 is no truth value.
+            self._candidates = self._find_candidates()
+        # A type that fits each block alone may not fit all blocks: a block of 0 and 1
+        # may be boolean, a block with a 2 may not.
         elif len(self._candidates[column]) > 1:
             del self._candidates[column][0]
         else:
             return
         raise TooNarrow
 
-    def _candidates_of_blocks(self) -> list[list[pa.DataType]]:
-        """Finds the types of the columns in each block, in one pass."""
+    def _find_candidates(self) -> list[list[pa.DataType]]:
+        """Finds the column types that fit every block, in one pass over the file."""
         seen: list[set[pa.DataType]] = [{type_} for type_ in self._types]
         for batch in self._open(dict.fromkeys(self._names, pa.string())):
             for place, types in enumerate(seen):
                 if pa.string() not in types and batch.num_rows:
-                    types.add(_type_alone(batch.column(place)))
-        return [types_of_all(types) for types in seen]
+                    types.add(_infer_type(batch.column(place)))
+        return [find_common_types(types) for types in seen]
 
 
-def _conversion(types: dict[str, pa.DataType]) -> pa.csv.ConvertOptions:
+def _conversion_options(types: dict[str, pa.DataType]) -> pa.csv.ConvertOptions:
     return pa.csv.ConvertOptions(
-        # With a space too, as in "1, NA": numbers may follow a space as well.
+        # Also after a space, as in "1, NA": Arrow allows a space before numbers.
         null_values=[*_MISSING, *(f" {word}" for word in _MISSING)],
         strings_can_be_null=True,
         column_types=types,
     )
 
 
-def _type_alone(texts: pa.Array) -> pa.DataType:
-    """The type that Arrow's reader finds for the cells of one column."""
+def _infer_type(texts: pa.Array) -> pa.DataType:
+    """Returns the type that Arrow's CSV reader infers for the cells of one column."""
     file = io.BytesIO()
     pa.csv.write_csv(pa.record_batch({"a": texts}), file)
     size = max(file.tell(), 1)
@@ -165,7 +172,7 @@ def _type_alone(texts: pa.Array) -> pa.DataType:
         file,
         read_options=pa.csv.ReadOptions(block_size=size, use_threads=False),
         parse_options=_PARSING,
-        convert_options=_conversion({}),
+        convert_options=_conversion_options({}),
     )
     return table.schema.types[0]
 

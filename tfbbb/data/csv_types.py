@@ -1,4 +1,4 @@
-"""The types that a CSV column may take, as Arrow's reader tries them."""
+"""The column types of CSV files, in the order in which Arrow's reader tries them."""
 
 from collections.abc import Iterable
 
@@ -12,8 +12,8 @@ _LADDER = (
     *(pa.timestamp("ns"), pa.timestamp("ns", "UTC")),
     *(_NUMBER, _TEXT),
 )
-# Types beside its own that a block may be read as: 0 and 1 are truth values too,
-# and times to the second may have more digits, within the years 1677 to 2262.
+# Further types as which a block of a type can be read: 0 and 1 are booleans too, and
+# times in seconds are times in nanoseconds within the years 1677 to 2262.
 _ALSO = {
     pa.null(): _LADDER,
     pa.int64(): (pa.bool_(), _NUMBER),
@@ -23,18 +23,18 @@ _ALSO = {
 }
 
 
-def types_of_all(types_of_blocks: Iterable[pa.DataType]) -> list[pa.DataType]:
-    """Returns the types that a whole column may have, the first to try first.
+def find_common_types(block_types: Iterable[pa.DataType]) -> list[pa.DataType]:
+    """Returns the possible types of a whole column, in the order to try them.
 
     Args:
-        types_of_blocks: The type that each block of the column would have alone.
+        block_types: The inferred type of each block of the column.
 
     Example:
-    >>> types_of_all([pa.int64(), pa.null(), pa.float64()])
+    >>> find_common_types([pa.int64(), pa.null(), pa.float64()])
     [DataType(double), DataType(string)]
-    >>> types_of_all([pa.int64(), pa.bool_()])
+    >>> find_common_types([pa.int64(), pa.bool_()])
     [DataType(bool), DataType(string)]
     """
-    fitting = [{type_, *_ALSO.get(type_, ()), _TEXT} for type_ in types_of_blocks]
+    fitting = [{type_, *_ALSO.get(type_, ()), _TEXT} for type_ in block_types]
     common = set.intersection(*fitting)
     return [type_ for type_ in _LADDER if type_ in common] or [_TEXT]

@@ -1,4 +1,4 @@
-"""The part of a model that turns raw columns into features."""
+"""The preprocessing part of a model: from raw columns to features."""
 
 import keras
 
@@ -12,15 +12,15 @@ from tfbbb.data.standardize import Standardize
 def preprocessing(
     schema: Schema,
 ) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
-    """Makes the symbolic inputs of a model and its features from a schema.
+    """Builds the symbolic inputs and the features of a model from a schema.
 
-    Numbers become `(x - mean) / scale`. A number that is missing becomes 0, and a
-    column that may miss values gets an indicator feature. Text becomes one
+    Numbers become `(x - mean) / scale`. A missing number becomes 0, and a column that
+    may have missing values gets an indicator feature. A text column becomes one
     indicator per category and one for all texts that training did not see. Missing
-    text is a category of its own if training saw it. Constant columns give 0.
+    text is a category of its own if training saw it. Constant columns become 0.
 
-    The features come as: standardised numeric columns in their order, indicators of
-    missing numbers, indicators of categories.
+    The order of the features is: standardised numeric columns in their order,
+    indicators of missing numbers, indicators of categories.
 
     Args:
         schema: Schema of the training table.

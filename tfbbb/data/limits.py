@@ -1,4 +1,4 @@
-"""How little and how much of a table a model can learn from."""
+"""Limits of the tables that a model can learn from."""
 
 MIN_ROWS = 10
 MAX_CATEGORIES = 1000

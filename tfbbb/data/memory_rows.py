@@ -1,4 +1,4 @@
-"""Training rows that are kept in memory."""
+"""Training rows in memory."""
 
 import functools
 import hashlib
@@ -11,7 +11,7 @@ from tfbbb.data.row_layout import RowLayout
 
 
 class Rows(Protocol):
-    """What a model trains on, batch after batch.
+    """The training rows of a model, in memory or on disk.
 
     Attributes:
         num_rows: Number of rows.
@@ -21,34 +21,34 @@ class Rows(Protocol):
 
     @property
     def sha256(self) -> str:
-        """Digest of the rows."""
+        """SHA-256 digest of the rows."""
 
     def targets(self) -> np.ndarray:
-        """Returns the targets of all rows, as a likelihood takes them."""
+        """Returns the targets of all rows, in the format of likelihoods."""
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
     ) -> tf.data.Dataset:
-        """Makes batches of `(inputs, targets)`, in a new order each epoch, without end.
+        """Returns endless batches of `(inputs, targets)`, in a new order each epoch.
 
-        The order is a function of seed and epoch, so a stream that starts at a batch of
-        an epoch goes on as one that started before it.
+        The order is a function of the seed and the epoch: a stream that starts at a
+        batch of an epoch yields the same batches as an earlier stream from there on.
 
         Args:
-            batch_size: Rows per batch; the last of an epoch has what is left.
+            batch_size: Rows per batch; the last batch of an epoch may have fewer.
             seed: Seed of the orders.
-            epoch: Index of the epoch to start in.
-            batch: Index, in this epoch, of the batch to start at.
+            epoch: Index of the first epoch.
+            batch: Index of the first batch in this epoch.
         """
 
 
 class MemoryRows:
     """Training rows in memory, each epoch shuffled as a whole.
 
-    Only indices are shuffled, so that wide rows cost no more than narrow ones.
+    Shuffles indices instead of rows, so that shuffling wide rows costs no more.
 
     Args:
-        layout: What the rows hold.
+        layout: Layout of the rows.
         rows: float32 `[n, layout.width]`, as `layout.encode` returns them.
 
     Example:
@@ -78,22 +78,22 @@ class MemoryRows:
     ) -> tf.data.Dataset:
         num_batches = -(-self.num_rows // batch_size)
 
-        def batches_of(number: tf.Tensor) -> tf.data.Dataset:
-            # `Dataset.shuffle` would keep a state, which no other stream can take up.
+        def epoch_batches(number: tf.Tensor) -> tf.data.Dataset:
+            # `Dataset.shuffle` would keep a state that another stream cannot restore.
             order = tf.random.experimental.stateless_shuffle(
                 tf.range(self.num_rows),
                 seed=tf.stack([tf.cast(seed, tf.int64), number]),
             )
 
-            def rows_of(index: tf.Tensor) -> Any:
+            def read_batch(index: tf.Tensor) -> Any:
                 places = order[index * batch_size : (index + 1) * batch_size]
                 return self.layout.decode(tf.gather(self._rows, places))
 
             first = tf.where(number == epoch, tf.cast(batch, tf.int64), 0)
-            return tf.data.Dataset.range(first, num_batches).map(rows_of)
+            return tf.data.Dataset.range(first, num_batches).map(read_batch)
 
         return (
             tf.data.Dataset.counter(epoch)
-            .flat_map(batches_of)
+            .flat_map(epoch_batches)
             .prefetch(tf.data.AUTOTUNE)
         )

@@ -9,15 +9,15 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class OneHot(keras.layers.Layer):
-    """Turns each column of text into one indicator per category, and one for others.
+    """Encodes each text column as one indicator per category and one for other texts.
 
         h_c = 1 if x = category c, else 0;   h_other = 1 if x is no category, else 0
 
-    Texts are compared with the categories directly: a lookup table would be a
-    resource that has to be initialised and tracked wherever the graph goes.
+    The layer compares texts with the categories directly: a lookup table would be a
+    resource that every exported graph must track and initialise.
 
     Args:
-        categories: Per column the texts that have a feature of their own.
+        categories: For each column, the texts that have an indicator of their own.
 
     Input shape:
         A list of text tensors `[n]`, one per column.
@@ -36,7 +36,7 @@ class OneHot(keras.layers.Layer):
     def __init__(self, categories: Sequence[Sequence[str]], **kwargs: Any):
         super().__init__(**kwargs)
         self.categories = [list(texts) for texts in categories]
-        # XLA has no strings.
+        # XLA does not support strings.
         self.supports_jit = False
 
     def call(self, inputs):

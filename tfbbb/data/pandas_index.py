@@ -1,4 +1,4 @@
-"""The index that pandas writes into the files of its frames."""
+"""Recognises and drops the index column that pandas writes into files."""
 
 import re
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ _LIMIT = 2**30
 
 
 def without_index(batch: pa.RecordBatch, *, unnamed: bool) -> pa.RecordBatch:
-    """Leaves out the columns of an index.
+    """Drops the index columns.
 
     Args:
         batch: Rows of a file.
-        unnamed: Whether it is the column without a name, as in CSV files, or those
-            that pandas names, as in others.
+        unnamed: Whether the index is the column without a name, as in CSV files. In
+            other files the index columns are named `__index_level_0__` and so on.
     """
     names = batch.schema.names
     if unnamed:
@@ -30,23 +30,23 @@ def without_index(batch: pa.RecordBatch, *, unnamed: bool) -> pa.RecordBatch:
 
 
 def may_begin_with_index(names: Sequence[str]) -> bool:
-    """Whether the first column, and no other, has no name, as in a CSV file."""
+    """Whether the first column has no name and all other columns have one."""
     unnamed = [place for place, name in enumerate(names) if not name.strip()]
     return unnamed == [0] and len(names) > 1
 
 
 class RowNumbers:
-    """Whether whole numbers number the rows of a frame.
+    """Decides whether a column of integers can be the row numbers of a frame.
 
-    They do if they are distinct and at least 0, below 2^30: a frame whose rows were
-    filtered or shuffled has gaps and no order. One bit is kept per number.
+    Row numbers are distinct integers from 0 to below 2^30. They may have gaps and any
+    order, as in a frame whose rows were filtered or shuffled. Stores a bit per number.
     """
 
     def __init__(self) -> None:
         self._seen = np.zeros(1024, np.uint8)
 
     def add(self, values: pa.Array) -> bool:
-        """Takes in the next values, and returns whether they still may be."""
+        """Adds the next values; returns whether all values can be row numbers."""
         if not len(values):
             return True
         if not pa.types.is_integer(values.type) or values.null_count:

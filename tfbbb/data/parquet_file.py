@@ -1,4 +1,4 @@
-"""Reading Parquet block by block."""
+"""Reads Parquet files block by block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-_CELLS_AT_ONCE = 2**20
-_MOST_ROWS_AT_ONCE = 2**16
+_MAX_BATCH_CELLS = 2**20
+_MAX_BATCH_ROWS = 2**16
 _BUFFER_BYTES = 2**20
 
 
@@ -26,13 +26,14 @@ class ParquetFile:
         return list(next(self.batches()).schema.names)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields the rows, and an empty batch for none."""
-        # A page at a time, rather than all that a row group has of a column.
+        """Yields an empty batch, then the rows in batches."""
+        # Without `pre_buffer`, Arrow reads a page at a time instead of a whole column
+        # of a row group.
         with pa.parquet.ParquetFile(
             self._path, pre_buffer=False, buffer_size=_BUFFER_BYTES
         ) as file:
             schema = file.schema_arrow
-            rows = _CELLS_AT_ONCE // max(1, len(schema))
-            size = min(max(1, rows), _MOST_ROWS_AT_ONCE)
+            rows = _MAX_BATCH_CELLS // max(1, len(schema))
+            size = min(max(1, rows), _MAX_BATCH_ROWS)
             yield pa.RecordBatch.from_pylist([], schema)
             yield from file.iter_batches(batch_size=size)

@@ -1,4 +1,4 @@
-"""Reading the file of a table into an Arrow table."""
+"""Reads a file into an Arrow table."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -16,28 +16,28 @@ def read_table(
 ) -> pa.Table:
     r"""Reads a `.csv`, `.csv.gz`, `.parquet` or `.arrow` file.
 
-    A CSV file is UTF-8 text, separated by commas, with one header line. The
-    type of a column comes from its cells: whole numbers, numbers, `true` and
-    `false`, dates, else text. A cell is missing when it is empty or one of `NA`,
-    `N/A`, `n/a`, `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted or not, in text
-    columns too (`None` and `?` are text). A Parquet file, and one of Arrow
-    (IPC), brings its types along; there, NaN is missing as null is. The unnamed index
-    that pandas writes is left out: `__index_level_0__` of a Parquet file; of a CSV
-    file a first column without a name, if it holds distinct whole numbers from 0.
+    A CSV file must be UTF-8 text with commas as separators and one header line. The
+    type of a column comes from its cells: integers, numbers, `true` and `false`,
+    dates, else text. A cell is missing if it is empty or one of `NA`, `N/A`, `n/a`,
+    `#N/A`, `NaN`, `nan`, `NULL`, `null`, quoted or not, also in text columns (`None`
+    and `?` are text). Parquet and Arrow (IPC) files store the types of their columns;
+    in these files both NaN and null are missing. The unnamed index that pandas writes
+    is dropped: in a Parquet or Arrow file the column `__index_level_0__`, in a CSV file
+    a first column without a name if it holds distinct integers from 0.
 
     Args:
         path: File to read.
-        text_columns: Names of columns of a CSV file that are text whatever their
-            cells look like (codes such as `007`). Names that the file lacks are
-            ignored.
-        notify: Called with a sentence where an index is left out.
+        text_columns: Names of columns of a CSV file to read as text, even if their
+            cells look like numbers (codes such as `007`). Names that the file lacks
+            are ignored.
+        notify: Called with a message if an index is dropped.
 
     Returns:
         The table, with at least one row and with unique, non-empty column names.
 
     Raises:
-        TableError: The file is missing, empty, not UTF-8, ragged, damaged, has
-            another suffix, or its header has empty or repeated names.
+        TableError: The file is missing, empty, not UTF-8, ragged or damaged, has
+            another suffix, or has empty or repeated column names.
 
     Example:
     >>> import pathlib, tempfile

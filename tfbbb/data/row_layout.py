@@ -1,4 +1,4 @@
-"""The rows of a schema as numbers, and back."""
+"""Encoding of training rows as float32 numbers."""
 
 from typing import Any
 
@@ -12,10 +12,11 @@ from tfbbb.data.schema import Schema
 
 
 class RowLayout:
-    """How a training row lies as float32 numbers: its features, then its target.
+    """Encodes a training row as float32 numbers: its features, then its target.
 
-    A text is the index of its category, one past the last for any other text. Of the
-    at most 1000 categories and classes each index is exact in single precision.
+    A text is encoded as the index of its category; any other text gets the index after
+    the last category. There are at most 1000 categories or classes, so that each index
+    is exact in single precision.
 
     Example:
 
@@ -37,33 +38,29 @@ class RowLayout:
 
     @property
     def width(self) -> int:
-        """Number of numbers of a row."""
+        """Number of float32 numbers of a row."""
         return len(self.schema.features) + 1
 
     def encode(self, table: pa.Table) -> np.ndarray:
         """Returns the rows of a table, float32 `[n, width]`.
 
         Raises:
-            TableError: The table is not as the schema has it.
+            TableError: The table does not fit the schema.
         """
-        columns = [_numbers(column, table) for column in self.schema.features]
+        columns = [_encode_column(column, table) for column in self.schema.features]
         targets = self.schema.targets_of(table).reshape(-1)
         return np.stack(
             [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
         )
 
     def decode(self, rows: Any) -> tuple[Any, tf.Tensor]:
-        """Returns the rows `[n, width]` as a model takes them.
-
-        Returns:
-            Inputs and targets.
-        """
+        """Returns the model inputs and the targets of rows `[n, width]`."""
         rows = tf.convert_to_tensor(rows)
         targets = self.targets(rows)
         if self.schema.input_format == "matrix":
             return rows[:, :-1], targets
         inputs = {
-            column.name: _values(column, rows[:, place])
+            column.name: _decode_column(column, rows[:, place])
             for place, column in enumerate(self.schema.features)
         }
         return inputs, targets
@@ -75,7 +72,7 @@ class RowLayout:
         return rows[:, -1:]
 
 
-def _numbers(column: Column, table: pa.Table) -> np.ndarray:
+def _encode_column(column: Column, table: pa.Table) -> np.ndarray:
     if column.kind == "numeric":
         return column.values_of(table)
     texts = table.column(column.name).cast(pa.string()).fill_null("")
@@ -85,10 +82,10 @@ def _numbers(column: Column, table: pa.Table) -> np.ndarray:
     return places.fill_null(len(column.categories)).to_numpy()
 
 
-def _values(column: Column, numbers: Any) -> Any:
+def _decode_column(column: Column, numbers: Any) -> Any:
     if column.kind == "numeric":
         return numbers
-    # Longer than every category, so none of them.
+    # This text is longer than every category, so it equals none.
     other = "\0" * (1 + max(map(len, column.categories), default=0))
     texts = tf.constant([*column.categories, other])
     return tf.gather(texts, tf.cast(numbers, tf.int32))

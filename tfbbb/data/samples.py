@@ -1,4 +1,4 @@
-"""Sample tables that come with an installed library: no download."""
+"""Sample tables from installed libraries, without a download."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Reading the file of a table block by block, whatever its size."""
+"""Reads the file of a table block by block, in bounded memory."""
 
 import os
 import zlib
@@ -30,24 +30,23 @@ class _File(Protocol):
 
 
 class TableScan:
-    r"""The rows of a file, a block at a time, in bounded memory.
+    r"""Reads the rows of a file, a block at a time, in bounded memory.
 
-    What a file means is said by `read_table`: both read it in the same way. The types
-    of a CSV file fit all of its rows. They are found while it is read: where a type
-    turns out too narrow, reading starts over with a wider one.
+    Interprets a file as `read_table` does. The column types of a CSV file fit all of
+    its rows: if a type turns out too narrow, reading starts over with a wider type.
 
     Args:
         path: File to read.
         format: `"csv"`, `"csv.gz"`, `"parquet"` or `"arrow"` (an Arrow IPC file or
-            stream), by default what the file's name ends in.
-        text_columns: Names of columns of a CSV file that are text whatever their
-            cells look like (codes such as `007`). Names that the file lacks are
-            ignored.
+            stream). Defaults to the suffix of the file's name.
+        text_columns: Names of columns of a CSV file to read as text, even if their
+            cells look like numbers (codes such as `007`). Names that the file lacks
+            are ignored.
 
     Raises:
-        TableError: The file is missing or empty, or its name ends otherwise. Every
-            method raises it for files that hold no table.
-        ValueError: The format is another.
+        TableError: The file is missing or empty, or its name has another suffix. Every
+            method raises this error for a file that is not a table.
+        ValueError: `format` has another value.
 
     Example:
     >>> import pathlib, tempfile
@@ -68,8 +67,10 @@ class TableScan:
         text_columns: Iterable[str] = (),
     ) -> None:
         self.path = Path(path)
-        self.format = _format_of(self.path) if format is None else _checked(format)
-        _check_is_there(self.path)
+        self.format = (
+            _infer_format(self.path) if format is None else _validate_format(format)
+        )
+        _check_exists(self.path)
         self.text_columns = tuple(text_columns)
         self._file = self._open()
         self._schema: pa.Schema | None = None
@@ -78,7 +79,7 @@ class TableScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types of the columns; reads a file that was not read yet."""
+        """Names and types of the columns; the first access reads the file."""
         if self._schema is None:
             self.collect(lambda: None, lambda nothing, batch: None)
             assert self._schema is not None
@@ -86,41 +87,41 @@ class TableScan:
 
     @property
     def num_rows(self) -> int:
-        """Number of rows, at least one; reads a file that was not read yet."""
+        """Number of rows, at least one; the first access reads the file."""
         assert self.schema is not None
         return self._num_rows
 
     @property
     def without_index(self) -> bool:
-        """Whether the index that pandas writes was left out."""
+        """Whether an index that pandas wrote was dropped."""
         assert self.schema is not None
         return self._without_index
 
     def header(self) -> list[str]:
-        """Returns the names of all columns, as the file's beginning has them.
+        """Returns the names of all columns, from the beginning of the file.
 
-        There are none if a beginning can't be read; what is wrong with it is said by
-        the other methods.
+        Returns an empty list if the beginning cannot be read; the other methods raise
+        the reason.
         """
-        with self._errors():
+        with self._convert_errors():
             return self._file.header()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yields all rows in their order, by batches of one row or more."""
+        """Yields all rows in their order, in batches of at least one row."""
         assert self.schema is not None
         yield from (batch for batch in self._read() if batch.num_rows)
 
     def collect(
         self, new: Callable[[], T], add: Callable[[T, pa.RecordBatch], object]
     ) -> T:
-        """Adds up all batches, in one pass over the file if the types allow.
+        """Accumulates all batches, in one pass over the file if the types allow.
 
         Args:
-            new: Makes an empty sum; called again where reading starts over.
-            add: Adds a batch to it.
+            new: Creates an empty accumulator; called again if reading starts over.
+            add: Adds a batch to the accumulator.
 
         Returns:
-            The sum of all batches.
+            The accumulator with all batches.
         """
         while True:
             total, schema, num_rows = new(), None, 0
@@ -140,7 +141,7 @@ class TableScan:
     def head(self, num_rows: int) -> pa.Table:
         """Returns the first rows.
 
-        Types of a CSV file are those that fit its first block.
+        The column types of a CSV file are those that fit its first block.
         """
         batches = []
         for batch in self._read():
@@ -163,7 +164,7 @@ class TableScan:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         names: list[str] | None = None
-        with self._errors():
+        with self._convert_errors():
             for stored in self._file.batches():
                 batch = without_index(stored, unnamed=isinstance(self._file, CsvFile))
                 if names is None:
@@ -173,20 +174,21 @@ class TableScan:
                 yield without_views(batch)
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
+        """Turns errors of reading the file into `TableError`."""
         try:
             yield
         except pa.ArrowMemoryError:
-            # Nothing is wrong with the file.
+            # The cause is the machine's memory, not the file.
             raise
         except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
             reason = (str(error).splitlines() or [""])[0]
             raise TableError(
-                f"{self.path} can't be read as {self.format}: {reason}"
+                f"{self.path} cannot be read as {self.format}: {reason}"
             ) from error
 
 
-def _checked(format: str) -> Format:
+def _validate_format(format: str) -> Format:
     for known in _FORMATS:
         if format == known:
             return known
@@ -195,18 +197,18 @@ def _checked(format: str) -> Format:
     )
 
 
-def _format_of(path: Path) -> Format:
+def _infer_format(path: Path) -> Format:
     for format in _FORMATS:
         if path.name.lower().endswith(f".{format}"):
             return format
     suffixes = [f".{format}" for format in _FORMATS]
     raise TableError(
-        f"{path} is not a table this reads: its name must end in "
+        f"{path} has an unknown format: its name must end in "
         f"{', '.join(suffixes[:-1])} or {suffixes[-1]}."
     )
 
 
-def _check_is_there(path: Path) -> None:
+def _check_exists(path: Path) -> None:
     if not path.is_file():
         problem = "is a directory, not a file" if path.is_dir() else "does not exist"
         raise TableError(f"{path} {problem}.")

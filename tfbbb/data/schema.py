@@ -1,4 +1,4 @@
-"""What a model knows about the table it was trained on."""
+"""The schema of a table: features, target and task of a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from tfbbb.data.task import Task
 
 @dataclass(frozen=True)
 class Schema:
-    """The features and the target of a model, as inferred from its table.
+    """The features and the target of a model, inferred from its training table.
 
     Attributes:
-        features: The columns that a model reads, in order.
-        target: The column that it predicts.
+        features: The columns that the model reads, in order.
+        target: The column that the model predicts.
         task: `"regression"` or `"classification"`.
-        classes: The values of the target in order, as text; empty for a
+        classes: The distinct values of the target in order, as text; empty for a
             regression.
 
     Example:
@@ -65,30 +65,31 @@ class Schema:
     ) -> "Schema":
         """Infers the schema of a table.
 
-        Kinds, classes and whether values are missing come from the whole table;
-        means, scales and categories from the training rows only, so that nothing
-        of the held-out rows reaches a model.
+        Kinds, classes and `missing` come from the whole table; means, scales and
+        categories come from the training rows only, so that the model learns nothing
+        from the held-out rows.
 
         Args:
             table: Features and target, as a table of pyarrow, pandas or polars, a
                 mapping from column names to values, or a list of rows as mappings.
             target: Name of the column to predict.
-            task: `"regression"` or `"classification"`. By default text and
-                booleans are classified, numbers are regressed. Whole numbers can
-                be classes too.
-            features: Names of the columns to predict from, by default all others.
-            text_columns: Names of features that are text although nine in ten of
-                their values are numbers, which is else refused as a slip in a
-                column of numbers. Others are ignored.
-            training_rows: Indices of the rows a model trains on, or a mask `[n]`; by
-                default all.
+            task: `"regression"` or `"classification"`. By default classification for
+                text and booleans, regression for numbers. Integers can be classes too.
+            features: Names of the columns to predict from; all others by default.
+            text_columns: Names of features that are text although nine in ten of their
+                values are numbers. Without its name here, such a column is refused: a
+                few wrong cells may have turned its numbers into text. Names that are
+                not features are ignored.
+            training_rows: Indices of the training rows, or a mask `[n]`; all rows by
+                default.
 
         Returns:
             The schema.
 
         Raises:
-            TableError: The table can't serve for this; the message says where and
-                why.
+            TableError: The table cannot be used; the message names the column, the row
+                and the reason.
+            ValueError: `task` has another value.
         """
         if task not in (None, "regression", "classification"):
             raise ValueError(
@@ -98,10 +99,8 @@ class Schema:
         table = as_source(table)
         check_column_names(table.column_names)
         if table.num_rows < MIN_ROWS:
-            rows_there = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
-            raise TableError(
-                f"The table has {rows_there}; at least {MIN_ROWS} are needed."
-            )
+            count = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
+            raise TableError(f"The table has {count}; at least {MIN_ROWS} are needed.")
         rows = None if training_rows is None else np.asarray(training_rows)
         check_column_exists(table, target, role="target")
         if features is None:
@@ -109,7 +108,7 @@ class Schema:
         if not features:
             raise TableError(f"The table has no column beside the target {target!r}.")
         if target in features:
-            raise TableError(f"The target {target!r} can't be a feature as well.")
+            raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)
         for name in features:
             check_column_exists(table, name, role="feature")
@@ -134,14 +133,14 @@ class Schema:
 
     @property
     def text_features(self) -> tuple[str, ...]:
-        """Names of the features that are text, whatever their values look like."""
+        """Names of the categorical features."""
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
     def inputs_of(self, table: Any) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
-            table: A table, as for `infer`, with all feature columns; others are
+            table: A table, as for `infer`, with all feature columns; other columns are
                 ignored.
 
         Returns:
@@ -150,8 +149,8 @@ class Schema:
             numbers, text with `""` for missing.
 
         Raises:
-            TableError: A column is not there, or a value is of the wrong kind,
-                infinite, or missing although none was in training.
+            TableError: The table lacks a column, or a value is of the wrong kind,
+                infinite, or missing although training had no missing value.
         """
         table = as_source(table)
         columns = {c.name: c.values_of(table) for c in self.features}
@@ -170,8 +169,8 @@ class Schema:
             classification.
 
         Raises:
-            TableError: The column is not there, or a value is missing, of the
-                wrong kind, or not one of the classes.
+            TableError: The table lacks the column, or a value is missing, of the wrong
+                kind, or not one of the classes.
         """
         table = as_source(table)
         name = self.target.name
@@ -191,7 +190,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Schema":
-        """Remakes a schema from the result of `to_dict`."""
+        """Creates a schema from the result of `to_dict`."""
         return cls(
             features=tuple(Column.from_dict(column) for column in values["features"]),
             target=Column.from_dict(values["target"]),

@@ -1,4 +1,4 @@
-"""Held-out rows."""
+"""Random split into training and test rows."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,12 @@ def split(
 
     Args:
         num_rows: Number of rows `n`, at least 2.
-        fraction: Fraction of the rows to test on, between 0 and 1. At least one
-            row falls on each side.
+        fraction: Fraction of test rows, between 0 and 1. Each side gets at least one
+            row.
         seed: Seed; the same seed gives the same split.
-        stratify: Class of each row `[n]`. Each class is then split on its own in
-            the same proportion: one of two rows or more is on both sides, one of a
-            single row is in training only.
+        stratify: Class of each row `[n]`. If given, each class is split in the same
+            proportion: a class of two or more rows has rows on both sides, a class of
+            one row only in training.
 
     Returns:
         Indices of the training rows and of the test rows, each in random order.
@@ -43,7 +43,7 @@ def split(
         )
     order = np.random.default_rng(seed).permutation(num_rows)
     if stratify is None:
-        (count,) = _shares(np.array([num_rows]), fraction)
+        (count,) = _count_test_rows(np.array([num_rows]), fraction)
         return order[count:], order[:count]
     labels = np.asarray(stratify)
     if labels.shape != (num_rows,):
@@ -53,17 +53,17 @@ def split(
         )
     _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     test = np.zeros(num_rows, dtype=bool)
-    for index, count in enumerate(_shares(sizes, fraction)):
-        of_class = order[classes[order] == index]
-        test[of_class[:count]] = True
+    for index, count in enumerate(_count_test_rows(sizes, fraction)):
+        members = order[classes[order] == index]
+        test[members[:count]] = True
     return order[~test[order]], order[test[order]]
 
 
-def _shares(sizes: np.ndarray, fraction: float) -> np.ndarray:
-    """Test rows per class, by largest remainder, within `[1, size - 1]`."""
+def _count_test_rows(sizes: np.ndarray, fraction: float) -> np.ndarray:
+    """Counts test rows per class, by largest remainder, within `[1, size - 1]`."""
     exact = fraction * sizes
-    shares = np.floor(exact).astype(int)
-    rest = round(fraction * int(sizes.sum())) - int(shares.sum())
-    # A stable sort: ties go to the class that comes first.
-    shares[np.argsort(shares - exact, kind="stable")[:rest]] += 1
-    return np.clip(shares, np.minimum(1, sizes - 1), sizes - 1)
+    counts = np.floor(exact).astype(int)
+    rest = round(fraction * int(sizes.sum())) - int(counts.sum())
+    # A stable sort: ties go to the first class.
+    counts[np.argsort(counts - exact, kind="stable")[:rest]] += 1
+    return np.clip(counts, np.minimum(1, sizes - 1), sizes - 1)

@@ -10,23 +10,23 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class Standardize(keras.layers.Layer):
-    """Standardises numeric columns; marks missing values.
+    """Standardises numeric columns and marks missing values.
 
         z = (x - mean) / scale,   0 where x is missing (NaN) or its column constant
 
-    followed by an indicator, 1 where missing and else 0, for each column that may
-    miss values. `keras.layers.Normalization` does not serve: it knows no missing
-    values, and divides by no less than 1e-7, whatever the units.
+    followed by an indicator, 1 where missing and else 0, for each column that may have
+    missing values. `keras.layers.Normalization` does not fit: it does not handle
+    missing values, and its divisor is at least 1e-7 in any unit.
 
     Args:
-        columns: Per column a dictionary with `mean`, `scale` (positive), and the
+        columns: For each column a dictionary with `mean`, `scale` (positive), and the
             flags `missing` and `constant`, as in `tfbbb.data.Column`.
 
     Input shape:
         `[n, d]`, raw units.
 
     Output shape:
-        `[n, d + m]` for `m` columns that may miss values.
+        `[n, d + m]` for `m` columns that may have missing values.
 
     Example:
     >>> import numpy as np
@@ -38,7 +38,7 @@ class Standardize(keras.layers.Layer):
     """
 
     def __init__(self, columns: Sequence[dict[str, Any]], **kwargs: Any):
-        # Raw units need single precision, whatever the policy of the layers after.
+        # Raw units need single precision, also under a mixed-precision policy.
         super().__init__(autocast=False, **kwargs)
         self.columns = [dict(column) for column in columns]
         constant = np.array([column["constant"] for column in self.columns])

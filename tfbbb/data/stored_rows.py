@@ -12,9 +12,9 @@ from tfbbb.data.block_order import BlockOrder
 from tfbbb.data.row_layout import RowLayout
 from tfbbb.disk_faults import disk_faults_named
 
-# Long enough for a disk to read at its full speed, and few enough rows to mix well.
+# Blocks this large are read at the disk's full speed, and small enough to mix well.
 _BYTES_PER_BLOCK = 2**18
-# What is shuffled together; also the most that is kept in memory in the first place.
+# Rows shuffled together. Smaller training sets stay in memory as `MemoryRows`.
 BYTES_PER_GROUP = 2**26
 _BYTES_PER_PIECE = 2**20
 
@@ -23,10 +23,10 @@ class StoredRows:
     """Training rows in a file of float32 numbers, read by groups of blocks.
 
     Args:
-        layout: What the rows hold.
-        path: The file, as `write` leaves it.
+        layout: Layout of the rows.
+        path: A file written by `write`.
         num_rows: Number of rows.
-        sha256: Digest of the file.
+        sha256: SHA-256 digest of the file.
 
     Example:
 
@@ -53,7 +53,7 @@ class StoredRows:
     def write(
         cls, path: Path, layout: RowLayout, parts: Iterable[np.ndarray]
     ) -> "StoredRows":
-        """Writes rows, as `layout.encode` returns them, and opens them."""
+        """Writes rows encoded by `layout.encode`, and opens the file."""
         digest = hashlib.sha256()
         num_rows = 0
         with disk_faults_named(path.parent), path.open("wb") as file:
@@ -79,10 +79,11 @@ class StoredRows:
         def pieces() -> Iterator[np.ndarray]:
             number, first = epoch, batch * batch_size
             while True:
-                yield from _in_parts(self._epoch(seed, number, first), rows_per_piece)
+                rows = self._read_epoch(seed, number, first)
+                yield from _regroup(rows, rows_per_piece)
                 number, first = number + 1, 0
 
-        def batches_of(piece: tf.Tensor) -> tf.data.Dataset:
+        def split_into_batches(piece: tf.Tensor) -> tf.data.Dataset:
             num_batches = -(-tf.shape(piece, tf.int64)[0] // batch_size)
             return tf.data.Dataset.range(num_batches).map(
                 lambda index: self.layout.decode(
@@ -94,7 +95,7 @@ class StoredRows:
         return (
             tf.data.Dataset.from_generator(pieces, output_signature=signature)
             .prefetch(2)
-            .flat_map(batches_of)
+            .flat_map(split_into_batches)
             .prefetch(tf.data.AUTOTUNE)
         )
 
@@ -102,8 +103,8 @@ class StoredRows:
     def _bytes_per_row(self) -> int:
         return 4 * self.layout.width
 
-    def _epoch(self, seed: int, epoch: int, first: int) -> Iterator[np.ndarray]:
-        """Yields the rows of an epoch from one of them on, some at a time."""
+    def _read_epoch(self, seed: int, epoch: int, first: int) -> Iterator[np.ndarray]:
+        """Yields the rows of an epoch in parts, without the `first` rows."""
         step = max(1, _BYTES_PER_PIECE // self._bytes_per_row)
         with self.path.open("rb", buffering=0) as file:
             for blocks, places in self._order.places(seed, epoch, first):
@@ -112,7 +113,7 @@ class StoredRows:
                     yield group[places[start : start + step]]
 
     def _read(self, descriptor: int, blocks: Iterable[int]) -> np.ndarray:
-        """Returns the rows of some blocks, one block after the other."""
+        """Returns the concatenated rows of some blocks."""
         sizes = [self._order.size(block) for block in blocks]
         rows = np.empty([sum(sizes), self.layout.width], "<f4")
         end = 0
@@ -127,17 +128,17 @@ class StoredRows:
 
 
 def _read_into(descriptor: int, rows: np.ndarray, offset: int) -> None:
-    # Not mapped into memory: the pages of a mapped file count as the process' own.
+    # The file is not mapped: its mapped pages would count as memory of the process.
     view = rows.reshape(-1).view(np.uint8).data
     while len(view):
         count = os.preadv(descriptor, [view], offset)
         if count == 0:
-            raise OSError("The file of the training rows is shorter than it was.")
+            raise OSError("The file of the training rows was truncated.")
         view, offset = view[count:], offset + count
 
 
-def _in_parts(pieces: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
-    """Yields the same rows by parts of one size; the last has what is left."""
+def _regroup(pieces: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """Yields the same rows in pieces of one size; the last piece may be smaller."""
     waiting: list[np.ndarray] = []
     missing = size
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""A table on disk, read a column or a block of rows at a time."""
+"""A table on disk, read by single columns or by blocks of rows."""
 
 import contextlib
 import functools
@@ -13,19 +13,19 @@ import pyarrow as pa
 from tfbbb.data.scan import TableScan
 from tfbbb.disk_faults import disk_faults_named
 
-# What is in memory at a time of a table that is written, or read by rows.
+# Size of the blocks in which a table is written, and read by rows.
 _BYTES_PER_BLOCK = 2**25
-_MOST_ROWS_PER_BLOCK = 2**17
+_MAX_ROWS_PER_BLOCK = 2**17
 
 
 class StoredTable:
     """A table in an Arrow file, of which memory holds a part at a time.
 
-    It is a `ColumnSource`: `Schema.infer` takes it for a `pyarrow.Table`. The column
-    that was read last is kept for whoever asks again.
+    A `StoredTable` is a `ColumnSource`, so `Schema.infer` accepts it in place of a
+    `pyarrow.Table`. Caches the column that was read last.
 
     Args:
-        path: File that `write` has written.
+        path: A file written by `write`.
 
     Example:
 
@@ -39,7 +39,7 @@ class StoredTable:
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(path)
-        with _reader(self.path) as blocks:
+        with _open_reader(self.path) as blocks:
             self._schema = blocks.schema
         self._latest: tuple[str, pa.ChunkedArray] | None = None
 
@@ -47,13 +47,13 @@ class StoredTable:
     def write(
         cls, path: str | os.PathLike[str], batches: Iterable[pa.RecordBatch]
     ) -> "StoredTable":
-        """Writes batches of rows, one at the least, and opens the table.
+        """Writes batches of rows and opens the table.
 
-        The file appears whole or not at all.
+        The write is atomic: the file appears complete or not at all.
 
         Args:
-            path: File to write; one that exists is replaced.
-            batches: Batches of rows with the same columns.
+            path: File to write; an existing file is replaced.
+            batches: One or more batches of rows with the same columns.
         """
         writer = _Writer(Path(path))
         for batch in batches:
@@ -62,9 +62,10 @@ class StoredTable:
 
     @classmethod
     def of(cls, scan: TableScan, directory: Path) -> "StoredTable":
-        """Writes the rows of a file into a directory, or finds them there.
+        """Stores the rows of a file in a directory, unless they are stored already.
 
-        They are found if the file is still the one that they are of.
+        The name of the stored table depends on the file's path, size, modification time
+        and format and on the text columns, so a changed file is stored again.
         """
         file = scan.path.resolve()
         status = file.stat()
@@ -96,20 +97,20 @@ class StoredTable:
     def column(self, name: str) -> pa.ChunkedArray:
         """Reads a column."""
         if self._latest is None or self._latest[0] != name:
-            # One is freed before the other is read.
+            # Free the previous column before reading the next.
             self._latest = None
             self._latest = name, self._read(self.column_names.index(name))
         return self._latest[1]
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yields all rows in their order, by tables of bounded size."""
+        """Yields all rows in their order, in tables of bounded size."""
         self._latest = None
-        with _reader(self.path) as blocks:
+        with _open_reader(self.path) as blocks:
             for index in range(blocks.num_record_batches):
                 yield pa.Table.from_batches([blocks.get_batch(index)])
 
     def take(self, rows: np.ndarray) -> pa.Table:
-        """Returns the rows at some indices, which must fit into memory."""
+        """Returns the rows at some indices; these rows must fit into memory."""
         order = np.argsort(rows, kind="stable")
         places = rows[order]
         taken, first = [], 0
@@ -120,7 +121,7 @@ class StoredTable:
         return pa.concat_tables(taken).take(np.argsort(order))
 
     def _read(self, place: int) -> pa.ChunkedArray:
-        with _reader(self.path, [place]) as blocks:
+        with _open_reader(self.path, [place]) as blocks:
             chunks = [
                 blocks.get_batch(index).column(0)
                 for index in range(blocks.num_record_batches)
@@ -129,20 +130,20 @@ class StoredTable:
 
 
 @contextlib.contextmanager
-def _reader(
+def _open_reader(
     path: Path, places: list[int] | None = None
 ) -> Iterator[pa.ipc.RecordBatchFileReader]:
     options = pa.ipc.IpcReadOptions(included_fields=places)
-    # Not mapped into memory: the pages of a mapped file count as the process' own.
+    # The file is not mapped: its mapped pages would count as memory of the process.
     with pa.OSFile(str(path)) as file:
         yield pa.ipc.open_file(file, options=options)
 
 
 class _Writer:
-    """Joins batches to blocks of about the same size, and writes these.
+    """Joins batches into blocks of about the same size and writes the blocks.
 
     Args:
-        path: Where the table is to be, once it is whole.
+        path: Path of the complete table.
     """
 
     def __init__(self, path: Path):
@@ -153,10 +154,10 @@ class _Writer:
         self._waiting: list[pa.RecordBatch] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
-        for start in range(0, batch.num_rows, _MOST_ROWS_PER_BLOCK):
-            self._waiting.append(batch.slice(start, _MOST_ROWS_PER_BLOCK))
+        for start in range(0, batch.num_rows, _MAX_ROWS_PER_BLOCK):
+            self._waiting.append(batch.slice(start, _MAX_ROWS_PER_BLOCK))
             if (
-                sum(part.num_rows for part in self._waiting) >= _MOST_ROWS_PER_BLOCK
+                sum(part.num_rows for part in self._waiting) >= _MAX_ROWS_PER_BLOCK
                 or sum(part.nbytes for part in self._waiting) >= _BYTES_PER_BLOCK
             ):
                 self._write()
@@ -173,7 +174,7 @@ class _Writer:
         return StoredTable(self._path)
 
     def _write(self) -> None:
-        block = _joined(self._waiting)
+        block = _join(self._waiting)
         if self._blocks is None:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._blocks = pa.ipc.new_file(self._file, block.schema, options=options)
@@ -181,10 +182,10 @@ class _Writer:
         self._waiting = []
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(batches)
     columns = [
-        # An Arrow file has one dictionary for all of its blocks.
+        # An Arrow file has one dictionary for all blocks, so decode dictionaries.
         column.cast(column.type.value_type)
         if pa.types.is_dictionary(column.type)
         else column

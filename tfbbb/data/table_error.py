@@ -1,8 +1,8 @@
-"""The error of a table that can't be used."""
+"""Errors of tables that cannot be used."""
 
 
 class TableError(ValueError):
-    """A table can't be read, or doesn't hold what a model needs.
+    """A table cannot be read, or a model cannot use it.
 
     The message is one sentence that names the file, column or row. Rows are
     counted from 1, without the header.
@@ -10,11 +10,11 @@ class TableError(ValueError):
 
 
 class ColumnError(TableError):
-    """A column can't be a feature as it is, though the table may serve without it.
+    """A column cannot be a feature; the table may be usable without the column.
 
     Attributes:
         column: Name of the column.
-        may_be_text: Whether it could be taken as text instead.
+        may_be_text: Whether the column could be read as text instead.
     """
 
     def __init__(self, message: str, column: str, *, may_be_text: bool = False):

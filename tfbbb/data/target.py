@@ -1,4 +1,4 @@
-"""What a model knows about the column it predicts."""
+"""The target column of a model: its task, its values and its classes."""
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,10 @@ from tfbbb.data.values import (
 
 
 def infer_task(table: ColumnSource, name: str) -> Task:
-    """Returns what a target asks for: text and booleans are classified.
+    """Returns the task of a target: classification for text and booleans.
 
     Raises:
-        TableError: The target is text, but most of it are numbers.
+        TableError: The target is text, but most of its values are numbers.
     """
     if is_boolean(table, name):
         return "classification"
@@ -35,8 +35,8 @@ def infer_task(table: ColumnSource, name: str) -> Task:
         row = first_row(~numbers)
         raise TableError(
             f"The target {name!r} is mostly numbers, but has the text "
-            f"{table.column(name)[row - 1].as_py()!r} in row {row}; correct it, or ask "
-            "for task='classification'."
+            f"{table.column(name)[row - 1].as_py()!r} in row {row}; correct the cell, "
+            "or pass task='classification'."
         )
     return "classification"
 
@@ -72,7 +72,7 @@ def regression_targets(table: ColumnSource, name: str) -> np.ndarray:
     if missing.any():
         raise TableError(
             f"The target {name!r} has no value in row {first_row(missing)}; drop the "
-            "rows without one."
+            "rows without a target."
         )
     return values
 

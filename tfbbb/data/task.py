@@ -1,3 +1,5 @@
+"""The tasks of a model: regression and classification."""
+
 from typing import Literal
 
 Task = Literal["regression", "classification"]

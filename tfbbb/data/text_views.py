@@ -1,4 +1,7 @@
-"""Texts as Polars stores them, of which Arrow can't yet take some rows."""
+"""Conversion of string views, as Polars writes them, to strings.
+
+Arrow does not support `take` of string views yet.
+"""
 
 from typing import TypeVar
 
@@ -8,7 +11,7 @@ Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 def without_views(rows: Rows) -> Rows:
-    """Returns rows whose texts are no views, but stored one after the other.
+    """Converts columns of string views to strings.
 
     Example:
     >>> views = pa.table({"a": pa.array(["x", None]).cast(pa.string_view())})

@@ -20,7 +20,7 @@ def kind_of(table: ColumnSource, name: str) -> Kind:
     Raises:
         TableError: The column holds neither numbers, booleans nor text.
     """
-    type_ = _type_of(table, name)
+    type_ = _value_type(table, name)
     if (
         pa.types.is_boolean(type_)
         or pa.types.is_integer(type_)
@@ -35,11 +35,11 @@ def kind_of(table: ColumnSource, name: str) -> Kind:
         or pa.types.is_string_view(type_)
     ):
         return "categorical"
-    advice = "make them numbers or text"
+    advice = "convert them to numbers or text"
     if pa.types.is_temporal(type_):
-        advice = "make them numbers that matter here (days since a date, the month)"
+        advice = "convert them to numbers (such as days since a date, or the month)"
     raise ColumnError(
-        f"Column {name!r} holds values of type {type_}, which a model can't read; "
+        f"Column {name!r} holds values of type {type_}, which a model cannot read; "
         f"{advice}, or leave the column out.",
         name,
     )
@@ -47,13 +47,13 @@ def kind_of(table: ColumnSource, name: str) -> Kind:
 
 def is_boolean(table: ColumnSource, name: str) -> bool:
     """Returns whether a column holds `true` and `false`."""
-    return pa.types.is_boolean(_type_of(table, name))
+    return pa.types.is_boolean(_value_type(table, name))
 
 
 def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
     """Returns a column as float64 numbers `[n]`, NaN for missing.
 
-    Text is read as numbers if all of it can be.
+    A text column is read as numbers if each of its texts is a number.
 
     Raises:
         TableError: A text is not a number, or a number is infinite in single
@@ -61,14 +61,14 @@ def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
     """
     column = table.column(name)
     if kind_of(table, name) == "categorical":
-        column = _trimmed(column)
+        column = _trim(column)
         texts = ~number_texts(table, name)
         if texts.any():
             row = first_row(texts)
             text = table.column(name)[row - 1].as_py()
             raise TableError(
-                f"Column {name!r} has the text {text!r} in row {row} where a number "
-                "belongs."
+                f"Column {name!r} has the text {text!r} in row {row}, but must hold "
+                "numbers."
             )
     values = column.cast(pa.float64(), safe=False).to_numpy()
     with np.errstate(over="ignore"):
@@ -91,7 +91,7 @@ def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
     column = table.column(name)
     if kind_of(table, name) == "numeric" and column.null_count < len(column):
         raise TableError(
-            f"Column {name!r} holds values of type {column.type} where text belongs; "
+            f"Column {name!r} holds values of type {column.type}, but must hold text; "
             "cast it to text, or read it from a CSV file with "
             f"read_table(path, text_columns=[{name!r}])."
         )
@@ -101,11 +101,11 @@ def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
 def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
     """Reads a target column as class labels.
 
-    Text stands for itself, whole numbers for their digits, booleans for `true`
-    and `false`.
+    The label of a text is the text, of an integer its digits, of a boolean `true` or
+    `false`.
 
     Returns:
-        Per row the index of its label, `[n]`, and the distinct labels.
+        The index of each row's label, `[n]`, and the distinct labels.
 
     Raises:
         TableError: A value is missing, or a number with a fraction.
@@ -120,51 +120,51 @@ def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
                 "classes must be text, booleans or whole numbers."
             )
         missing = np.isnan(values)
-        # There is a -0.0 beside 0.0.
-        codes, distinct = _codes(pa.chunked_array([pa.array(values + 0.0)]))
-        labels = pa.array([_digits(value) for value in distinct.to_pylist()])
+        # Adding 0.0 turns -0.0 into 0.0.
+        codes, distinct = _encode(pa.chunked_array([pa.array(values + 0.0)]))
+        labels = pa.array([_format_integer(value) for value in distinct.to_pylist()])
     else:
         texts = table.column(name).cast(pa.string()).fill_null("")
         missing = pa.compute.equal(texts, "").to_numpy()
-        codes, labels = _codes(texts)
+        codes, labels = _encode(texts)
     if missing.any():
         raise TableError(
             f"The target {name!r} has no value in row {first_row(missing)}; drop the "
-            "rows without one."
+            "rows without a target."
         )
     return codes, labels
 
 
-def _codes(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
-    # Not Python objects, of which a row would take ten times the memory.
+def _encode(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    # Arrow computes the codes: Python objects would take ten times the memory.
     distinct = pa.compute.unique(values)
     return pa.compute.index_in(values, value_set=distinct).to_numpy(), distinct
 
 
-def _digits(value: float) -> str:
+def _format_integer(value: float) -> str:
     return "" if np.isnan(value) else str(int(value))
 
 
 def number_texts(table: ColumnSource, name: str) -> np.ndarray:
-    """Returns which texts `[n]` of a text column are numbers, or missing."""
-    matches = pa.compute.match_substring_regex(_trimmed(table.column(name)), _NUMBER)
+    """Returns a mask `[n]` of the texts of a column that are numbers or missing."""
+    matches = pa.compute.match_substring_regex(_trim(table.column(name)), _NUMBER)
     return matches.fill_null(True).to_numpy()
 
 
-def _trimmed(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+def _trim(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.compute.utf8_trim_whitespace(texts.cast(pa.string()))
 
 
 def first_row(marked: np.ndarray) -> int:
-    """Returns the number, from 1, of the first row that is marked."""
+    """Returns the number, from 1, of the first marked row."""
     return int(np.argmax(marked)) + 1
 
 
 def _may_have_fractions(table: ColumnSource, name: str) -> bool:
-    type_ = _type_of(table, name)
+    type_ = _value_type(table, name)
     return pa.types.is_floating(type_) or pa.types.is_decimal(type_)
 
 
-def _type_of(table: ColumnSource, name: str) -> pa.DataType:
+def _value_type(table: ColumnSource, name: str) -> pa.DataType:
     type_ = table.column(name).type
     return type_.value_type if pa.types.is_dictionary(type_) else type_

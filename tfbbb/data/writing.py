@@ -1,4 +1,4 @@
-"""Writing Arrow tables to CSV and Parquet files."""
+"""Writes Arrow tables to CSV and Parquet files."""
 
 import csv
 import io
@@ -21,24 +21,24 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     path = Path(path)
     if path.suffix.lower() not in _SUFFIXES:
         raise TableError(
-            f"{path} is not a table this writes: its name must end in "
+            f"{path} has an unknown format: its name must end in "
             f"{' or '.join(_SUFFIXES)}."
         )
     if path.is_dir():
         raise TableError(f"{path} is a directory, not a file.")
     if not path.absolute().parent.is_dir():
-        raise TableError(f"{path} can't be written: there is no such directory.")
+        raise TableError(f"{path} cannot be written: there is no such directory.")
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """Writes a `.csv` or `.parquet` file.
 
-    The file appears whole or not at all: it is written beside its place and then
-    moved there.
+    The write is atomic: it goes to a temporary file in the same directory, which then
+    replaces `path`.
 
     Args:
         table: Table to write.
-        path: File to write; one that exists is replaced.
+        path: File to write; an existing file is replaced.
 
     Raises:
         TableError: The suffix is another, or the directory does not exist.
@@ -62,7 +62,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
                 write_csv(table, file)
             file.flush()
             os.fsync(file.fileno())
-        # Private by default; what is published is as readable as other files.
+        # `mkstemp` creates a private file; give it the permissions of other new files.
         Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
     except BaseException:
@@ -71,14 +71,14 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 def write_csv(table: pa.Table, file: BinaryIO) -> None:
-    """Writes CSV to an open binary file, quoted where needed, null as nothing."""
+    """Writes CSV to a binary file, with quotes where needed; null is an empty cell."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         columns = [column.cast(pa.string()).to_pylist() for column in batch.columns]
         writer.writerows(zip(*columns, strict=True))
-    # The file is the caller's to close.
+    # Leave the file open for the caller.
     text.detach()
 
 

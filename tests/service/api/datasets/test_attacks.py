@@ -76,15 +76,15 @@ def deflated(piece: bytes, times: int) -> bytes:
         (b"a" * 300 + b",b\n1,2\n", "name of column 1 is too long"),
         (",".join(map(str, range(100_000))).encode(), "at most 1000 columns"),
         (b"a,b\n" + b"1,2\n" * 100_001, "at most 100000 rows"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-10], "can't be read as csv.gz"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0)[:-10], "cannot be read as csv.gz"),
         (deflated(b"1,2\n" * 2**18, 100), "at most 100000 rows"),
         (deflated(b"0" * 2**20, 200), "longer than"),
         (
             gzip.compress(b"a\n", mtime=0) + deflated(b"x" * 2**20 + b"\n", 100),
             "at most 50000000 decompressed bytes",
         ),
-        (b"PAR1" + b"\0" * 100 + b"PAR1", "can't be read as parquet"),
-        (b"ARROW1\0\0" + b"\xff" * 100, "can't be read as arrow"),
+        (b"PAR1" + b"\0" * 100 + b"PAR1", "cannot be read as parquet"),
+        (b"ARROW1\0\0" + b"\xff" * 100, "cannot be read as arrow"),
         (b"\xff\xff\xff\xff\xff\xff\xff\x7f" + b"\0" * 100, "needs more memory"),
     ],
 )

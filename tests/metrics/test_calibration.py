@@ -49,7 +49,7 @@ def test_pit_of_a_number_is_the_distribution_function():
     np.testing.assert_array_equal(pit_values(prediction, y), prediction.cdf(y))
 
 
-def test_pit_of_counts_is_the_same_for_the_same_seed():
+def test_pit_of_counts_depends_only_on_the_seed():
     prediction, y = CALIBRATED["counts"]
     first = pit_values(prediction, y, seed=3)
     np.testing.assert_array_equal(first, pit_values(prediction, y, seed=3))
@@ -65,7 +65,7 @@ def test_histogram_of_a_calibrated_prediction_is_flat(kind):
     assert np.max(np.abs(histogram.density - 1.0)) < 4.0 * standard_error
 
 
-def test_too_narrow_a_prediction_has_a_valley():
+def test_a_narrow_prediction_has_a_valley_in_its_histogram():
     prediction, y = CALIBRATED["numbers"]
     locations, scales = prediction.components.args
     narrow = Mixture(stats.norm(locations, 0.2 * scales))
@@ -75,13 +75,13 @@ def test_too_narrow_a_prediction_has_a_valley():
 
 @pytest.mark.parametrize("central", [False, True])
 @pytest.mark.parametrize("kind", CALIBRATED)
-def test_observed_is_expected_of_a_calibrated_prediction(kind, central):
+def test_a_calibrated_prediction_has_the_expected_shares(kind, central):
     curve = calibration_curve(*CALIBRATED[kind], central=central)
     standard_error = np.sqrt(curve.expected * (1.0 - curve.expected) / ROWS)
     assert np.all(np.abs(curve.observed - curve.expected) < 4.0 * standard_error)
 
 
-def test_central_levels_are_those_of_intervals():
+def test_central_levels_count_targets_within_intervals():
     prediction, y = CALIBRATED["numbers"]
     curve = calibration_curve(prediction, y, [0.5, 0.9], central=True)
     bounds = prediction.quantile([0.25, 0.75, 0.05, 0.95])
@@ -109,13 +109,13 @@ def test_error_is_the_mean_square_over_levels():
 
 
 @pytest.mark.parametrize("levels", [[], [0.0, 0.5], [1.0], [[0.5]], [float("nan")]])
-def test_levels_beyond_0_and_1_are_refused(levels):
+def test_levels_must_be_between_0_and_1(levels):
     with pytest.raises(ValueError, match="Received: levels="):
         calibration_curve(*CALIBRATED["numbers"], levels)
 
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5, True])
-def test_bins_that_are_no_positive_integer_are_refused(bins):
+def test_bins_must_be_a_positive_integer(bins):
     with pytest.raises(ValueError, match="Received: bins="):
         pit_histogram(*CALIBRATED["numbers"], bins=bins)
 

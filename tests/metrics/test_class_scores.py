@@ -12,7 +12,7 @@ from tfbbb.metrics import (
 )
 
 
-def test_nll_is_that_of_scikit_learn():
+def test_nll_equals_that_of_scikit_learn():
     prediction = classes()
     y = labels(prediction)
     assert negative_log_likelihood(prediction, y) == pytest.approx(
@@ -21,7 +21,7 @@ def test_nll_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("num_classes", [2, 3, 4])
-def test_brier_score_is_that_of_scikit_learn(num_classes):
+def test_brier_score_equals_that_of_scikit_learn(num_classes):
     prediction = classes(num_classes=num_classes)
     y = labels(prediction)
     expected = brier_score_loss(y, prediction.probabilities, labels=range(num_classes))
@@ -54,7 +54,7 @@ def test_targets_may_be_indices_columns_or_one_hot_rows():
         )
 
 
-def test_ece_is_the_gap_of_each_bin_by_its_share():
+def test_ece_weights_the_gap_of_each_bin_by_its_share():
     sure = np.array([0.55, 0.6, 0.85, 0.95, 1.0])
     prediction = Classes(np.stack([sure, 1.0 - sure], axis=1)[None])
     y = np.array([0, 1, 0, 1, 0])
@@ -82,12 +82,12 @@ def test_ece_of_a_calibrated_prediction_is_near_its_expectation():
     counts, confidence = diagram.counts[filled], diagram.confidence[filled]
     variances = counts * confidence * (1.0 - confidence)
     expected = np.sqrt(2.0 * variances / np.pi).sum() / counts.sum()
-    # Bins of few rows are no normals, by some percent of the whole.
+    # The gaps of bins with few rows are not normal, which costs some percent.
     standard_error = np.std(errors) / np.sqrt(len(errors))
     assert abs(np.mean(errors) - expected) < 4.0 * standard_error + 0.05 * expected
 
 
-def test_a_prediction_that_is_too_sure_has_a_large_ece():
+def test_an_overconfident_prediction_has_a_large_ece():
     prediction = classes(rows=500)
     y = labels(prediction)
     sharper = prediction.probabilities**3
@@ -97,6 +97,6 @@ def test_a_prediction_that_is_too_sure_has_a_large_ece():
 
 
 @pytest.mark.parametrize("bins", [0, -1, 2.5, True])
-def test_bins_that_are_no_positive_integer_are_refused(bins):
+def test_bins_must_be_a_positive_integer(bins):
     with pytest.raises(ValueError, match="Received: bins="):
         reliability_diagram(classes(), labels(classes()), bins=bins)

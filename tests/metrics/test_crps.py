@@ -37,17 +37,17 @@ def of_mixture(locations, scales, y):
 
 
 @pytest.mark.parametrize("standardized", [-30.0, -5.0, -1.0, 0.0, 0.3, 2.0, 8.0])
-def test_crps_of_a_normal_is_that_of_gneiting_and_raftery(standardized):
+def test_crps_of_a_normal_equals_the_closed_form(standardized):
     prediction = Mixture(stats.norm(np.full((1, 1, 1), 100.0), 3.0))
     np.testing.assert_allclose(
         crps(prediction, [100.0 + 3.0 * standardized]),
         3.0 * of_normal(standardized),
-        # What is left out beyond 4.5 standard deviations.
+        # The part of the integral beyond 4.5 standard deviations is missing.
         atol=3.0 * 2e-6,
     )
 
 
-def test_crps_of_a_mixture_of_normals_is_that_of_grimit():
+def test_crps_of_a_mixture_of_normals_equals_the_closed_form():
     prediction = normals(rows=200, targets=2)
     locations, scales = prediction.components.args
     y = prediction.mean + np.random.default_rng(1).normal(0.0, 2.0, size=(200, 2))
@@ -57,7 +57,7 @@ def test_crps_of_a_mixture_of_normals_is_that_of_grimit():
     assert relative.max() < 5e-4
 
 
-def test_crps_of_parts_far_apart_is_within_half_a_percent_of_the_gap():
+def test_crps_of_distant_components_errs_by_half_a_percent():
     locations = np.array([0.0, 0.0, 1.0])[:, None, None] * np.ones((1, 40, 1))
     prediction = Mixture(stats.norm(locations, 1e-3))
     y = np.linspace(-1.0, 2.0, 40)[:, None]
@@ -66,7 +66,7 @@ def test_crps_of_parts_far_apart_is_within_half_a_percent_of_the_gap():
     assert np.max(np.abs(errors)) < 0.005
 
 
-def test_crps_of_heavy_tails_is_its_integral():
+def test_crps_of_heavy_tails_equals_the_integral():
     prediction = Mixture(stats.t(3.0, loc=np.ones((1, 1, 1)), scale=2.0))
     cdf = prediction.components.cdf
     left = integrate.quad(lambda z: cdf(z).item() ** 2, -np.inf, 2.5)[0]
@@ -75,7 +75,7 @@ def test_crps_of_heavy_tails_is_its_integral():
 
 
 @pytest.mark.parametrize("rate", [0.01, 3.0, 80.0])
-def test_crps_of_counts_is_the_sum_over_integers(rate):
+def test_crps_of_counts_equals_the_sum_over_integers(rate):
     rates = rate * np.array([0.8, 1.2])[:, None, None] * np.ones((1, 3, 1))
     prediction = Mixture(stats.poisson(rates), discrete=True)
     y = np.array([[0.0], [np.floor(rate)], [200.0]])
@@ -119,7 +119,7 @@ def test_crps_is_proper():
         assert difference.mean() > 4.0 * difference.std() / np.sqrt(600)
 
 
-def test_crps_is_one_number_or_one_for_each_target():
+def test_crps_is_a_mean_or_one_number_per_target():
     prediction = normals(rows=6, targets=2)
     y = prediction.mean + 1.0
     of_targets = crps(prediction, y, per_row=True)

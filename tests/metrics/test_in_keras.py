@@ -97,7 +97,7 @@ def test_a_step_scores_the_mixture_of_its_draws(kind, members):
         model, [metric(name=name) for name, (metric, _) in pairs.items()], y
     )
     for name, (_, function) in pairs.items():
-        # Draws differ by 1e-6; of the area, the sum is not the integral.
+        # Draws differ by 1e-6. The metric integrates the area, the function sums it.
         tolerance = {"rel": 0.2} if name == "aurc" else {"rel": 1e-4}
         assert found[name] == pytest.approx(function(prediction, y), **tolerance)
 
@@ -123,7 +123,7 @@ def test_a_step_scores_counts_and_ordered_classes(kind):
         assert found[name] == pytest.approx(float(metric.result()), rel=1e-3)
 
 
-def test_weights_of_rows_weigh_their_scores():
+def test_sample_weights_weight_the_scores():
     model = of_numbers(2)
     prediction = Arrays(step_of(model))
     names = ("mixture_nll", "rmse", "crps", "coverage")
@@ -138,7 +138,7 @@ def test_weights_of_rows_weigh_their_scores():
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_metrics_take_predictions_too(kind):
+def test_metrics_accept_predictions(kind):
     model = of_numbers() if kind == "numbers" else of_classes()
     y, pairs = (Y, NUMBERS) if kind == "numbers" else (LABELS, CLASSES)
     prediction = model.predictive(X, num_samples=5)
@@ -184,7 +184,7 @@ def test_keras_own_metrics_still_see_the_mean():
     assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_marks_of_rows_from_outside_are_ranked_by_members():
+def test_members_rank_rows_from_outside():
     model = of_classes(3)
     marks = (np.arange(41) % 2).astype(int)
     metric = metrics.OutOfDistributionAUROC("mutual_information")
@@ -197,13 +197,13 @@ def test_marks_of_rows_from_outside_are_ranked_by_members():
 
 def test_one_draw_has_no_epistemic_uncertainty():
     metric = metrics.OutOfDistributionAUROC("mutual_information")
-    with pytest.raises(ValueError, match="two draws at the least"):
+    with pytest.raises(ValueError, match="at least two draws"):
         evaluated(of_classes(), [metric], np.zeros(41, int))
 
 
 @pytest.mark.parametrize("from_logits", [False, True])
 @pytest.mark.parametrize("units", [1, 3])
-def test_plain_keras_models_may_give_probabilities_or_logits(units, from_logits):
+def test_plain_keras_models_may_output_probabilities_or_logits(units, from_logits):
     logits = GENERATOR.normal(size=(41, units)).astype("float32")
     y = LABELS if units == 3 else LABELS % 2
     if units == 1:
@@ -233,7 +233,7 @@ def test_plain_keras_models_have_an_rmse():
     assert found[metric.name] == pytest.approx(3.0, rel=1e-5)
 
 
-def test_plain_keras_models_have_no_distribution_to_score():
+def test_plain_keras_models_are_refused_by_distribution_scores():
     for metric in (
         metrics.NegativeLogLikelihood(),
         metrics.CRPS(),
@@ -250,7 +250,7 @@ def test_plain_keras_models_have_no_distribution_to_score():
 @pytest.mark.parametrize(
     "metric", [metrics.CRPS, metrics.IntervalWidth, metrics.CalibrationError]
 )
-def test_classes_without_an_order_have_no_quantiles_in_a_step(metric):
+def test_unordered_classes_are_refused_in_a_step(metric):
     with pytest.raises(ValueError, match="without an order"):
         evaluated(of_classes(), [metric()], LABELS)
 
@@ -260,7 +260,7 @@ def test_scores_of_classes_are_refused_in_a_step_of_numbers():
         evaluated(of_numbers(), [metrics.BrierScore()], Y)
 
 
-def test_a_step_is_over_when_it_has_been_scored():
+def test_no_prediction_remains_after_a_step():
     with scored(step_of(of_classes())):
         assert current_prediction() is not None
     assert current_prediction() is None
@@ -283,7 +283,7 @@ def test_a_step_is_over_when_it_has_been_scored():
     ],
     ids=lambda metric: type(metric).__name__,
 )
-def test_metrics_survive_json(metric):
+def test_metrics_are_restored_from_json(metric):
     config = json.loads(json.dumps(keras.metrics.serialize(metric)))
     again = keras.metrics.deserialize(config)
     assert type(again) is type(metric)
@@ -299,7 +299,7 @@ def test_a_saved_model_keeps_its_metrics(tmp_path):
     assert "half" in again.evaluate(X, Y, verbose=0, return_dict=True)
 
 
-def test_ordered_classes_are_counted_by_their_share_of_the_step():
+def test_ordered_classes_count_with_their_share_of_the_step():
     prediction = classes(rows=500, kind=OrderedClasses)
     y = labels(prediction)
     metric = metrics.CalibrationError()

@@ -21,7 +21,7 @@ def test_intervals_of_a_calibrated_prediction_cover_their_level(level):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
-def test_coverage_is_that_of_the_quantiles(level):
+def test_coverage_equals_that_of_the_quantiles(level):
     prediction = normals(rows=300, targets=2)
     y = prediction.mean + np.random.default_rng(2).normal(size=(300, 2))
     bounds = prediction.quantile([0.5 - level / 2, 0.5 + level / 2])
@@ -30,7 +30,7 @@ def test_coverage_is_that_of_the_quantiles(level):
     assert interval_coverage(prediction, y, level) == pytest.approx(inside.mean())
 
 
-def test_coverage_of_counts_is_that_of_the_quantiles():
+def test_coverage_of_counts_equals_that_of_the_quantiles():
     rates = np.linspace(0.1, 20.0, 300)[None, :, None]
     prediction = Mixture(stats.poisson(rates), discrete=True)
     y = values(prediction).astype(float)
@@ -40,7 +40,7 @@ def test_coverage_of_counts_is_that_of_the_quantiles():
     assert inside.mean() >= 0.9
 
 
-def test_coverage_of_ordered_classes_is_that_of_the_quantiles():
+def test_coverage_of_ordered_classes_equals_that_of_the_quantiles():
     prediction = classes(rows=300, kind=OrderedClasses)
     y = labels(prediction)[:, None]
     lower, upper = np.moveaxis(prediction.quantile([0.25, 0.75]), 1, 0)
@@ -48,7 +48,7 @@ def test_coverage_of_ordered_classes_is_that_of_the_quantiles():
     assert (interval_coverage(prediction, y, 0.5, per_row=True) == inside).all()
 
 
-def test_width_of_a_normal_is_in_closed_form():
+def test_width_of_a_normal_equals_the_closed_form():
     scales = np.array([[[1.0], [4.0]]])
     prediction = Mixture(stats.norm(np.zeros((1, 2, 1)), scales))
     expected = 2.0 * stats.norm.ppf(0.9) * scales[0]
@@ -59,7 +59,7 @@ def test_width_of_a_normal_is_in_closed_form():
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, float("nan"), "0.9"])
-def test_levels_beyond_0_and_1_are_refused(level):
+def test_levels_must_be_between_0_and_1(level):
     prediction = normals(rows=3)
     with pytest.raises(ValueError, match="Received: level="):
         interval_coverage(prediction, prediction.mean, level)

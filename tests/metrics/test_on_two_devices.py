@@ -28,7 +28,7 @@ def one_and_two_devices():
         return expected, evaluated(model, chosen(), Y), list(NUMBERS)
 
 
-def test_two_devices_find_the_metrics_of_one():
+def test_two_devices_give_the_metrics_of_one():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         expected, found, names = executor.submit(one_and_two_devices).result()
     for name in names:

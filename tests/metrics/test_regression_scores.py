@@ -7,7 +7,7 @@ from tests.metrics.known_predictions import Mixture, normals, values
 from tfbbb.metrics import negative_log_likelihood, root_mean_squared_error
 
 
-def test_rmse_is_that_of_scikit_learn():
+def test_rmse_equals_that_of_scikit_learn():
     prediction = normals(targets=1)
     y = values(prediction)
     assert root_mean_squared_error(prediction, y) == pytest.approx(
@@ -25,7 +25,7 @@ def test_rmse_of_several_targets_averages_their_squares():
     )
 
 
-def test_nll_of_a_normal_is_in_closed_form():
+def test_nll_of_a_normal_equals_the_closed_form():
     prediction = Mixture(stats.norm(np.zeros((1, 2, 2)), 2.0))
     y = np.array([[1.0, -2.0], [0.0, 0.0]])
     expected = (y**2 / 8.0 + np.log(2.0 * np.sqrt(2.0 * np.pi))).sum(axis=1)
@@ -35,7 +35,7 @@ def test_nll_of_a_normal_is_in_closed_form():
     assert negative_log_likelihood(prediction, y) == pytest.approx(expected.mean())
 
 
-def test_nll_is_of_the_mixture():
+def test_nll_scores_the_mixture_of_draws():
     prediction = normals()
     y = values(prediction)
     density = prediction.components.pdf(y).mean(axis=0)

@@ -112,7 +112,7 @@ def test_crps_is_the_integral_of_the_distribution_function(name, draws):
 
 
 @pytest.mark.parametrize("draws", [1, 3])
-def test_places_of_a_row_are_scored_as_rows_but_for_the_likelihood(draws):
+def test_places_of_a_row_score_like_rows_except_nll(draws):
     generator = np.random.default_rng(1)
     outputs = generator.normal(size=(5, draws, 4, 2))
     by_place = np.moveaxis(outputs, 2, 1).reshape(20, draws, 2)
@@ -141,7 +141,7 @@ def test_places_of_a_row_are_scored_as_rows_but_for_the_likelihood(draws):
     assert float(likelihood.result()) == pytest.approx(joint.mean(), rel=1e-5)
 
 
-def test_names_of_classes_are_refused_for_numbers():
+def test_numbers_have_no_class_attributes():
     for name in ("probabilities", "entropy", "mutual_information"):
         with pytest.raises(AttributeError, match="classes only"):
             getattr(step("normal", 2), name)

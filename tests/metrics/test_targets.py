@@ -31,7 +31,7 @@ def name_of(score):
 
 
 @pytest.mark.parametrize("score", OF_NUMBERS, ids=name_of)
-def test_targets_that_are_not_those_of_the_numbers_are_refused(score):
+def test_invalid_targets_of_numbers_are_refused(score):
     prediction = normals(rows=3, targets=2)
     y = prediction.mean
     for wrong, message in (
@@ -47,7 +47,7 @@ def test_targets_that_are_not_those_of_the_numbers_are_refused(score):
 
 
 @pytest.mark.parametrize("score", OF_CLASSES, ids=name_of)
-def test_targets_that_are_not_those_of_the_classes_are_refused(score):
+def test_invalid_targets_of_classes_are_refused(score):
     prediction = classes(rows=3)
     for wrong, message in (
         ([0, 1], "Received: 2 targets"),

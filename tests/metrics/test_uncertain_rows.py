@@ -33,7 +33,7 @@ OUTSIDE = Classes(0.7 * OUTSIDE.of_draws + 0.3 / 4)
 
 
 @pytest.mark.parametrize("by", ["entropy", "mutual_information"])
-def test_areas_are_those_of_scikit_learn(by):
+def test_areas_equal_those_of_scikit_learn(by):
     both, marks = joined(INSIDE, OUTSIDE)
     scores = getattr(both, by)
     assert out_of_distribution_auroc(INSIDE, OUTSIDE, by=by) == pytest.approx(
@@ -45,7 +45,7 @@ def test_areas_are_those_of_scikit_learn(by):
 
 
 @pytest.mark.parametrize("by", [None, "mutual_information", "epistemic"])
-def test_metrics_of_several_batches_agree_with_the_functions(by):
+def test_metrics_over_batches_equal_the_functions(by):
     both, marks = joined(INSIDE, OUTSIDE)
     auroc, aupr = OutOfDistributionAUROC(by), OutOfDistributionAUPR(by)
     for rows in (slice(0, 50), slice(50, 140)):
@@ -61,7 +61,7 @@ def test_metrics_of_several_batches_agree_with_the_functions(by):
     )
 
 
-def test_uncertainty_that_says_nothing_has_half_the_area():
+def test_uninformative_uncertainty_has_half_the_area():
     assert out_of_distribution_auroc(INSIDE, INSIDE) == 0.5
     assert out_of_distribution_aupr(INSIDE, INSIDE) == pytest.approx(0.5, abs=0.05)
     metric = OutOfDistributionAUROC()
@@ -85,7 +85,7 @@ def test_the_unit_of_a_variance_does_not_matter(unit):
     assert float(metric.result()) == pytest.approx(expected, abs=5e-3)
 
 
-def test_weights_of_rows_count_as_copies():
+def test_sample_weights_count_as_copies():
     prediction = classes(rows=30)
     marks = np.arange(30) % 2
     weights = np.arange(30) % 3
@@ -145,17 +145,17 @@ def test_unknown_uncertainties_are_refused():
         AreaUnderRiskCoverage(by="surprise")
 
 
-def test_numbers_have_no_entropy():
+def test_entropy_is_refused_for_numbers():
     with pytest.raises(ValueError, match="Received: by='entropy'"):
         out_of_distribution_auroc(normals(), normals(), by="entropy")
 
 
-def test_predictions_of_two_kinds_are_not_compared():
-    with pytest.raises(ValueError, match="by the same model"):
+def test_predictions_of_different_kinds_are_refused():
+    with pytest.raises(ValueError, match="from the same model"):
         out_of_distribution_auroc(INSIDE, normals())
 
 
 @pytest.mark.parametrize("marks", [[0, 1], [0, 1, 2], [[0, 1, 1]]])
-def test_targets_that_are_no_marks_are_refused(marks):
-    with pytest.raises(ValueError, match="3 in all"):
+def test_targets_must_be_marks(marks):
+    with pytest.raises(ValueError, match="must be 3 marks"):
         OutOfDistributionAUROC().update_state(marks, classes(rows=3))

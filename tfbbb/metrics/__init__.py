@@ -1,10 +1,10 @@
 """Scores of predictive distributions: functions of a prediction, and Keras metrics.
 
-Each function takes a `tfbbb.Predictive` (or what a loaded export gives) and the targets
-in raw units, and returns one number, the mean over rows; with `per_row=True`, where
-rows have scores of their own, an array of these. Each class is the same score for
-`model.compile(metrics=[...])`. Curves and histograms are frozen dataclasses of arrays,
-for `tfbbb.plots` or any other plotting.
+Each function takes a `tfbbb.Predictive` (or the prediction of a loaded export) and the
+targets in raw units, and returns the mean score over rows. With `per_row=True`, scores
+that are defined for single rows return an array of them. Each class is the same score
+for `model.compile(metrics=[...])`. Curves and histograms are frozen dataclasses of
+arrays, for `tfbbb.plots` or any other plotting.
 """
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.point_prediction import PredictedProbabilities
 from tfbbb.metrics.targets import checked_targets
 
@@ -43,18 +43,18 @@ def brier_score(
     Args:
         prediction: A `tfbbb.Predictive` of classes.
         y: Class indices or one-hot rows.
-        per_row: Whether to return the score of each row, [rows], and not their mean.
+        per_row: Whether to return the score of each row, [rows], instead of the mean.
 
     Raises:
-        ValueError: For numbers, or where the targets do not fit the prediction.
+        ValueError: The prediction is of numbers, or the targets do not fit it.
     """
     targets = checked_targets(prediction, y, "classes", "brier_score")
-    return averaged(_scores(prediction, targets), per_row)
+    return average(_scores(prediction, targets), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class BrierScore(MeanScore):
-    """`brier_score` as a Keras metric, of plain Keras models too.
+    """`brier_score` as a Keras metric, also for plain Keras models.
 
     Example:
 
@@ -65,7 +65,8 @@ class BrierScore(MeanScore):
     0.16
 
     Args:
-        from_logits: Whether a plain Keras model gives logits and not probabilities.
+        from_logits: Whether a plain Keras model outputs logits instead of
+            probabilities.
         name: Name of the metric.
         dtype: Type of its state.
     """
@@ -94,5 +95,5 @@ def _scores(prediction: Any, targets: Any) -> tf.Tensor:
     num_classes = probabilities.shape[-1]
     one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)
     score = tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
-    # The errors of two probabilities are the same.
+    # The two probabilities of a row have the same error.
     return 0.5 * score if num_classes == 2 else score

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.pit import pit_values, step_at
+from tfbbb.metrics.pit import cdf_step, pit_values
 from tfbbb.metrics.predictive_metric import PredictiveMetric
 from tfbbb.metrics.targets import is_discrete
 
@@ -17,11 +17,12 @@ _LEVELS = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())
 
 @dataclass(frozen=True)
 class CalibrationCurve:
-    """How often targets lie where a level says.
+    """The share of targets below each quantile, or within each central interval.
 
     Attributes:
         expected: Levels, [Q].
-        observed: Share of the targets, [Q]: as expected of a calibrated prediction.
+        observed: Shares of the targets, [Q]. For a calibrated prediction they equal
+            `expected`, up to chance.
     """
 
     expected: np.ndarray
@@ -38,9 +39,9 @@ def calibration_curve(
 ) -> CalibrationCurve:
     """Computes the share of targets below each quantile (Kuleshov et al. 2018).
 
-    `observed_q = mean(1{F(y) <= expected_q})`, over rows and targets; with `central`
-    the share of targets within the central interval of that probability. Of a
-    calibrated prediction of n targets the observed share has a standard deviation of
+    `observed_q = mean(1{F(y) <= expected_q})`, over rows and targets. With `central` it
+    is the share of targets within the central interval of that probability. For a
+    calibrated prediction of n targets the standard deviation of the observed share is
     `sqrt(level (1 - level) / n)`.
 
     Example:
@@ -62,10 +63,10 @@ def calibration_curve(
         seed: Seed for counts and ordered classes: see `pit_values`.
 
     Raises:
-        ValueError: For classes without an order, where the targets do not fit the
-            prediction, or a level is not strictly between 0 and 1.
+        ValueError: The prediction is of classes without an order, the targets do not
+            fit the prediction, or a level is not strictly between 0 and 1.
     """
-    expected = _checked_levels(_LEVELS if levels is None else levels)
+    expected = _validate_levels(_LEVELS if levels is None else levels)
     values = pit_values(prediction, y, seed=seed).reshape(-1)
     if central:
         values = np.abs(2.0 * values - 1.0)
@@ -83,9 +84,9 @@ def calibration_error(
 ) -> float:
     """Computes the mean over levels of `(expected - observed)^2`.
 
-    That is the calibration error of Kuleshov et al. (2018, eq. 9) with a weight of 1/Q
-    for each of Q levels. Of a calibrated prediction of n targets its expectation is not
-    0 but the mean of `level (1 - level) / n`, 0.175 / n for the default levels.
+    This is the calibration error of Kuleshov et al. (2018, eq. 9) with the weight 1/Q
+    for each of Q levels. For a calibrated prediction of n targets its expectation is
+    not 0 but the mean of `level (1 - level) / n`, 0.175 / n for the default levels.
 
     Example:
 
@@ -114,8 +115,9 @@ def calibration_error(
 class CalibrationError(PredictiveMetric):
     """`calibration_error` of quantiles as a Keras metric.
 
-    The targets are counted over all minibatches. A count or an ordered class has, where
-    the function draws at random, its share of the step: the expectation of that draw.
+    Counts the targets of all minibatches. For counts and ordered classes the function
+    draws a value within the step of F at random; the metric adds the expectation of
+    that draw instead.
 
     Example:
 
@@ -141,14 +143,14 @@ class CalibrationError(PredictiveMetric):
         dtype: Any = None,
     ):
         super().__init__(name=name, dtype=dtype)
-        self.levels = _checked_levels(_LEVELS if levels is None else levels).tolist()
+        self.levels = _validate_levels(_LEVELS if levels is None else levels).tolist()
         self.below = self.add_variable((len(self.levels),), "zeros", name="below")
         self.weight = self.add_variable((), "zeros", name="weight")
 
     def accumulate(
         self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
-        below, up_to = (part[..., tf.newaxis] for part in step_at(prediction, targets))
+        below, up_to = (part[..., tf.newaxis] for part in cdf_step(prediction, targets))
         levels = tf.constant(self.levels, tf.float64)
         if is_discrete(prediction):
             share = tf.math.divide_no_nan(levels - below, up_to - below)
@@ -171,12 +173,12 @@ class CalibrationError(PredictiveMetric):
         return {**super().get_config(), "levels": self.levels}
 
 
-def _checked_levels(levels: Sequence[float]) -> np.ndarray:
+def _validate_levels(levels: Sequence[float]) -> np.ndarray:
     values = np.asarray(levels, dtype=np.float64)
     inside = (values > 0.0) & (values < 1.0)
     if values.ndim != 1 or not len(values) or not inside.all():
         raise ValueError(
-            "`levels` must be probabilities strictly between 0 and 1, one at the "
-            f"least. Received: levels={levels!r}"
+            "`levels` must be at least one probability strictly between 0 and 1. "
+            f"Received: levels={levels!r}"
         )
     return values

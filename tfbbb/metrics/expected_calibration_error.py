@@ -15,15 +15,15 @@ from tfbbb.metrics.targets import checked_targets
 
 @dataclass(frozen=True)
 class ReliabilityDiagram:
-    """How often the predicted class comes true, by the probability that it has.
+    """Accuracy against confidence, the probability of the predicted class.
 
     Attributes:
-        edges: Edges of the bins of the probability, [bins + 1], from 0 to 1. A bin
-            holds its upper edge.
+        edges: Edges of the bins of the confidence, [bins + 1], from 0 to 1. A bin
+            includes its upper edge.
         counts: Number of rows in each bin, [bins].
-        confidence: Their mean probability of the predicted class, [bins]; NaN where
-            there are none.
-        accuracy: Their share of right predictions, [bins]; NaN where there are none.
+        confidence: Mean confidence of the rows of each bin, [bins]; NaN for an empty
+            bin.
+        accuracy: Share of right predictions in each bin, [bins]; NaN for an empty bin.
     """
 
     edges: np.ndarray
@@ -53,8 +53,8 @@ def reliability_diagram(
         bins: Number of bins, of equal width from 0 to 1.
 
     Raises:
-        ValueError: For numbers, where the targets do not fit the prediction, or `bins`
-            is not a positive integer.
+        ValueError: The prediction is of numbers, the targets do not fit the prediction,
+            or `bins` is not a positive integer.
     """
     return _diagram(prediction, y, bins, "reliability_diagram")
 
@@ -62,11 +62,11 @@ def reliability_diagram(
 def expected_calibration_error(prediction: Any, y: Any, *, bins: int = 15) -> float:
     """Computes `sum_b (n_b / n) |accuracy_b - confidence_b|` (Naeini et al. 2015).
 
-    Over bins b of the probability of the predicted class, of equal width (Guo et al.
-    2017). It is biased: of a calibrated prediction its expectation is not 0 but close
-    to `sum_b sqrt(2 n_b c_b (1 - c_b) / pi) / n` for bins of confidence c_b, so compare
-    predictions on the same number of rows. It is not proper: the shares of the classes
-    have none, predicted for every row.
+    The bins b of the probability of the predicted class have equal width (Guo et al.
+    2017). The error is biased: for a calibrated prediction its expectation is not 0 but
+    close to `sum_b sqrt(2 n_b c_b (1 - c_b) / pi) / n` for bins of confidence c_b, so
+    compare predictions on the same number of rows. The error is not proper: predicting
+    the shares of the classes for every row has the error 0.
 
     Example:
 
@@ -95,9 +95,9 @@ def expected_calibration_error(prediction: Any, y: Any, *, bins: int = 15) -> fl
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class ExpectedCalibrationError(PredictiveMetric):
-    """`expected_calibration_error` as a Keras metric, of plain Keras models too.
+    """`expected_calibration_error` as a Keras metric, also for plain Keras models.
 
-    The bins are filled by all minibatches.
+    All minibatches fill the same bins.
 
     Example:
 
@@ -109,7 +109,8 @@ class ExpectedCalibrationError(PredictiveMetric):
 
     Args:
         bins: Number of bins, of equal width from 0 to 1.
-        from_logits: Whether a plain Keras model gives logits and not probabilities.
+        from_logits: Whether a plain Keras model outputs logits instead of
+            probabilities.
         name: Name of the metric.
         dtype: Type of its state.
     """
@@ -128,7 +129,7 @@ class ExpectedCalibrationError(PredictiveMetric):
         self.bins = positive_integer("bins", bins)
         self.from_logits = from_logits
         self.weight = self.add_variable((), "zeros", name="weight")
-        # Of right predictions over what was expected, for each bin.
+        # For each bin, the number of right predictions minus the expected number.
         self.excess = self.add_variable((self.bins,), "zeros", name="excess")
 
     def of_mean(self, y_pred: Any) -> PredictedProbabilities:

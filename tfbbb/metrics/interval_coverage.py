@@ -1,4 +1,4 @@
-"""How often intervals hold the target."""
+"""The share of targets within their predictive intervals."""
 
 from typing import Any, Literal, overload
 
@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.interval_metric import IntervalMetric, own_interval
-from tfbbb.metrics.mean_score import averaged
-from tfbbb.metrics.pit import ordered_values, step_at
+from tfbbb.metrics.interval_metric import IntervalMetric, non_quantile_interval
+from tfbbb.metrics.mean_score import average
+from tfbbb.metrics.pit import cdf_step, ordered_values
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.levels import checked_level
 
@@ -30,10 +30,11 @@ def interval_coverage(
 ) -> float | np.ndarray:
     """Computes the share of targets within their central predictive interval.
 
-    Of a calibrated prediction it is `level`, with a standard deviation of
-    `sqrt(level (1 - level) / n)` for n rows. It says nothing of how wide the intervals
-    are: read it beside `interval_width`. Intervals of counts and ordered classes hold
-    at least the probability `level`, and more where one value has much of it.
+    For a calibrated prediction of n rows the coverage is `level`, with a standard
+    deviation of `sqrt(level (1 - level) / n)`. Coverage does not depend on the width of
+    the intervals: report it together with `interval_width`. Intervals of counts and
+    ordered classes have at least the probability `level`, and more if a single value
+    has a high probability.
 
     Example:
 
@@ -48,16 +49,16 @@ def interval_coverage(
         prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
         y: Targets in raw units, [rows, k] (or [rows] for one target).
         level: Probability of the interval, strictly between 0 and 1.
-        per_row: Whether to return 1 or 0 target by target, [rows, k], and not the
+        per_row: Whether to return 1 or 0 for each target, [rows, k], instead of the
             share.
 
     Raises:
-        ValueError: For classes without an order, where the targets do not fit the
-            prediction, or the level is not strictly between 0 and 1.
+        ValueError: The prediction is of classes without an order, the targets do not
+            fit the prediction, or the level is not strictly between 0 and 1.
     """
     checked_level(level)
     targets = checked_targets(prediction, y, "ordered", "interval_coverage")
-    return averaged(_covered(prediction, targets, level), per_row)
+    return average(_covered(prediction, targets, level), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
@@ -85,13 +86,13 @@ class IntervalCoverage(IntervalMetric):
 
 
 def _covered(prediction: Any, targets: Any, level: float) -> tf.Tensor:
-    bounds = own_interval(prediction, level)
+    bounds = non_quantile_interval(prediction, level)
     if bounds is not None:
         values = ordered_values(prediction, targets)
         held = (bounds[0] <= values) & (values <= bounds[1])
         return tf.cast(held, tf.float64)
-    # y is between two quantiles where F(y) is between their levels, for which nothing
-    # need be inverted.
-    below, up_to = step_at(prediction, targets)
+    # y lies between two quantiles if F(y) lies between their levels, so there is no
+    # need to invert F.
+    below, up_to = cdf_step(prediction, targets)
     tail = 0.5 - level / 2.0
     return tf.cast((up_to >= tail) & (below <= 1.0 - tail), tf.float64)

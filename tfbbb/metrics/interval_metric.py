@@ -7,7 +7,7 @@ from tfbbb.prediction.levels import checked_level
 
 
 class IntervalMetric(MeanScore):
-    """The mean over rows of a score of their central intervals of one level.
+    """The mean over rows of a score of central intervals of one level.
 
     Args:
         level: Probability of the interval, strictly between 0 and 1.
@@ -25,8 +25,8 @@ class IntervalMetric(MeanScore):
         return {**super().get_config(), "level": self.level}
 
 
-def own_interval(prediction: Any, level: float) -> Any:
-    """Returns the bounds of intervals that do not lie between quantiles, else None."""
+def non_quantile_interval(prediction: Any, level: float) -> Any:
+    """Returns the bounds of intervals that are not pairs of quantiles, else None."""
     if getattr(prediction, "central_intervals", True):
         return None
     return prediction.interval(level)

@@ -1,4 +1,4 @@
-"""How wide intervals are."""
+"""The width of predictive intervals."""
 
 from typing import Any, Literal, overload
 
@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.interval_metric import IntervalMetric, own_interval
-from tfbbb.metrics.mean_score import averaged
+from tfbbb.metrics.interval_metric import IntervalMetric, non_quantile_interval
+from tfbbb.metrics.mean_score import average
 from tfbbb.prediction.levels import checked_level
 
 
@@ -28,9 +28,9 @@ def interval_width(
 ) -> float | np.ndarray:
     """Computes the mean width of central predictive intervals, in units of y.
 
-    Of predictions whose `interval_coverage` is right, the sharper is the better
-    (Gneiting et al. 2007). Counts and ordered classes have the difference of the last
-    and the first value of the interval, which is 0 for a single one.
+    Among predictions with the right `interval_coverage`, narrower intervals are better
+    (Gneiting et al. 2007). For counts and ordered classes the width is the difference
+    of the last and the first value of the interval, 0 for a single value.
 
     Example:
 
@@ -45,21 +45,21 @@ def interval_width(
     Args:
         prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
         level: Probability of the interval, strictly between 0 and 1.
-        per_row: Whether to return the widths, [rows, k], and not their mean.
+        per_row: Whether to return the widths, [rows, k], instead of their mean.
 
     Raises:
-        ValueError: For classes without an order, or a level that is not strictly
-            between 0 and 1.
+        ValueError: The prediction is of classes without an order, or the level is not
+            strictly between 0 and 1.
     """
-    return averaged(_widths(prediction, checked_level(level)), per_row)
+    return average(_widths(prediction, checked_level(level)), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class IntervalWidth(IntervalMetric):
     """`interval_width` as a Keras metric.
 
-    With several draws in a step it inverts a distribution function at every step,
-    which takes longer than a step of a small network.
+    With several draws per step, the metric inverts a distribution function in every
+    step, which takes longer than a training step of a small network.
 
     Example:
 
@@ -82,7 +82,7 @@ class IntervalWidth(IntervalMetric):
 
 
 def _widths(prediction: Any, level: float) -> tf.Tensor:
-    bounds = own_interval(prediction, level)
+    bounds = non_quantile_interval(prediction, level)
     if bounds is not None:
         return tf.cast(bounds[1] - bounds[0], tf.float64)
     ends = prediction.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])

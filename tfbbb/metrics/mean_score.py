@@ -9,7 +9,7 @@ from tfbbb.metrics.predictive_metric import PredictiveMetric
 
 
 class MeanScore(PredictiveMetric):
-    """The weighted mean over rows of a score; `score` is what to override."""
+    """The weighted mean of a score over rows; subclasses override `score`."""
 
     def __init__(self, name: str | None = None, dtype: Any = None):
         super().__init__(name=name, dtype=dtype)
@@ -34,7 +34,7 @@ class MeanScore(PredictiveMetric):
         )
 
 
-def averaged(scores: Any, per_row: bool) -> Any:
+def average(scores: Any, per_row: bool) -> Any:
     """Returns scores as an array, or their mean as a number."""
     scores = np.asarray(scores)
     return scores if per_row else float(scores.mean())

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.mean_score import MeanScore, averaged
+from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.targets import checked_targets
 
 
@@ -27,8 +27,9 @@ def negative_log_likelihood(
 ) -> float | np.ndarray:
     """Computes `-log p(y | x, data)`, the logarithmic score (Good 1952), in nats.
 
-    Of all of a row's targets (and places) together. It is proper, and of distributions
-    in one unit the lower is the better; a change of units shifts it.
+    The density is the joint density of all targets (and places) of a row. The score is
+    proper. Lower is better among predictions in the same unit; a change of units shifts
+    the score.
 
     Example:
 
@@ -46,22 +47,23 @@ def negative_log_likelihood(
         prediction: A `tfbbb.Predictive`.
         y: Targets in raw units, [rows, k] (or [rows] for one target); for classes their
             indices or one-hot rows.
-        per_row: Whether to return the score of each row, [rows], and not their mean.
+        per_row: Whether to return the score of each row, [rows], instead of the mean.
 
     Raises:
-        ValueError: Where the targets do not fit the prediction.
+        ValueError: The targets do not fit the prediction.
     """
     targets = checked_targets(prediction, y, "any", "negative_log_likelihood")
-    return averaged(_scores(prediction, targets), per_row)
+    return average(_scores(prediction, targets), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class NegativeLogLikelihood(MeanScore):
     """`negative_log_likelihood` as a Keras metric.
 
-    In a step of a `tfbbb.BayesianModel`, `nll` is the mean over the draws of `-log p(y
-    | x, w)`, which the objective has; this is `-log` of the mean of `p(y | x, w)` over
-    the draws, which by Jensen's inequality is never larger, and the same for one draw.
+    In a step of a `tfbbb.BayesianModel`, `nll` is the mean of `-log p(y | x, w)` over
+    the draws, a term of the objective. This metric is `-log` of the mean of
+    `p(y | x, w)` over the draws: by Jensen's inequality it is never larger, and for one
+    draw it is the same.
 
     Example:
 

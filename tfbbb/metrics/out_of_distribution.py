@@ -1,4 +1,4 @@
-"""How well uncertainty tells rows of another distribution."""
+"""How well uncertainty separates rows of another distribution."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ def out_of_distribution_auroc(
 ) -> float:
     """Computes the area under the receiver operating characteristic.
 
-    It is the probability that a row from outside is more uncertain than one from
-    inside, where ties count half (Hendrycks and Gimpel 2017): 1 where the two are told
-    apart, 0.5 where uncertainty says nothing.
+    It is the probability that a row from outside is more uncertain than a row from
+    inside; ties count half (Hendrycks and Gimpel 2017). It is 1 for perfect separation
+    and 0.5 for uninformative uncertainty.
 
     Example:
 
@@ -41,12 +41,12 @@ def out_of_distribution_auroc(
         inside: A `tfbbb.Predictive` of rows like those of training.
         outside: A `tfbbb.Predictive` of other rows by the same model.
         by: `"entropy"`, `"mutual_information"`, `"epistemic"`, `"aleatoric"` or
-            `"variance"`; by default the entropy of classes and the epistemic variance
-            of numbers.
+            `"variance"`. Defaults to the entropy for classes and to the epistemic
+            variance for numbers.
 
     Raises:
-        ValueError: Where there is no such uncertainty, or one prediction is of classes
-            and the other of numbers.
+        ValueError: `by` is unknown or not defined for the predictions, or one
+            prediction is of classes and the other of numbers.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -58,8 +58,9 @@ def out_of_distribution_aupr(
 ) -> float:
     """Computes the average precision, the area under precision against recall.
 
-    `sum_n (R_n - R_{n-1}) P_n` over thresholds of the uncertainty, with the rows from
-    outside as the positive ones. Where uncertainty says nothing it is their share.
+    `sum_n (R_n - R_{n-1}) P_n` over thresholds of the uncertainty, where the rows from
+    outside are the positives. For uninformative uncertainty it is the share of these
+    rows.
 
     Example:
 
@@ -85,20 +86,20 @@ def out_of_distribution_aupr(
 
 
 class OutOfDistributionMetric(RankedByUncertainty):
-    """The base of both areas: the targets mark the rows from outside by 1."""
+    """The base of both metrics: a target of 1 marks a row from outside."""
 
     of_numbers = _OF_NUMBERS
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Takes in the rows of a minibatch, or of a prediction.
+        """Adds the rows of a minibatch or of a prediction.
 
         Args:
             y_true: 1 for each row from outside, else 0, [rows] or [rows, 1].
-            y_pred: A `tfbbb.Predictive`, or what Keras gives, the mean.
+            y_pred: A `tfbbb.Predictive`, or the mean that Keras passes.
             sample_weight: [rows], or None for 1.
 
         Raises:
-            ValueError: Where the targets are no such marks.
+            ValueError: The targets are not such marks.
         """
         step = current_prediction()
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
@@ -123,9 +124,10 @@ class OutOfDistributionMetric(RankedByUncertainty):
 class OutOfDistributionAUROC(OutOfDistributionMetric):
     """`out_of_distribution_auroc` as a Keras metric.
 
-    Its targets are no classes or numbers but marks, 1 for each row from outside, so
-    compile a model with it to `evaluate(x, marks)`, where loss and nll mean nothing. A
-    step of one posterior has one draw, and hence no epistemic uncertainty.
+    The targets are marks, 1 for each row from outside and 0 for others. Compile a model
+    with this metric only for `evaluate(x, marks)`, whose loss and nll then have no
+    meaning. A model of one posterior has one draw per step and so no epistemic
+    uncertainty there.
 
     Example:
 
@@ -155,9 +157,9 @@ class OutOfDistributionAUROC(OutOfDistributionMetric):
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class OutOfDistributionAUPR(OutOfDistributionMetric):
-    """`out_of_distribution_aupr` as a Keras metric, to which marks are given.
+    """`out_of_distribution_aupr` as a Keras metric.
 
-    See `OutOfDistributionAUROC`.
+    The targets are marks: see `OutOfDistributionAUROC`.
 
     Example:
 
@@ -193,7 +195,7 @@ def _marks_and_scores(
     check_uncertainty(by)
     if is_of_classes(inside) != is_of_classes(outside):
         raise ValueError(
-            "Both predictions must be by the same model. "
+            "Both predictions must come from the same model. "
             f"Received: inside={inside!r}, outside={outside!r}"
         )
     by = named_uncertainty(inside, by, _OF_NUMBERS)
@@ -206,7 +208,7 @@ def _checked_marks(y: Any, rows: int) -> np.ndarray:
     marks = np.asarray(y)
     if marks.shape not in ((rows,), (rows, 1)) or not np.isin(marks, (0, 1)).all():
         raise ValueError(
-            "The targets must mark each row by 1 where it is from outside and else by "
-            f"0, {rows} in all. Received: {y!r}"
+            f"The targets must be {rows} marks: 1 for each row from outside, else 0. "
+            f"Received: {y!r}"
         )
     return marks.reshape(rows)

@@ -12,11 +12,11 @@ from tfbbb.metrics.targets import checked_targets, is_discrete
 
 @dataclass(frozen=True)
 class PITHistogram:
-    """How often the probability integral transform falls into bins.
+    """The histogram of the probability integral transform.
 
     Attributes:
         edges: Edges of the bins, [bins + 1], from 0 to 1.
-        counts: Number of values in each, [bins].
+        counts: Number of values in each bin, [bins].
     """
 
     edges: np.ndarray
@@ -29,12 +29,12 @@ class PITHistogram:
 
 
 def pit_values(prediction: Any, y: Any, *, seed: int = 0) -> np.ndarray:
-    """Computes `F(y)`, the predictive distribution function where the target is.
+    """Computes `F(y)`, the predictive distribution function at the target.
 
-    Of a calibrated prediction the values are uniform from 0 to 1 (Dawid 1984). For
-    counts and ordered classes, whose F is a staircase, they are spread evenly over the
-    step, `F(y - 1) + v (F(y) - F(y - 1))` with v uniform (Czado et al. 2009), which
-    makes them uniform again.
+    For a calibrated prediction the values are uniform from 0 to 1 (Dawid 1984). For
+    counts and ordered classes F is a step function: there each value is drawn uniformly
+    from its step, `F(y - 1) + v (F(y) - F(y - 1))` with v uniform (Czado et al. 2009),
+    so that the values are uniform again.
 
     Example:
 
@@ -51,14 +51,14 @@ def pit_values(prediction: Any, y: Any, *, seed: int = 0) -> np.ndarray:
         seed: Seed of v.
 
     Returns:
-        [rows, k], target by target.
+        One value for each target, [rows, k].
 
     Raises:
-        ValueError: For classes without an order, or where the targets do not fit the
-            prediction.
+        ValueError: The prediction is of classes without an order, or the targets do not
+            fit the prediction.
     """
     targets = checked_targets(prediction, y, "ordered", "pit_values")
-    below, up_to = (np.asarray(value) for value in step_at(prediction, targets))
+    below, up_to = (np.asarray(value) for value in cdf_step(prediction, targets))
     spread = np.random.default_rng(seed).uniform(size=up_to.shape)
     return below + spread * (up_to - below)
 
@@ -68,10 +68,11 @@ def pit_histogram(
 ) -> PITHistogram:
     """Counts the probability integral transform of targets in bins of equal width.
 
-    A calibrated prediction has a flat histogram, one of too small variance a valley,
-    one of too large variance a hill, and one that is biased a slope (Gneiting et al.
-    2007). Of n values, a bin of a flat one has `n / bins` of standard deviation
-    `sqrt(n (1 - 1 / bins) / bins)`. Several targets are counted together.
+    A calibrated prediction has a flat histogram. Too small a variance gives a valley,
+    too large a variance a hill, and a bias a slope (Gneiting et al. 2007). With n
+    values, the expected count of each bin of a calibrated prediction is `n / bins`, and
+    its standard deviation `sqrt(n (1 - 1 / bins) / bins)`. Several targets are counted
+    together.
 
     Example:
 
@@ -92,8 +93,8 @@ def pit_histogram(
         seed: Seed for counts and ordered classes: see `pit_values`.
 
     Raises:
-        ValueError: For classes without an order, where the targets do not fit the
-            prediction, or `bins` is not a positive integer.
+        ValueError: The prediction is of classes without an order, the targets do not
+            fit the prediction, or `bins` is not a positive integer.
     """
     positive_integer("bins", bins)
     values = pit_values(prediction, y, seed=seed)
@@ -101,12 +102,12 @@ def pit_histogram(
     return PITHistogram(edges=edges, counts=counts)
 
 
-def step_at(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
         prediction: A prediction of ordered targets.
-        targets: As `checked_targets` returns them.
+        targets: Targets from `checked_targets`.
     """
     values = ordered_values(prediction, targets)
     up_to = tf.cast(prediction.cdf(values), tf.float64)
@@ -119,7 +120,7 @@ def step_at(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def ordered_values(prediction: Any, targets: Any) -> Any:
-    """Returns targets as the values that `cdf` takes, [rows, ..., k]."""
+    """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
     # Indices of ordered classes, [rows, ...].

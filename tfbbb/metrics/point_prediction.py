@@ -1,4 +1,4 @@
-"""What a plain Keras model predicts: a mean, but no distribution around it."""
+"""Predictions of plain Keras models: means or class probabilities alone."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ class PredictedProbabilities:
 
     Args:
         outputs: The network's outputs: probabilities or logits of the classes, or one
-            column, that of the second of two classes.
-        from_logits: Whether they are logits.
+            column for the second of two classes.
+        from_logits: Whether the outputs are logits.
     """
 
     def __init__(self, outputs: Any, from_logits: bool):

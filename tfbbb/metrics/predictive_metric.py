@@ -10,21 +10,21 @@ from tfbbb.metrics.targets import Scored, check_kind, checked_targets
 
 
 class PredictiveMetric(keras.metrics.Metric):
-    """A Keras metric of predictive distributions and not of their means alone.
+    """A Keras metric of predictive distributions, not only of their means.
 
-    Compiled into a `tfbbb.BayesianModel` it scores, in `fit` and `evaluate`, the
-    mixture of the draws of each step: with one draw of one posterior the likelihood
-    under that draw, which no mixture has made wider. A trained model is judged by a
-    prediction of many draws, to which the same object can be put:
+    Compiled into a `tfbbb.BayesianModel`, the metric scores the mixture of the draws of
+    each step in `fit` and `evaluate`. With one posterior and one draw per step this is
+    the likelihood under that draw, without epistemic uncertainty. To evaluate a trained
+    model, pass a prediction of many draws to the same metric:
     `metric.update_state(y, model.predictive(x))`.
 
-    A metric of one's own sets `scored` and overrides `accumulate`.
+    To write a metric, set `scored` and override `accumulate`.
 
     Attributes:
-        scored: What it is defined for: `"numbers"`, `"classes"`, `"ordered"` (what has
-            quantiles), or `"any"`.
-        default_name: Name of a metric that is given none; Keras makes one of its class'
-            where this is None.
+        scored: The predictions for which the metric is defined: `"numbers"`,
+            `"classes"`, `"ordered"` (predictions with quantiles), or `"any"`.
+        default_name: Default name of the metric. If None, Keras derives one from the
+            class.
     """
 
     scored: Scored = "any"
@@ -34,19 +34,19 @@ class PredictiveMetric(keras.metrics.Metric):
         super().__init__(name=name or self.default_name, dtype=dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
-        """Takes in the rows of a minibatch, or of a prediction.
+        """Adds the rows of a minibatch or of a prediction.
 
         Args:
             y_true: Targets in raw units.
-            y_pred: A `tfbbb.Predictive`, or what Keras gives, the mean.
+            y_pred: A `tfbbb.Predictive`, or the mean that Keras passes.
             sample_weight: [rows], or None for 1.
 
         Raises:
-            ValueError: Where the metric is not defined for the prediction, or the
-                targets do not fit it.
+            ValueError: The metric is not defined for the prediction, or the targets do
+                not fit the prediction.
         """
         step = current_prediction()
-        # A tensor of `tfbbb.compat` carries methods of its distribution.
+        # A tensor of `tfbbb.compat` has the methods of its distribution, too.
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
             prediction = y_pred
             targets = checked_targets(prediction, y_true, self.scored, self.name)
@@ -67,18 +67,18 @@ class PredictiveMetric(keras.metrics.Metric):
         """Adds the rows of a prediction to the state.
 
         Args:
-            prediction: What offers the names of `tfbbb.Predictive`, as arrays or
-                tensors.
+            prediction: An object with the attributes of `tfbbb.Predictive`, as arrays
+                or tensors.
             targets: float64 [rows, ..., k], or class indices [rows, ...].
             weights: float64 [rows].
         """
         raise NotImplementedError
 
     def of_mean(self, y_pred: Any) -> Any:
-        """Returns the prediction of a plain Keras model, which gives a mean only."""
+        """Returns the prediction of a plain Keras model, which predicts only a mean."""
         raise ValueError(
-            f"`{type(self).__name__}` scores a predictive distribution, of which a "
-            "plain Keras model gives no more than the mean. Compile a "
-            "`tfbbb.BayesianModel` with it, or call `update_state(y, prediction)` with "
-            f"a `tfbbb.Predictive`. Received: y_pred of type {type(y_pred).__name__}"
+            f"`{type(self).__name__}` scores a predictive distribution, but a plain "
+            "Keras model predicts only the mean. Compile a `tfbbb.BayesianModel` with "
+            "this metric, or call `update_state(y, prediction)` with a "
+            f"`tfbbb.Predictive`. Received: y_pred of type {type(y_pred).__name__}"
         )

@@ -12,21 +12,21 @@ from tfbbb.metrics.uncertainty import (
     uncertainty,
 )
 
-# An uncertainty may be of any unit, so its bins are of equal width in its logarithm:
-# 0.14 % each, from 4e-15 to 3e14.
+# An uncertainty may have any unit, so bins have equal width in its logarithm: 0.14 %
+# each, from 4e-15 to 3e14.
 _BINS_PER_OCTAVE = 512
 _OCTAVES = 48
 _BINS = 2 * _OCTAVES * _BINS_PER_OCTAVE
 
 
 class RankedByUncertainty(PredictiveMetric):
-    """Weights and values of rows, added up in narrow bins of their uncertainty.
+    """Sums weights and values of rows in narrow bins of their uncertainty.
 
-    Minibatches need not be kept for that: rows whose uncertainties differ by less than
-    a bin, 0.14 %, count as equal.
+    The bins replace storing all rows: rows in the same bin, whose uncertainties differ
+    by less than 0.14 %, count as equally uncertain.
 
     Args:
-        by: The uncertainty; None for the entropy of classes and `of_numbers` of others.
+        by: The uncertainty; None for the entropy of classes and `of_numbers` otherwise.
         name: Name of the metric.
         dtype: Type of its state.
     """
@@ -42,10 +42,10 @@ class RankedByUncertainty(PredictiveMetric):
         self.values = self.add_variable((_BINS,), "zeros", name="values")
 
     def add(self, prediction: Any, values: tf.Tensor, weights: tf.Tensor) -> None:
-        """Adds values [rows] of rows of some weights [rows] to their bins."""
+        """Adds the values [rows] and weights [rows] of rows to their bins."""
         by = named_uncertainty(prediction, self.by, self.of_numbers)
         octaves = tf.math.log(uncertainty(prediction, by)) / math.log(2.0) + _OCTAVES
-        # The logarithm of 0 is in no range of integers.
+        # The logarithm of 0 is minus infinity, which has no integer.
         position = tf.clip_by_value(octaves * _BINS_PER_OCTAVE, 0.0, _BINS - 1.0)
         index = tf.cast(position, tf.int32)
         for variable, summands in (

@@ -1,4 +1,4 @@
-"""What answering the most certain rows only gains."""
+"""The loss of the most certain rows against their share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +15,17 @@ from tfbbb.metrics.uncertainty import (
     uncertainty,
 )
 
-# The uncertainty by which numbers are answered, where none is named.
+# The default uncertainty of numbers.
 OF_NUMBERS = "variance"
 
 
 @dataclass(frozen=True)
 class RiskCoverageCurve:
-    """The mean loss of the most certain rows, by their share.
+    """The mean loss of the most certain rows, against their share.
 
     Attributes:
-        coverage: Share of the rows that are answered, `1/n, 2/n, ..., 1`, [rows].
-        risk: Mean loss of these rows, [rows].
+        coverage: Shares of the rows, `1/n, 2/n, ..., 1`, [rows].
+        risk: Mean loss of that share of the most certain rows, [rows].
     """
 
     coverage: np.ndarray
@@ -40,12 +40,12 @@ class RiskCoverageCurve:
 def risk_coverage_curve(
     prediction: Any, y: Any, *, by: str | None = None
 ) -> RiskCoverageCurve:
-    """Computes the risk of answering the most certain rows only, by their share.
+    """Computes the risk of predicting only the most certain rows, against their share.
 
-    The rows are answered in the order of their uncertainty, and `risk_i` is the mean
-    loss of the first i (El-Yaniv and Wiener 2010): 1 for a wrong class, the squared
-    error of the mean for numbers (its mean over targets). Rows of equal uncertainty are
-    answered in random order, of which this is the expectation.
+    `risk_i` is the mean loss of the i most certain rows (El-Yaniv and Wiener 2010). The
+    loss of a row is 1 for a wrong class, and the squared error of the mean for numbers
+    (averaged over targets). Rows of equal uncertainty come in random order; the result
+    is the expectation over that order.
 
     Example:
 
@@ -65,11 +65,12 @@ def risk_coverage_curve(
         y: Targets in raw units, [rows, k] (or [rows] for one target); for classes their
             indices or one-hot rows.
         by: `"entropy"`, `"mutual_information"`, `"epistemic"`, `"aleatoric"` or
-            `"variance"`; by default the entropy of classes and the variance of numbers.
+            `"variance"`. Defaults to the entropy for classes and to the variance for
+            numbers.
 
     Raises:
-        ValueError: Where there is no such uncertainty, or the targets do not fit the
-            prediction.
+        ValueError: `by` is unknown or not defined for the prediction, or the targets do
+            not fit the prediction.
     """
     check_uncertainty(by)
     targets = checked_targets(prediction, y, "any", "risk_coverage_curve")
@@ -92,7 +93,7 @@ def area_under_risk_coverage(
 ) -> float:
     """Computes the mean risk over all coverages (AURC, Geifman et al. 2019).
 
-    It is low where errors are few and uncertain. Uncertainty that says nothing has the
+    The area is low if errors are rare and uncertain. Uninformative uncertainty has the
     mean loss of all rows.
 
     Example:
@@ -121,8 +122,8 @@ def area_under_risk_coverage(
 class AreaUnderRiskCoverage(RankedByUncertainty):
     """`area_under_risk_coverage` as a Keras metric.
 
-    Rows count by their weights, and coverage is taken as continuous: the integral of
-    risk instead of its sum over rows.
+    Weights each row by its sample weight, and takes coverage as continuous: integrates
+    the risk instead of averaging it over rows.
 
     Example:
 
@@ -165,8 +166,8 @@ def row_losses(prediction: Any, targets: Any) -> tf.Tensor:
     """Returns the loss of each row, [rows]: see `risk_coverage_curve`.
 
     Args:
-        prediction: A `tfbbb.Predictive`, or what offers the same.
-        targets: As `checked_targets` returns them.
+        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
+        targets: Targets from `checked_targets`.
     """
     if is_of_classes(prediction):
         probabilities = tf.convert_to_tensor(prediction.probabilities)

@@ -40,10 +40,11 @@ def root_mean_squared_error(
     Args:
         prediction: A `tfbbb.Predictive` of numbers.
         y: Targets in raw units, [rows, k] (or [rows] for one target).
-        per_row: Whether to return the error's size target by target, [rows, k].
+        per_row: Whether to return the absolute error of each target, [rows, k],
+            instead.
 
     Raises:
-        ValueError: For classes, or where the targets do not fit the prediction.
+        ValueError: The prediction is of classes, or the targets do not fit it.
     """
     targets = checked_targets(prediction, y, "numbers", "root_mean_squared_error")
     squares = np.asarray(_squared_errors(prediction, targets))
@@ -52,7 +53,7 @@ def root_mean_squared_error(
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
 class RootMeanSquaredError(MeanScore):
-    """`root_mean_squared_error` as a Keras metric, of plain Keras models too.
+    """`root_mean_squared_error` as a Keras metric, also for plain Keras models.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The predictive distribution of a minibatch, inside a compiled step."""
+"""The predictive distribution of a minibatch within a compiled step."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -16,10 +16,10 @@ _current: ContextVar["StepPrediction | None"] = ContextVar("current", default=No
 
 @contextlib.contextmanager
 def scored(prediction: "StepPrediction") -> Iterator[None]:
-    """Within it, metrics of predictive distributions score `prediction`.
+    """Makes `prediction` the one that metrics of predictive distributions score.
 
-    Keras hands every metric one and the same tensor, the mean of the likelihood, which
-    its own metrics can take; ours find the distribution here.
+    Keras passes the same tensor to every metric: the mean of the likelihood, which the
+    metrics of Keras need. The metrics of `tfbbb` read the distribution from here.
     """
     token = _current.set(prediction)
     try:
@@ -29,20 +29,19 @@ def scored(prediction: "StepPrediction") -> Iterator[None]:
 
 
 def current_prediction() -> "StepPrediction | None":
-    """Returns the prediction to be scored, None outside a step of a BayesianModel."""
+    """Returns the prediction to score; None outside a step of a BayesianModel."""
     return _current.get()
 
 
 class StepPrediction:
     """A uniform mixture of the likelihoods under the draws of one step.
 
-    What `tfbbb.Predictive` is to arrays: the same names, whose values are float64
-    tensors that are computed where they are read. One draw alone has no epistemic
-    variance and no mutual information.
+    Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
+    access. Epistemic variance and mutual information of a single draw are 0.
 
     Args:
         likelihood: The likelihood of the model.
-        outputs: [rows, S, ..., P], as the likelihood takes them.
+        outputs: Outputs of the network, [rows, S, ..., P].
     """
 
     def __init__(self, likelihood: Likelihood, outputs: Any):
@@ -52,7 +51,7 @@ class StepPrediction:
 
     @property
     def num_samples(self) -> int | None:
-        """Number S of draws, None where it is not known before the step runs."""
+        """Number S of draws; None if unknown before the step runs."""
         return self._outputs.shape[1]
 
     @property
@@ -97,7 +96,7 @@ class StepPrediction:
     def mutual_information(self) -> tf.Tensor:
         of_draws = self._probabilities_of_draws("mutual_information")
         expected = tf.reduce_mean(_entropy(of_draws), axis=1)
-        # Not negative by Jensen's inequality; rounding could make it so.
+        # Jensen's inequality: negative only by rounding.
         return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
 
     def log_prob(self, y: Any) -> tf.Tensor:
@@ -116,9 +115,9 @@ class StepPrediction:
         return self._mixture.quantiles(levels)
 
     def aligned(self, targets: Any) -> tf.Tensor:
-        """Returns a minibatch's targets as a score takes them.
+        """Returns a minibatch's targets in the format of scores.
 
-        They are float64 [rows, ..., k], or class indices [rows, ...].
+        That is float64 [rows, ..., k], or class indices [rows, ...].
         """
         targets = self._likelihood._aligned(targets, self._outputs[:, 0])
         is_class = self._likelihood.task == "classification"

@@ -1,11 +1,11 @@
-"""The targets that a prediction is scored on."""
+"""Validation of the targets that score a prediction."""
 
 from typing import Any, Literal
 
 import numpy as np
 
-# What a score is defined for: numbers, classes, whatever has quantiles (numbers, counts
-# and ordered classes), or all of these.
+# The predictions for which a score is defined: of numbers, of classes, with quantiles
+# (numbers, counts and ordered classes), or any.
 Scored = Literal["numbers", "classes", "ordered", "any"]
 
 
@@ -15,15 +15,15 @@ def is_of_classes(prediction: Any) -> bool:
 
 
 def is_discrete(prediction: Any) -> bool:
-    """Returns whether the targets are counts or classes, whose F(y) is a staircase."""
+    """Returns whether the targets are counts or classes, whose F is a step function."""
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
 def check_kind(prediction: Any, scored: Scored, score: str) -> None:
-    """Refuses a score of numbers for classes, and the other way round.
+    """Checks that a score is defined for a prediction.
 
     Raises:
-        ValueError: Where `score` is not defined for the prediction.
+        ValueError: `score` is not defined for the prediction.
     """
     of_classes = is_of_classes(prediction)
     if scored == "numbers" and of_classes:
@@ -41,33 +41,33 @@ def check_kind(prediction: Any, scored: Scored, score: str) -> None:
 
 
 def checked_targets(prediction: Any, y: Any, scored: Scored, score: str) -> np.ndarray:
-    """Returns the targets of a prediction's rows.
+    """Validates the targets of a prediction's rows and returns them as an array.
 
     Args:
-        prediction: A `tfbbb.Predictive`, or what offers the same.
+        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
         y: Targets in raw units, [rows, ..., k] (or [rows] for one target); for classes
             their indices or one-hot rows.
-        scored: What the score is defined for.
-        score: Its name, for errors.
+        scored: The predictions for which the score is defined.
+        score: Name of the score, for errors.
 
     Returns:
         float64 [rows, ..., k], or class indices [rows, ...].
 
     Raises:
-        ValueError: Where the score is not defined for the prediction, or the targets
-            do not fit it: none, others in number or shape, not finite, no classes.
+        ValueError: The score is not defined for the prediction, or the targets are
+            empty, have another number or shape, are not finite or are not classes.
     """
     check_kind(prediction, scored, score)
     shape = np.shape(prediction.mean)
     values = np.asarray(y)
     if values.ndim == 0 or len(values) == 0:
         raise ValueError(
-            f"`{score}` needs one target per row, and one row at the least. "
+            f"`{score}` needs one target per row, and at least one row. "
             f"Received: y of shape {values.shape}"
         )
     if len(values) != shape[0]:
         raise ValueError(
-            f"There is one predictive distribution per row, {shape[0]} in all. "
+            f"The number of targets must be that of the predicted rows, {shape[0]}. "
             f"Received: {len(values)} targets"
         )
     if is_of_classes(prediction):
@@ -88,7 +88,7 @@ def _numbers(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if not finite.all():
         row = int(np.argmin(finite))
         raise ValueError(
-            "The targets must be finite; drop the rows where they are not. "
+            "The targets must be finite; drop the rows of other targets. "
             f"Received: {numbers[row].tolist()} in row {row}"
         )
     return numbers

@@ -15,7 +15,7 @@ def check_uncertainty(by: str | None) -> str | None:
     """Returns `by`, the name of an uncertainty or None.
 
     Raises:
-        ValueError: Where there is no such uncertainty.
+        ValueError: `by` is not the name of an uncertainty.
     """
     if by is None or by in (*_OF_CLASSES, *_OF_BOTH):
         return by
@@ -24,37 +24,37 @@ def check_uncertainty(by: str | None) -> str | None:
 
 
 def named_uncertainty(prediction: Any, by: str | None, of_numbers: str) -> str:
-    """Returns `by`; where it is None the entropy of classes, and `of_numbers` else."""
+    """Returns `by`, or if it is None "entropy" for classes and `of_numbers` else."""
     return by or ("entropy" if is_of_classes(prediction) else of_numbers)
 
 
 def uncertainty(prediction: Any, by: str) -> tf.Tensor:
     """Returns an uncertainty of each row of a prediction, [rows], float64.
 
-    Variances are added over targets or classes, which is the trace of the covariance;
-    that and entropies are added over places.
+    Variances are summed over targets or classes, which gives the trace of the
+    covariance. Variances and entropies are summed over places.
 
     Args:
-        prediction: A `tfbbb.Predictive`, or what offers the same.
-        by: `"entropy"` or `"mutual_information"`, of classes, or `"epistemic"`,
+        prediction: A `tfbbb.Predictive`, or an object with the same attributes.
+        by: `"entropy"` or `"mutual_information"` (for classes), or `"epistemic"`,
             `"aleatoric"` or `"variance"`.
 
     Raises:
-        ValueError: For the entropy of a prediction of numbers, or what one draw alone
-            cannot tell.
+        ValueError: The prediction is of numbers, which have no entropy, or a single
+            draw has no such uncertainty.
     """
     if by in _OF_CLASSES and not is_of_classes(prediction):
         raise ValueError(
             f"A prediction of numbers has no `{by}`; rank it by 'epistemic', "
             f"'aleatoric' or 'variance'. Received: by={by!r}"
         )
-    # Of a prediction there may be a number for each row.
+    # A prediction may have a number of draws for each row.
     num_samples: Any = getattr(prediction, "num_samples", None)
     alone = np.all(np.equal(num_samples, 1))
     if by in ("mutual_information", "epistemic") and alone:
         raise ValueError(
-            "It takes two draws at the least to tell epistemic uncertainty, and a step "
-            "of a model of one posterior has one. Give the model several `members`, or "
+            "Epistemic uncertainty needs at least two draws, and a model of one "
+            "posterior has one draw per step. Give the model several `members`, or "
             "call `update_state(y, prediction)` with a `tfbbb.Predictive`. "
             f"Received: by={by!r}"
         )

@@ -88,7 +88,7 @@ def brute_force_weight(loss, targets, outputs):
 
 @pytest.mark.parametrize("shape", [(1,), (4,), (7, 4)])
 @pytest.mark.parametrize("reduction", ["sum_over_batch_size", "sum"])
-def test_the_right_weight_is_the_likelihoods_own_in_an_epoch(shape, reduction):
+def test_the_right_weight_gives_the_evidence_lower_bound(shape, reduction):
     batch_size = N // BATCHES
     generator = np.random.default_rng(0)
     targets, outputs = generator.normal(size=(2, batch_size, *shape)).astype("float32")
@@ -103,7 +103,7 @@ def test_the_right_weight_is_the_likelihoods_own_in_an_epoch(shape, reduction):
     assert f"kl_weight={right:.4g}" in objective_mismatch(wrong, N, BATCHES)
 
 
-def test_what_averages_over_unknown_outputs_is_refuted_only_from_above():
+def test_unknown_averages_refute_only_weights_that_are_too_large():
     def own(targets, outputs):
         return tf.reduce_sum(tf.square(targets - outputs), axis=-1)
 
@@ -113,7 +113,7 @@ def test_what_averages_over_unknown_outputs_is_refuted_only_from_above():
         assert "temperature 80" in objective_mismatch(model(1.0), N, BATCHES)
 
 
-def test_layers_that_differ_are_named():
+def test_layers_with_different_weights_are_named():
     def own(targets, outputs):
         return tf.reduce_sum(tf.square(targets - outputs), axis=-1)
 
@@ -124,7 +124,7 @@ def test_layers_that_differ_are_named():
     assert "different weights" in message
 
 
-def test_losses_of_several_outputs_are_not_judged():
+def test_losses_of_several_outputs_are_not_checked():
     inputs = keras.Input((3,))
     outputs = [DenseVariational(1, kl_weight=1.0)(inputs) for _ in range(2)]
     model = keras.Model(inputs, outputs)
@@ -132,7 +132,7 @@ def test_losses_of_several_outputs_are_not_judged():
     assert objective_mismatch(model, N, BATCHES) is None
 
 
-def test_bayesian_models_answer_for_the_weights_that_a_user_gave():
+def test_given_weights_of_bayesian_models_are_checked():
     def fitted(kl_weight):
         inputs = keras.Input((3,))
         hidden = DenseVariational(2)(inputs)

@@ -61,7 +61,7 @@ def test_reports_each_layers_divergence_bits_and_ratios():
         assert last[f"collapsed/{name}"] == 0.0
 
 
-def test_collapsed_is_the_share_of_weights_closer_to_the_prior_than_asked():
+def test_collapsed_is_the_share_of_weights_near_the_prior():
     layer = DenseVariational(2)
     layer.build((None, 4))
     # KL = mean^2 / (2 s^2) with s = 1/2: 0.005, 0.02, 0.08, ... nats.
@@ -92,7 +92,7 @@ def test_divergence_without_a_closed_form_is_a_repeatable_mean_of_draws():
     assert abs(many.kl - np.mean(draws)) < 4 * np.std(draws) * np.sqrt(2 / 400)
 
 
-def test_figures_of_members_are_the_means_over_them():
+def test_statistics_are_means_over_members():
     layer = DenseVariational(4, members=3)
     layer.build((None, 5))
     mean = layer.kernel.variables["mean"]
@@ -108,7 +108,7 @@ def test_figures_of_members_are_the_means_over_them():
     np.testing.assert_allclose(posterior.divergences.sum(), every.sum(), rtol=1e-5)
 
 
-def test_watches_nested_and_subclassed_models_and_tells_names_apart():
+def test_nested_and_subclassed_models_get_distinct_names():
     class Subclassed(keras.Model):
         def __init__(self):
             super().__init__()
@@ -123,7 +123,7 @@ def test_watches_nested_and_subclassed_models_and_tells_names_apart():
     assert sum(key.startswith("kl/") for key in history) == 2
 
 
-def test_parts_of_a_layer_have_figures_of_their_own():
+def test_parts_of_a_layer_have_their_own_statistics():
     inputs = keras.Input((3, 1))
     attention = tfbbb.layers.MultiHeadAttentionVariational(2, 2, name="attention")
     flat = keras.layers.Flatten()(attention(inputs, inputs))
@@ -138,7 +138,7 @@ def test_parts_of_a_layer_have_figures_of_their_own():
     }
 
 
-def test_weights_without_a_spread_are_certain():
+def test_weights_without_a_spread_have_infinite_ratios():
     point = {"posterior": "point", "bias_posterior": "point"}
     history = history_of(bayesian(**point), PosteriorMonitor())
     assert history["snr_median/first"] == [np.inf]
@@ -147,7 +147,7 @@ def test_weights_without_a_spread_are_certain():
     assert "collapsed/first" not in history
 
 
-def test_collapse_of_weights_that_depend_on_each_other_is_that_of_their_marginals():
+def test_collapse_of_dependent_weights_uses_their_marginals():
     family = tfbbb.posteriors.FullCovarianceNormal(initial_scale=1.0)
     options = {"posterior": family, "bias_posterior": family}
     layer = DenseVariational(2, kernel_initializer="zeros", **options)
@@ -182,7 +182,7 @@ def events_of(directory):
     return written
 
 
-def test_writes_figures_and_histograms_for_tensorboard(tmp_path):
+def test_writes_scalars_and_histograms_for_tensorboard(tmp_path):
     model = bayesian()
     history = history_of(model, PosteriorMonitor(tmp_path), epochs=2)
     written = events_of(tmp_path)
@@ -200,7 +200,7 @@ def test_writes_figures_and_histograms_for_tensorboard(tmp_path):
         assert history[f"snr_decibels/{name}"][1] == counts.tolist()
 
 
-def test_draws_exact_zeros_at_the_edge_of_the_histogram(tmp_path):
+def test_counts_exact_zeros_in_the_outermost_bucket(tmp_path):
     model = bayesian()
     model.optimizer.learning_rate = 0.0
     # The mean of a bias begins at exactly 0.
@@ -220,7 +220,7 @@ def test_reports_the_epoch_in_which_training_diverged(tmp_path):
     assert np.isnan(history["snr_median/second"][0])
 
 
-def test_warns_once_of_each_layer_that_collapses():
+def test_warns_once_for_each_collapsed_layer():
     wide = tfbbb.posteriors.MeanFieldNormal(initial_scale=1.0)
     model = bayesian(posterior=wide, bias_posterior=wide, kernel_initializer="zeros")
     model.optimizer.learning_rate = 0.0
@@ -231,17 +231,17 @@ def test_warns_once_of_each_layer_that_collapses():
     assert history["collapsed/first"] == [1.0, 1.0, 1.0]
 
 
-def test_warns_after_the_first_epoch_of_a_loss_that_the_weight_does_not_fit():
+def test_warns_after_the_first_epoch_of_a_wrong_weight():
     with pytest.warns(UserWarning, match=r"over 60 rows in 3 batches.*kl_weight=0.016"):
         history_of(plain(kl_weight=1.0), PosteriorMonitor(), epochs=2)
 
 
-def test_counts_the_rows_of_training_only():
+def test_counts_only_the_training_rows():
     with pytest.warns(UserWarning, match="over 45 rows in 3 batches"):
         history_of(plain(), PosteriorMonitor(), validation_split=0.25)
 
 
-def test_is_silent_where_nothing_is_wrong_or_nothing_is_to_be_checked():
+def test_is_silent_without_a_mismatch_or_without_a_check():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         history_of(plain(), PosteriorMonitor(), validation_data=(X, Y), epochs=2)
@@ -263,6 +263,6 @@ def test_is_silent_where_nothing_is_wrong_or_nothing_is_to_be_checked():
         ({"collapsed_share": float("nan")}, "collapsed_share=nan"),
     ],
 )
-def test_mistakes_are_named(arguments, message):
+def test_invalid_arguments_are_refused(arguments, message):
     with pytest.raises(ValueError, match=f"Received: {message}"):
         PosteriorMonitor(**arguments)

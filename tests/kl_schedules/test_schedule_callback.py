@@ -74,12 +74,12 @@ def test_every_step_has_its_temperature_over_n(schedule):
     np.testing.assert_allclose(history["temperature"], means, rtol=1e-12)
 
 
-def test_a_fit_that_goes_on_takes_the_schedule_up_where_it_was():
+def test_a_continued_fit_continues_the_schedule():
     recorder, _ = trained(LinearWarmup(4), initial_epoch=2, epochs=3)
     np.testing.assert_allclose(recorder.steps, np.array([6, 7, 8]) / 12 / 60, rtol=1e-6)
 
 
-def test_validation_has_the_target_temperature_and_hands_back_that_of_the_step():
+def test_validation_uses_the_target_temperature_and_then_restores():
     for schedule, target in ((LinearWarmup(9), 1.0), (Tempered(0.3), 0.3)):
         model = network()
         recorder, history = trained(
@@ -106,7 +106,7 @@ def test_the_loss_of_an_epoch_counts_the_divergence_at_its_temperature():
     )
 
 
-def test_a_weight_that_the_user_gave_stays():
+def test_a_given_kl_weight_is_kept():
     model = network(kl_weight=0.5)
     recorder, _ = trained(Blundell(), model=model, recorder=Recorder(layer=1))
     assert set(recorder.steps) == {0.5}
@@ -117,7 +117,7 @@ def test_counts_sample_weights_as_rows():
     np.testing.assert_allclose(recorder.steps, 1 / 30, rtol=1e-6)
 
 
-def test_several_batches_to_an_execution_need_a_schedule_by_epoch():
+def test_several_batches_per_execution_need_a_schedule_by_epoch():
     model = network(steps_per_execution=3)
     with pytest.raises(ValueError, match=r"`steps_per_execution=1`.*LinearWarmup\(ep"):
         trained(Blundell(), model=model)
@@ -125,7 +125,7 @@ def test_several_batches_to_an_execution_need_a_schedule_by_epoch():
     np.testing.assert_allclose(recorder.steps, np.array([0, 0.5, 1]) / 60, rtol=1e-6)
 
 
-def test_an_unknown_number_of_batches_is_named_with_what_to_do():
+def test_an_unknown_number_of_batches_error_names_the_remedy():
     data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(20)
     unknown = data.filter(lambda *_: True)
     arguments = {"batch_size": None, "dataset_size": 60}

@@ -43,14 +43,14 @@ def test_from_effective_size_gives_the_kl_weight_of_n_rows(n):
     np.testing.assert_allclose(kl_weight, 1 / n, rtol=1e-15)
 
 
-def test_linear_warmup_rises_evenly_from_0_at_the_first_step_to_1():
+def test_linear_warmup_rises_linearly_from_0_to_1():
     schedule = LinearWarmup(epochs=3)
     rise = np.concatenate([epoch_of(schedule, 4, epoch) for epoch in range(4)])
     np.testing.assert_allclose(rise[:13], np.arange(13) / 12, rtol=1e-15)
     np.testing.assert_array_equal(rise[12:], 1.0)
 
 
-def test_linear_warmup_by_epochs_keeps_the_temperature_of_their_first_batch():
+def test_linear_warmup_by_epochs_is_constant_within_an_epoch():
     by_batch, by_epoch = LinearWarmup(3), LinearWarmup(3, each_batch=False)
     for epoch in range(5):
         first = epoch_of(by_batch, 4, epoch)[0]
@@ -69,7 +69,7 @@ def test_blundell_gives_the_shares_of_the_paper(num_batches):
 
 
 @pytest.mark.parametrize("num_batches", [1, 2, 60, 1100, 20_000])
-def test_an_epoch_of_blundell_adds_up_to_an_epoch_of_constant(num_batches):
+def test_blundell_has_the_mean_temperature_1_over_an_epoch(num_batches):
     temperatures = epoch_of(Blundell(), num_batches)
     assert np.isfinite(temperatures).all()
     np.testing.assert_allclose(temperatures.sum(), num_batches, rtol=1e-14)
@@ -78,19 +78,19 @@ def test_an_epoch_of_blundell_adds_up_to_an_epoch_of_constant(num_batches):
     np.testing.assert_allclose(halves[:-1], 2 * halves[1:], rtol=1e-14)
 
 
-def test_schedules_say_whether_they_vary_within_an_epoch():
+def test_schedules_know_whether_they_vary_within_an_epoch():
     for schedule in ALL:
         varies = len(set(epoch_of(schedule, 4))) > 1
         assert schedule.varies_within_epoch == varies, schedule
 
 
-def test_target_is_the_temperature_that_an_epoch_has_on_average_in_the_end():
+def test_the_target_is_the_mean_temperature_of_final_epochs():
     for schedule in ALL:
         mean = epoch_of(schedule, 6, epoch=100).mean()
         np.testing.assert_allclose(schedule.target_temperature(N), mean, rtol=1e-14)
 
 
-def test_a_schedule_has_settled_once_its_epochs_have_the_target_on_average():
+def test_a_settled_schedule_has_the_target_temperature_on_average():
     for schedule in ALL:
         for epoch in range(12):
             mean = epoch_of(schedule, 6, epoch=epoch).mean()
@@ -99,7 +99,7 @@ def test_a_schedule_has_settled_once_its_epochs_have_the_target_on_average():
 
 
 @pytest.mark.parametrize("schedule", ALL, ids=repr)
-def test_serialized_schedules_come_back_equal(schedule):
+def test_serialized_schedules_are_restored(schedule):
     config = kl_schedules.serialize(schedule)
     assert kl_schedules.deserialize(config) == schedule
     assert kl_schedules.get(config) == schedule
@@ -135,12 +135,12 @@ def test_names_give_the_defaults():
         ),
     ],
 )
-def test_mistakes_are_named(make, message):
+def test_invalid_arguments_are_refused(make, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         make()
 
 
-def test_a_name_that_needs_a_number_says_which():
+def test_a_name_without_its_argument_is_refused():
     with pytest.raises(ValueError, match=r"Tempered\(temperature\)"):
         kl_schedules.get("tempered")
 

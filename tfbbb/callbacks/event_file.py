@@ -1,4 +1,4 @@
-"""Figures as TensorBoard reads them."""
+"""Event files for TensorBoard."""
 
 import os
 
@@ -7,21 +7,21 @@ import tensorflow as tf
 
 
 class EventFile:
-    """Writes scalars and histograms to a directory, one event file at a time.
+    """Writes scalars and histograms to an event file in a directory.
 
-    `tf.summary.scalar` and `histogram` need TensorBoard installed, which TensorFlow
-    does not bring with it. The file does not: the machine that trains need not be the
-    one that shows.
+    `tf.summary.scalar` and `tf.summary.histogram` require TensorBoard, which TensorFlow
+    does not install. This class does not, so TensorBoard can run on another machine
+    than the training.
 
     Args:
-        log_dir: The directory; it is made where there is none.
+        log_dir: The directory; created if it does not exist.
     """
 
     def __init__(self, log_dir: str | os.PathLike[str]):
         self._writer = tf.summary.create_file_writer(os.fspath(log_dir))
 
     def scalar(self, tag: str, value: float, step: int) -> None:
-        """Writes one figure."""
+        """Writes one number."""
         self._write(
             tag, np.asarray(value, np.float32), step, "scalars", "DATA_CLASS_SCALAR"
         )
@@ -29,12 +29,12 @@ class EventFile:
     def histogram(
         self, tag: str, counts: np.ndarray, edges: np.ndarray, step: int
     ) -> None:
-        """Writes how many values, `counts`, are between each `edges` and the next."""
+        """Writes the histogram of `counts` [n] between `edges` [n + 1]."""
         buckets = np.stack([edges[:-1], edges[1:], counts], axis=1)
         self._write(tag, buckets, step, "histograms", "DATA_CLASS_TENSOR")
 
     def close(self) -> None:
-        """Writes out what is left and closes the file."""
+        """Flushes and closes the file."""
         self._writer.close()
 
     def _write(

@@ -1,4 +1,4 @@
-"""What the posterior of one layer has come to."""
+"""Statistics of the posterior of one layer."""
 
 import functools
 import math
@@ -17,14 +17,14 @@ from tfbbb.variational_weight import VariationalWeight
 
 @dataclass(frozen=True)
 class LayerPosterior:
-    """The posterior of a layer in figures; of members the mean over them.
+    """Statistics of the posterior of a layer, averaged over members.
 
     Attributes:
         kl: KL(q || p) in nats, summed over the layer's weights.
-        bits_per_weight: The same in bits, divided by the number of weights.
+        bits_per_weight: `kl` in bits, divided by the number of weights.
         signal_to_noise: `|mean| / stddev` of all weights, flat.
-        divergences: KL of each weight (of its marginal) in nats, flat; None where the
-            weights of the layer are not normals under both q and p.
+        divergences: KL of each weight (of its marginal) in nats, flat; None if the
+            weights of the layer are not normal under both q and p.
     """
 
     kl: float
@@ -44,7 +44,7 @@ def layer_posterior(layer: VariationalLayer, num_samples: int) -> LayerPosterior
 
     Args:
         layer: The layer.
-        num_samples: Number of draws, always the same, for a divergence that has no
+        num_samples: Number of draws, with a fixed seed, for a divergence without a
             closed form.
     """
     weights = layer.variational_weights

@@ -1,4 +1,4 @@
-"""What the layers of a model are called in a report."""
+"""Names of a model's variational layers for reports."""
 
 import keras
 
@@ -9,7 +9,7 @@ from tfbbb.layers.sharing import sublayers
 def named_layers(model: keras.Model) -> dict[str, VariationalLayer]:
     """Returns the built variational layers of a model by name.
 
-    Where a name is not unique, layers are told apart by their whole paths.
+    A layer whose name is not unique gets its whole path.
     """
     layers = [
         layer

@@ -1,4 +1,4 @@
-"""Whether a compiled loss and the weights of the divergence make one objective."""
+"""Checks that the loss and the `kl_weight` of the layers form one objective."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from tfbbb.callbacks.named_layers import named_layers
 from tfbbb.losses import NegativeLogLikelihood
 from tfbbb.model import BayesianModel
 
-# A tenth hides the difference between 1/N and 1/(N - 1), and shows that between the
-# rows before and after a validation split.
+# A tolerance of a tenth accepts 1/(N - 1) for 1/N, but detects N counted before a
+# validation split.
 _TOLERANCE = 1.1
 
 _MEANS_OVER_OUTPUTS = (
@@ -36,12 +36,12 @@ _SUMS_OVER_CLASSES = (
 
 
 def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str | None:
-    """Says where the loss of an epoch is not the negative evidence lower bound.
+    """Describes why the loss of an epoch is not the negative evidence lower bound.
 
-    With the negative log likelihood summed over the D outputs of a row and averaged
-    over rows, the divergence has the weight 1/N. Keras' losses average over D too,
-    which makes it 1/(N D); with `reduction="sum"` they add up the B rows of a batch,
-    which makes it B/N, or one over the number of batches.
+    If the negative log likelihood is summed over the D outputs of a row and averaged
+    over rows, the right weight of the divergence is 1/N. The losses of Keras average
+    over D too: the right weight is then 1/(N D). With `reduction="sum"` they sum over
+    the B rows of a batch: the right weight is then B/N, one over the number of batches.
 
     Args:
         model: A compiled model that has trained for an epoch.
@@ -49,7 +49,8 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
         batches: Number of batches of the epoch.
 
     Returns:
-        What disagrees and what would agree, or None where nothing is known to be wrong.
+        A message with the wrong and the right weights, or None if no weight is known to
+        be wrong.
     """
     weights = _given_weights(model)
     if isinstance(model, BayesianModel):
@@ -67,8 +68,8 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
             f"The weight of the KL divergence does not fit the loss: for {right.loss}, "
             f"over {rows:.0f} rows in {batches:.0f} batches an epoch, the evidence "
             f"lower bound has kl_weight={right.weight:.4g}. Pass that to the layers, "
-            "or train with `tfbbb.BayesianModel`, which sets it; where the temperature "
-            "or another number of rows is meant, pass `check_objective=False`. "
+            "or train with `tfbbb.BayesianModel`, which sets it. If you chose the "
+            "temperature or another number of rows, pass `check_objective=False`. "
             f"Received: kl_weight of {received}"
         )
     if weights and max(weights.values()) > min(weights.values()) * _TOLERANCE:
@@ -76,9 +77,9 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
             f"{name}: {weight:.4g}" for name, weight in weights.items()
         )
         return (
-            "The layers have different weights of the KL divergence, so no one "
-            "evidence lower bound is trained. Pass the same `kl_weight` to all; where "
-            "this is meant, pass `check_objective=False`. "
+            "The layers have different weights of the KL divergence, so the objective "
+            "is not an evidence lower bound. Pass the same `kl_weight` to all layers, "
+            "or `check_objective=False` if the difference is intended. "
             f"Received: kl_weight of {received}"
         )
     return None
@@ -86,13 +87,13 @@ def objective_mismatch(model: keras.Model, rows: float, batches: float) -> str |
 
 @dataclass(frozen=True)
 class RightWeight:
-    """The weight of the divergence that a loss asks for.
+    """The weight of the divergence that fits a loss.
 
     Attributes:
-        weight: The weight, or an upper bound of it.
-        certain: Whether it is no mere bound. Each average over more than rows makes
-            the right weight smaller, and not every loss shows over what it averages.
-        loss: Words for the loss.
+        weight: The right weight, or an upper bound of it.
+        certain: Whether `weight` is exact. It is a bound for a loss whose averages over
+            outputs are not known: each such average makes the right weight smaller.
+        loss: Description of the loss.
     """
 
     weight: float
@@ -100,7 +101,7 @@ class RightWeight:
     loss: str
 
     def refutes(self, weight: float) -> bool:
-        """Whether a layer's weight is surely another."""
+        """Whether a layer's weight is certainly wrong."""
         too_light = self.certain and weight < self.weight / _TOLERANCE
         return too_light or weight > self.weight * _TOLERANCE
 
@@ -145,7 +146,7 @@ def _output_shape(model: keras.Model) -> tuple[int | None, ...] | None:
     try:
         shape = model.output_shape
     except (AttributeError, ValueError):
-        # A subclassed model has none before it is told its input.
+        # A subclassed model has no output shape before it knows its input.
         return None
     return shape if isinstance(shape, tuple) else None
 
@@ -153,7 +154,7 @@ def _output_shape(model: keras.Model) -> tuple[int | None, ...] | None:
 def _averaged(
     loss: Any, function: Any, shape: tuple[int | None, ...] | None, summed: bool
 ) -> int | None:
-    """Returns over how many figures of a row the loss averages; None if not known."""
+    """Returns how many outputs of a row the loss averages over; None if unknown."""
     if isinstance(loss, NegativeLogLikelihood):
         return 1
     if function not in _MEANS_OVER_OUTPUTS + _SUMS_OVER_CLASSES or shape is None:

@@ -1,4 +1,4 @@
-"""The posterior of every layer, watched while it trains."""
+"""A callback that reports the posterior of every variational layer."""
 
 import os
 import warnings
@@ -13,39 +13,41 @@ from tfbbb.callbacks.named_layers import named_layers
 from tfbbb.callbacks.objective_check import objective_mismatch
 from tfbbb.checked_numbers import positive_number
 
-# The same buckets at every epoch, so that these can be compared. Ratios beyond are
-# counted at the edge: a mean of exactly 0 is at minus infinity, a point at infinity.
+# Every epoch has the same buckets, so that epochs can be compared. The outermost
+# buckets count the ratios beyond: a mean of exactly 0 is at minus infinity, a point
+# posterior at infinity.
 _DECIBELS = np.linspace(-60.0, 60.0, 61)
 
 
 class PosteriorMonitor(keras.callbacks.Callback):
-    """Reports what the posterior of each variational layer comes to.
+    """Reports statistics of the posterior of each variational layer.
 
-    At the end of an epoch it adds to the logs, and so to the history, for each layer
+    At the end of an epoch, adds for each layer to the logs, and so to the history,
 
     - `kl/LAYER`: KL(q || p) in nats, summed over the layer's weights;
-    - `bits_per_weight/LAYER`: the same in bits, over the number of weights: what it
-      costs to send a weight by bits back (Hinton and van Camp 1993);
+    - `bits_per_weight/LAYER`: the KL in bits, divided by the number of weights: the
+      cost of sending a weight with bits-back coding (Hinton and van Camp 1993);
     - `snr_median/LAYER`: the median of `|mean| / stddev` (Blundell et al. 2015);
     - `collapsed/LAYER`: the share of weights with a KL below `collapsed_below`, which
-      have learned nothing from the data. It is exact, and left out where the weights
-      are not normal under q and independent normals under p; of weights that depend on
-      each other under q it counts the marginals;
+      have learned nothing from the data. This share is exact, and is reported only if
+      the weights are normal under q and independent normals under p. For weights that
+      depend on each other under q it uses their marginals;
 
     and to the history alone
 
     - `snr_decibels/LAYER`: a histogram of `10 log10(|mean| / stddev)`, as the numbers
       of weights in 60 buckets from -60 to 60 dB.
 
-    The parts of a layer, such as the projections of an attention layer, have figures
-    of their own: `kl/attention_query`. With `log_dir`, TensorBoard gets all of it too.
+    The parts of a layer, such as the projections of an attention layer, have statistics
+    of their own: `kl/attention_query`. With `log_dir`, the callback also writes all
+    statistics for TensorBoard.
 
-    It warns, once for each layer, when more than `collapsed_share` of its weights have
-    collapsed; and after the first epoch, when the loss and the `kl_weight` of the
-    layers do not make one evidence lower bound (the loss is summed over rows, averages
-    over the outputs of a row, or is taken over another number of rows).
+    The callback warns once for each layer if more than `collapsed_share` of its weights
+    have collapsed. After the first epoch it warns if the loss and the `kl_weight` of
+    the layers do not form an evidence lower bound (the loss is summed over rows,
+    averages over the outputs of a row, or is taken over another number of rows).
 
-    It works for `BayesianModel` and for any other Keras model, and takes no time but at
+    It works for `BayesianModel` and for any other Keras model, and costs time only at
     the end of an epoch.
 
     Example:
@@ -65,20 +67,21 @@ class PosteriorMonitor(keras.callbacks.Callback):
      'snr_decibels/dense', 'snr_median/dense']
 
     Args:
-        log_dir: Directory for TensorBoard's event files; None for none.
+        log_dir: Directory for TensorBoard's event files; None writes no files.
         every: Number of epochs from one report to the next.
         collapsed_below: KL in nats below which a weight counts as collapsed. The
-            default is that of a mean 0.14 prior deviations from the prior's, or of a
-            deviation a tenth off the prior's.
-        collapsed_share: Share of collapsed weights of a layer from which on it warns.
+            default is the KL of a mean 0.14 prior standard deviations from the prior
+            mean, or of a standard deviation a tenth off the prior's.
+        collapsed_share: The callback warns if the share of collapsed weights of a layer
+            exceeds this.
         num_samples: Number of draws for a divergence without a closed form; their
             seed is fixed.
         check_objective: Whether to compare the loss with the `kl_weight` of the layers.
 
     Raises:
-        ValueError: For an `every` or `num_samples` that is no positive integer, a
-            `collapsed_below` that is not positive, a `collapsed_share` that is not
-            between 0 and 1, or a `check_objective` that is no truth value.
+        ValueError: `every` or `num_samples` is not a positive integer,
+            `collapsed_below` is not positive, `collapsed_share` is not between 0 and 1,
+            or `check_objective` is not a boolean.
     """
 
     def __init__(
@@ -135,7 +138,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
         self._rows = None
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        # Validation counts its own rows next.
+        # Validation resets the metrics and counts its own rows.
         self._rows = _rows_seen(self.model)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -170,7 +173,7 @@ class PosteriorMonitor(keras.callbacks.Callback):
             self._warn_of_collapse(name, collapsed)
         logs.update(figures)
         key, counts = f"snr_decibels/{name}", _counts(posterior.signal_to_noise)
-        # Not in the logs, which hold numbers for progress bars and tables.
+        # Logs may hold numbers only, for progress bars and tables.
         self.model.history.history.setdefault(key, []).append(counts.tolist())
         if self._events is None:
             return
@@ -185,9 +188,9 @@ class PosteriorMonitor(keras.callbacks.Callback):
         warnings.warn(
             f"The posterior of the layer '{name}' has collapsed onto its prior: "
             f"{collapsed:.0%} of its weights are less than {self.collapsed_below} nats "
-            "from it and say nothing of the data. Fewer units, a warm-up "
-            "(`kl_schedule='linear_warmup'`), a lower temperature or a narrower prior "
-            "keep more of them in use.",
+            "from the prior and have learned nothing from the data. To use more "
+            "weights, try fewer units, a warm-up (`kl_schedule='linear_warmup'`), a "
+            "lower temperature or a narrower prior.",
             stacklevel=2,
         )
 
@@ -199,7 +202,7 @@ def _counts(ratios: np.ndarray) -> np.ndarray:
 
 
 def _rows_seen(model: keras.Model) -> float | None:
-    """Returns the number of rows behind the running mean of the loss, if it has one."""
+    """Returns the number of rows in the running mean of the loss, if there is one."""
     for metric in model.metrics:
         if metric.name == "loss" and isinstance(metric, keras.metrics.Mean):
             return float(metric.count.numpy())

@@ -23,7 +23,7 @@ names, make, serialize, deserialize = (
     _registry.deserialize,
 )
 
-_WITH_A_NUMBER = {
+_WITH_REQUIRED_ARGUMENT = {
     "from_effective_size": "FromEffectiveSize(n)",
     "tempered": "Tempered(temperature)",
 }
@@ -33,13 +33,13 @@ def get(identifier: Any) -> Any:
     """Resolves a string name, a config from `serialize` or a `KLSchedule`.
 
     Raises:
-        ValueError: Where no such schedule exists, or its name alone does not say
-            enough; the message says what to pass.
+        ValueError: No schedule has this name, or the schedule needs an argument; the
+            message names the remedy.
     """
-    if isinstance(identifier, str) and identifier in _WITH_A_NUMBER:
+    if isinstance(identifier, str) and identifier in _WITH_REQUIRED_ARGUMENT:
         raise ValueError(
             "This KL schedule needs a number: pass "
-            f"`tfbbb.kl_schedules.{_WITH_A_NUMBER[identifier]}`. "
+            f"`tfbbb.kl_schedules.{_WITH_REQUIRED_ARGUMENT[identifier]}`. "
             f"Received: kl_schedule={identifier!r}"
         )
     return _registry.get(identifier)

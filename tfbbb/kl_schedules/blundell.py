@@ -1,10 +1,10 @@
-"""Most of the divergence at the first batches of every epoch."""
+"""A schedule with most of the divergence in the first batches of each epoch."""
 
 import math
 
 import keras
 
-from tfbbb.kl_schedules.kl_schedule import KLSchedule, known
+from tfbbb.kl_schedules.kl_schedule import KLSchedule, check_num_batches
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
@@ -12,13 +12,13 @@ class Blundell(KLSchedule):
     """Halves the weight of the divergence from batch to batch of an epoch.
 
     Blundell et al. (2015, section 3.4) give batch i = 1..M the share
-    `2^(M-i) / (2^M - 1)` of the divergence of an epoch. Where the loss is a mean over
-    rows, that is
+    `2^(M-i) / (2^M - 1)` of the divergence of an epoch. With a loss that is a mean over
+    rows, this is
 
         kl_weight_i = (M/N) 2^-i / (1 - 2^-M),   T_i = M 2^-i / (1 - 2^-M)
 
-    which adds up over an epoch to what `kl_weight = 1/N` adds up to. No power of M
-    overflows: far into an epoch the share is 0.
+    whose sum over an epoch equals that of `kl_weight = 1/N`. The computation does not
+    overflow for any M: far into an epoch the share underflows to 0.
 
     Example:
 
@@ -34,6 +34,6 @@ class Blundell(KLSchedule):
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
     ) -> float:
-        num_batches = known(batch, num_batches)
+        num_batches = check_num_batches(batch, num_batches)
         share = math.ldexp(1.0, -(batch + 1)) / -math.expm1(-num_batches * math.log(2))
         return num_batches * share

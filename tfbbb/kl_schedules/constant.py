@@ -1,4 +1,4 @@
-"""The evidence lower bound from the first step to the last."""
+"""A schedule with temperature 1 in every step."""
 
 import keras
 

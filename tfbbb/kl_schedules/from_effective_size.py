@@ -1,4 +1,4 @@
-"""A posterior that counts its data as another number of rows."""
+"""A schedule that weights the data as another number of rows."""
 
 from typing import Any
 
@@ -10,15 +10,15 @@ from tfbbb.kl_schedules.kl_schedule import KLSchedule
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
 class FromEffectiveSize(KLSchedule):
-    """The posterior that n rows of the same kind would give, whatever N is.
+    """Trains the posterior that n rows of the same kind would give, for any N.
 
-    The data count n/N times as much (the lambda-ELBO with lambda = n/N):
+    Weights the data by n/N (the lambda-ELBO with lambda = n/N):
 
         (n/N) sum_i E_q[-log p(y_i | x_i, w)] + KL(q(w) || p(w))
 
-    which is `kl_weight = 1/n`, the temperature N/n. Rows that repeat each other, such
-    as augmented images or a series sampled too often, hold fewer independent ones than
-    there are: n < N.
+    This is `kl_weight = 1/n`, the temperature N/n. Choose n < N if rows repeat each
+    other, such as augmented images or an oversampled series: n is the number of
+    independent rows.
 
     Example:
 
@@ -28,7 +28,7 @@ class FromEffectiveSize(KLSchedule):
     4.0
 
     Args:
-        n: Number of rows that the data are to count as, positive and finite.
+        n: The effective number of rows, positive and finite.
     """
 
     def __init__(self, n: float):

@@ -1,17 +1,17 @@
-"""The contract of a schedule."""
+"""The base class of schedules of the KL weight."""
 
 from tfbbb.strategy import Strategy
 
 
 class KLSchedule(Strategy):
-    """The temperature T of the posterior, step by step of a `fit` on N rows.
+    """The temperature T of the posterior in each step of a `fit` on N rows.
 
-    A step's loss is
+    The loss of a step is
 
         (1/B) sum_i -log p(y_i | x_i, w) + (T/N) KL(q(w) || p(w))
 
-    so T = 1 is the evidence lower bound, T < 1 a posterior that is "colder": it
-    trusts the data more than their number allows (Wenzel et al. 2020).
+    so T = 1 gives the evidence lower bound. T < 1 gives a "cold" posterior, which
+    weights the data more than their number justifies (Wenzel et al. 2020).
 
     Attributes:
         varies_within_epoch: Whether steps of one epoch have different temperatures.
@@ -27,17 +27,17 @@ class KLSchedule(Strategy):
         Args:
             epoch: Index of the epoch, from 0.
             batch: Index of the batch in its epoch, from 0.
-            num_batches: Number M of batches of an epoch. It may be None for a schedule
-                that does not vary within an epoch.
+            num_batches: Number M of batches per epoch. May be None for a schedule that
+                does not vary within an epoch.
             num_rows: Number N of training rows, or the sum of their weights.
         """
         raise NotImplementedError
 
     def target_temperature(self, num_rows: float) -> float:
-        """Returns the temperature of the objective that the schedule works towards.
+        """Returns the temperature of the final objective.
 
-        Epochs are compared at this one: a loss whose weights change from epoch to epoch
-        says nothing of which epoch was better.
+        Validation uses this temperature: losses at different temperatures cannot be
+        compared between epochs.
 
         Args:
             num_rows: Number N of training rows, or the sum of their weights.
@@ -53,16 +53,16 @@ class KLSchedule(Strategy):
         return True
 
 
-def known(batch: int, num_batches: int | None) -> int:
-    """Returns `num_batches`, if it is known and `batch` is one of them.
+def check_num_batches(batch: int, num_batches: int | None) -> int:
+    """Returns `num_batches`.
 
     Raises:
-        ValueError: Where it is not.
+        ValueError: `num_batches` is None, or `batch` is not below it.
     """
     if num_batches is None or not 0 <= batch < num_batches:
         raise ValueError(
-            "A schedule that varies within an epoch needs the number of its batches, "
-            "and the index of one of them. "
+            "A schedule that varies within an epoch needs the number of batches per "
+            "epoch, and a batch index below that number. "
             f"Received: batch={batch}, num_batches={num_batches}"
         )
     return num_batches

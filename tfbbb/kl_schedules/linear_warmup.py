@@ -1,11 +1,11 @@
-"""From the data alone to the evidence lower bound, in a straight line."""
+"""A schedule that raises the temperature linearly from 0 to 1."""
 
 from typing import Any
 
 import keras
 
 from tfbbb.checked_numbers import positive_number
-from tfbbb.kl_schedules.kl_schedule import KLSchedule, known
+from tfbbb.kl_schedules.kl_schedule import KLSchedule, check_num_batches
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.kl_schedules")
@@ -16,9 +16,9 @@ class LinearWarmup(KLSchedule):
 
         T = min(1, (e + b/M) / epochs)
 
-    The first step of a `fit` thus gets exactly 0, the first step after `epochs` epochs
-    exactly 1. Early on the divergence would otherwise pull units back to the prior
-    before the data have given them anything to do (Sønderby et al. 2016).
+    So the first step of a `fit` has T = 0, and the first step after `epochs` epochs has
+    T = 1. Without a warm-up, the divergence can pull units back to the prior before
+    they have learned from the data (Sønderby et al. 2016).
 
     Example:
 
@@ -29,11 +29,10 @@ class LinearWarmup(KLSchedule):
     [0.05, 0.45, 1.0]
 
     Args:
-        epochs: Length of the rise in epochs, positive; need not be whole.
-        each_batch: Whether the temperature rises with every batch. With `False` an
-            epoch keeps that of its first batch, which is what a `fit` needs whose
-            batches are run several to an execution, or whose number of batches is not
-            known.
+        epochs: Length of the warm-up in epochs, positive; may be a fraction.
+        each_batch: Whether the temperature rises with every batch. If False, an epoch
+            keeps the temperature of its first batch. Pass False if `fit` runs several
+            batches per execution or does not know the number of batches.
     """
 
     def __init__(self, epochs: float = 10, each_batch: bool = True):
@@ -52,7 +51,9 @@ class LinearWarmup(KLSchedule):
     def temperature(
         self, epoch: int, batch: int, num_batches: int | None, num_rows: float
     ) -> float:
-        share = batch / known(batch, num_batches) if self.each_batch else 0.0
+        share = (
+            batch / check_num_batches(batch, num_batches) if self.each_batch else 0.0
+        )
         return min(1.0, (epoch + share) / self.epochs)
 
     def has_settled(self, epoch: int) -> bool:

@@ -1,4 +1,4 @@
-"""What carries a schedule into the layers of a model while it trains."""
+"""A callback that applies a schedule to the layers of a model during training."""
 
 import statistics
 from typing import Any
@@ -9,23 +9,22 @@ from tfbbb.kl_schedules.kl_schedule import KLSchedule
 
 
 class ScheduleCallback(keras.callbacks.Callback):
-    """Sets `kl_weight = T/N` in the layers that leave it to `fit`, as T changes.
+    """Sets `kl_weight = T/N` in the layers without a `kl_weight` of their own.
 
-    Layers that were given a `kl_weight` keep it. N is the model's `num_rows`. The mean
-    temperature of an epoch is reported in the logs as `temperature`.
+    Layers that were given a `kl_weight` keep it. N is the model's `num_rows`. The logs
+    report the mean temperature of an epoch as `temperature`.
 
     Validation inside `fit` uses the schedule's target temperature (1 for a warm-up or
-    Blundell's schedule), so that the `val_loss` of one epoch can be compared with that
-    of another, as early stopping does. `val_nll` has no divergence in it at all. After
-    training, layers have that weight too, so that `evaluate` gives what `fit` gave.
+    Blundell's schedule), so that early stopping can compare the `val_loss` of epochs.
+    `val_nll` does not contain the divergence. After training, the layers keep the
+    target temperature, so that `evaluate` agrees with the validation of `fit`.
 
     Args:
         schedule: The schedule.
 
     Raises:
-        ValueError: At the beginning of training, where the schedule varies from batch
-            to batch and Keras runs several batches at once, or does not know how many
-            there are.
+        ValueError: When training begins: the schedule varies within an epoch, but Keras
+            runs several batches per execution or does not know the number of batches.
     """
 
     def __init__(self, schedule: KLSchedule):
@@ -34,8 +33,8 @@ class ScheduleCallback(keras.callbacks.Callback):
         self._epoch = 0
         self._num_rows = 1.0
         self._layers: list[Any] = []
-        self._in_force: float | None = None
-        self._of_step = 1.0
+        self._assigned: float | None = None
+        self._step_temperature = 1.0
         self._temperatures: list[float] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -46,7 +45,7 @@ class ScheduleCallback(keras.callbacks.Callback):
             for layer in self.model.variational_layers
             if layer.kl_weight_is_automatic
         ]
-        self._in_force = None
+        self._assigned = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._epoch = epoch
@@ -64,7 +63,7 @@ class ScheduleCallback(keras.callbacks.Callback):
         self._assign(self.schedule.target_temperature(self._num_rows))
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._assign(self._of_step)
+        self._assign(self._step_temperature)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
@@ -74,16 +73,16 @@ class ScheduleCallback(keras.callbacks.Callback):
         self._assign(self.schedule.target_temperature(self._num_rows))
 
     def _begin_step(self, batch: int) -> None:
-        self._of_step = self.schedule.temperature(
+        self._step_temperature = self.schedule.temperature(
             self._epoch, batch, self._num_batches, self._num_rows
         )
-        self._temperatures.append(self._of_step)
-        self._assign(self._of_step)
+        self._temperatures.append(self._step_temperature)
+        self._assign(self._step_temperature)
 
     def _assign(self, temperature: float) -> None:
-        if temperature == self._in_force:
+        if temperature == self._assigned:
             return
-        self._in_force = temperature
+        self._assigned = temperature
         for layer in self._layers:
             layer.kl_weight.assign(temperature / self._num_rows)
 
@@ -96,18 +95,18 @@ class ScheduleCallback(keras.callbacks.Callback):
             return
         if self.model.steps_per_execution != 1:
             raise ValueError(
-                "This KL schedule changes from batch to batch, and Keras lets nothing "
-                "in between the batches of one execution. Compile with "
-                "`steps_per_execution=1`, or take a schedule that changes by epoch, "
+                "This KL schedule changes from batch to batch, but Keras calls no "
+                "callback between the batches of one execution. Compile with "
+                "`steps_per_execution=1`, or use a schedule that changes by epoch, "
                 "e.g. `LinearWarmup(epochs, each_batch=False)`. "
                 f"Received: kl_schedule={self.schedule!r}, "
                 f"steps_per_execution={self.model.steps_per_execution}"
             )
         if self._num_batches is None:
             raise ValueError(
-                "This KL schedule changes from batch to batch and needs to know how "
-                "many an epoch has. Pass `steps_per_epoch` to `fit`, give the dataset "
-                "its length with `tf.data.experimental.assert_cardinality`, or take a "
+                "This KL schedule changes from batch to batch and needs the number of "
+                "batches per epoch. Pass `steps_per_epoch` to `fit`, set the length of "
+                "the dataset with `tf.data.experimental.assert_cardinality`, or use a "
                 "schedule that changes by epoch, e.g. "
                 "`LinearWarmup(epochs, each_batch=False)`. "
                 f"Received: kl_schedule={self.schedule!r}, an unknown number of batches"

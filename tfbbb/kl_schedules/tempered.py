@@ -1,4 +1,4 @@
-"""A posterior colder or warmer than Bayes'."""
+"""A schedule with one temperature in every step."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from tfbbb.kl_schedules.kl_schedule import KLSchedule
 class Tempered(KLSchedule):
     """A fixed temperature T: `kl_weight = T/N` at every step.
 
-    T < 1 is a cold posterior, which often predicts better than T = 1 where the prior
-    or the family of q fits badly (Wenzel et al. 2020); T > 1 regularises more.
+    T < 1 gives a cold posterior, which often predicts better than T = 1 if the prior or
+    the family of q fits badly (Wenzel et al. 2020). T > 1 regularises more.
 
     Example:
 

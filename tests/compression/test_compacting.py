@@ -73,7 +73,7 @@ def test_computes_what_the_pruned_model_computes(activation, share):
     np.testing.assert_allclose(network(ROWS), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_dead_units_go_and_their_constants_move_to_the_next_bias():
+def test_constants_of_dead_units_move_to_the_next_bias():
     model = dense_chain("sigmoid")
     kill(model.layers[0], incoming=[1, 4])
     kill(model.layers[1], incoming=[5], outgoing=[0])
@@ -86,7 +86,7 @@ def test_dead_units_go_and_their_constants_move_to_the_next_bias():
     )
 
 
-def test_units_that_only_unread_units_read_go_too():
+def test_units_read_only_by_unread_units_are_removed():
     model = dense_chain()
     kill(model.layers[2], outgoing=[0, 1, 2])
     kernel = model.layers[1].kernel.variables["mean"].numpy()
@@ -95,7 +95,7 @@ def test_units_that_only_unread_units_read_go_too():
     assert units(compact(model)) == [6, 3, 2]
 
 
-def test_constants_run_through_several_layers():
+def test_constants_pass_through_several_layers():
     model = dense_chain("sigmoid")
     kill(model.layers[0], incoming=[0, 1, 2])
     kernel = model.layers[1].kernel.variables["mean"].numpy()
@@ -109,12 +109,12 @@ def test_constants_run_through_several_layers():
     )
 
 
-def test_a_layer_of_which_nothing_is_left_keeps_one_unit():
+def test_an_empty_layer_keeps_one_unit():
     network = compact(prune(dense_chain("sigmoid"), 1.0))
     assert units(network) == [1, 1, 2]
 
 
-def test_a_bias_appears_where_a_constant_needs_one():
+def test_a_bias_is_added_for_a_constant():
     model = dense_chain("sigmoid", use_bias=False)
     kill(model.layers[0], incoming=[0])
     network = compact(model)
@@ -163,7 +163,9 @@ def test_separate_activations_dropout_and_nested_models_are_followed():
     ],
     ids=["max", "average", "global"],
 )
-def test_channels_of_convolutions_go(convolution, padding, activation, pooling):
+def test_channels_of_convolutions_are_removed(
+    convolution, padding, activation, pooling
+):
     model = scramble(
         keras.Sequential(
             [
@@ -190,7 +192,7 @@ def test_channels_of_convolutions_go(convolution, padding, activation, pooling):
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.98])
-def test_pruned_convolutions_compute_the_same_when_smaller(share):
+def test_compact_convolutions_compute_the_same(share):
     model = scramble(
         keras.Sequential(
             [
@@ -210,7 +212,7 @@ def test_pruned_convolutions_compute_the_same_when_smaller(share):
     )
 
 
-def test_bayesian_models_become_what_their_likelihood_takes():
+def test_compact_bayesian_models_output_before_the_likelihood():
     inputs = keras.Input((5,))
     hidden = DenseVariational(8, "relu")(inputs)
     model = tfbbb.BayesianModel(
@@ -231,7 +233,7 @@ def all_weights(model):
     return [w for layer in model.variational_layers for w in layer.variational_weights]
 
 
-def test_smaller_networks_are_ordinary_keras_models(tmp_path):
+def test_compact_networks_are_plain_keras_models(tmp_path):
     network = compact(prune(dense_chain(), 0.7))
     network.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras", safe_mode=True)
@@ -295,7 +297,7 @@ class Subclassed(keras.Model):
         (lambda: "model", "model='model'"),
     ],
 )
-def test_what_cannot_be_made_smaller_is_named(model, message):
+def test_an_unsupported_model_is_refused(model, message):
     with pytest.raises(ValueError, match=f"Received: .*({message})"):
         compact(model())
 

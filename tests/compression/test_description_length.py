@@ -48,7 +48,7 @@ def exact_divergence_bits(mean, stddev, prior):
     return nats.sum() / math.log(2)
 
 
-def test_of_a_linear_model_is_the_sum_worked_out_by_hand():
+def test_a_linear_model_has_the_length_computed_by_hand():
     length = description_length(linear(), X, Y, likelihood=NOISE, num_samples=400)
     kernel = exact_divergence_bits([1.0, -2.0, 0.01], [0.1, 0.2, 0.3], 3**-0.5)
     bias = exact_divergence_bits([0.25], [0.05], 1.0)
@@ -62,7 +62,7 @@ def test_of_a_linear_model_is_the_sum_worked_out_by_hand():
     assert length.total == length.weight_bits + length.data_bits
 
 
-def test_after_pruning_only_kept_weights_and_their_choice_are_paid_for():
+def test_a_pruned_model_pays_for_kept_weights_and_mask():
     pruned = prune(linear(), 0.25)
     length = description_length(pruned, X, Y, likelihood=NOISE, num_samples=400)
     kernel = exact_divergence_bits([1.0, -2.0], [0.1, 0.2], 3**-0.5)
@@ -74,7 +74,7 @@ def test_after_pruning_only_kept_weights_and_their_choice_are_paid_for():
     assert length.share_removed == 0.25
 
 
-def test_without_weights_only_the_data_are_sent_as_the_likelihood_gives_them():
+def test_without_weights_only_the_data_cost_bits():
     pruned = prune(linear(), 1.0)
     length = description_length(pruned, X, Y, likelihood=NOISE)
     assert (length.weight_bits, length.mask_bits) == (0.0, 0.0)
@@ -82,7 +82,7 @@ def test_without_weights_only_the_data_are_sent_as_the_likelihood_gives_them():
     np.testing.assert_allclose(length.data_bits, data, rtol=1e-6)
 
 
-def test_is_the_negative_evidence_lower_bound_over_all_rows_in_bits():
+def test_equals_the_negative_evidence_lower_bound_in_bits():
     inputs = keras.Input((3,))
     model = tfbbb.BayesianModel(
         inputs, DenseVariational(1)(inputs), likelihood="normal"
@@ -104,7 +104,7 @@ def test_is_the_negative_evidence_lower_bound_over_all_rows_in_bits():
 @pytest.mark.parametrize(
     "prior", [priors.ScaleMixtureNormal(0.25, 1.0, 0.1), priors.Normal(2.0)]
 )
-def test_kept_weights_under_any_independent_prior(prior):
+def test_any_independent_prior_gives_bits_of_kept_weights(prior):
     pruned = prune(linear(prior), 0.25)
     kernel = pruned.layers[0].kernel
     length = description_length(pruned, X, Y, likelihood=NOISE)
@@ -124,7 +124,7 @@ def test_kept_weights_under_any_independent_prior(prior):
     assert abs(length.weight_bits * math.log(2) - total) < tolerance
 
 
-def test_the_curve_has_the_lengths_of_pruned_models_and_knows_the_shortest():
+def test_the_curve_has_the_lengths_of_pruned_models():
     model = linear()
     shares = [1.0, 0.0, 0.25, 0.5]
     curve = description_length_curve(model, X, Y, shares=shares, likelihood=NOISE)
@@ -149,7 +149,7 @@ def test_counts_classes_in_bits_per_row_against_a_uniform_code():
     np.testing.assert_allclose(length.data_bits, 30 * 2.0, rtol=1e-6)
 
 
-def test_adds_up_the_places_of_a_row():
+def test_sums_over_the_places_of_a_row():
     model = keras.Sequential([keras.Input((5, 3)), DenseVariational(1)])
     y = GENERATOR.normal(size=(6, 5, 1))
     x = GENERATOR.normal(size=(6, 5, 3))
@@ -238,6 +238,6 @@ class Joint(priors.Normal):
         ),
     ],
 )
-def test_mistakes_are_named(act, message):
+def test_invalid_arguments_are_refused(act, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         act()

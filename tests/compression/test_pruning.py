@@ -67,7 +67,7 @@ def ratios(model):
 
 @pytest.mark.parametrize("name", ["signal_to_noise", "density_ratio"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.77, 1.0])
-def test_removes_the_weights_that_a_sort_by_hand_puts_first(name, share):
+def test_removes_the_least_important_weights(name, share):
     model = sequential()
     every = ratios(model)
     number = int(share * len(every))
@@ -81,7 +81,7 @@ def test_removes_the_weights_that_a_sort_by_hand_puts_first(name, share):
     assert share_removed(pruned) == number / len(every)
 
 
-def test_by_layer_every_layer_loses_its_own_least_important():
+def test_scope_layer_prunes_each_layer_separately():
     model = sequential()
     pruned = prune(model, 0.5, scope="layer")
     for before, after, number in zip(model.layers, pruned.layers, (14, 4), strict=True):
@@ -104,7 +104,7 @@ def test_both_rankings_put_the_weights_in_the_same_order():
         np.testing.assert_allclose(by_density, by_ratio**2 / 2, rtol=1e-12)
 
 
-def test_density_ratio_is_that_of_the_posterior_at_its_mean_and_at_0():
+def test_density_ratio_compares_the_posterior_at_mean_and_0():
     model = sequential()
     for weight in all_weights(model):
         log_ratio = -DensityRatio().importance(weight).sum()
@@ -120,13 +120,13 @@ def test_density_ratio_is_that_of_the_posterior_at_its_mean_and_at_0():
         ("density_ratio", -np.log(0.5), np.sqrt(-2 * np.log(0.5))),
     ],
 )
-def test_a_threshold_removes_what_is_below_it(name, threshold, limit):
+def test_a_threshold_removes_the_weights_below_it(name, threshold, limit):
     model = sequential()
     pruned = prune(model, threshold=threshold, ranking=name)
     np.testing.assert_array_equal(means(pruned) == 0.0, ratios(model) < limit)
 
 
-def test_more_removed_includes_what_was_removed_before():
+def test_a_larger_share_includes_a_smaller_share():
     once = prune(sequential(), 0.6)
     twice = prune(prune(sequential(), 0.3), 0.6)
     np.testing.assert_array_equal(means(once), means(twice))
@@ -140,7 +140,7 @@ def test_members_are_pruned_together():
     assert ratios(model)[removed].max() < ratios(model)[~removed].min()
 
 
-def test_leaves_the_model_as_it_is_and_copies_all_of_it(trained):
+def test_prune_copies_the_model_and_leaves_it_unchanged(trained):
     before = [np.array(w) for w in trained.get_weights()]
     pruned = prune(trained, 0.5)
     for mine, old in zip(trained.get_weights(), before, strict=True):
@@ -170,7 +170,7 @@ class Subclassed(keras.Model):
         return self.second(self.first(x))
 
 
-def test_nested_and_subclassed_models_are_pruned_whole():
+def test_nested_and_subclassed_models_are_pruned_completely():
     model = Subclassed()
     model(X)
     pruned = prune(model, 0.5)
@@ -191,7 +191,7 @@ def test_pruned_models_are_saved_and_loaded(trained, tmp_path):
     )
 
 
-def test_the_curve_begins_at_the_models_own_figure_and_has_that_of_pruned_ones(trained):
+def test_the_curve_has_the_metrics_of_pruned_models(trained):
     own = trained.predictive(X, seed=5)
     of_pruned = prune(trained, 0.8).predictive(X, seed=5)
     for metric, figure in (
@@ -205,7 +205,7 @@ def test_the_curve_begins_at_the_models_own_figure_and_has_that_of_pruned_ones(t
         np.testing.assert_allclose(curve.figures, expected, rtol=1e-6)
 
 
-def test_the_curve_of_a_plain_classifier_takes_indices_or_one_hot_rows():
+def test_the_curve_of_a_classifier_accepts_one_hot_rows():
     model = keras.Sequential([keras.Input((3,)), DenseVariational(3, kl_weight=1 / 60)])
     labels = X.argmax(axis=1)
     layer = model.layers[0]
@@ -228,7 +228,7 @@ def test_rankings_are_strategies_by_name():
         assert ranking.get(ranking.serialize(chosen)) == chosen
 
 
-def test_a_ranking_of_ones_own_is_followed():
+def test_a_custom_ranking_is_used():
     class Smallest(Ranking):
         def importance(self, weight):
             return np.abs(weight.mean)
@@ -287,12 +287,12 @@ class Odd(tfbbb.posteriors.MeanFieldNormal):
         ),
     ],
 )
-def test_mistakes_are_named(act, message):
+def test_invalid_arguments_are_refused(act, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         act()
 
 
-def test_layers_that_have_seen_the_data_keep_what_they_have_seen():
+def test_pruning_keeps_the_state_of_adapted_layers():
     standardize = keras.layers.Normalization()
     standardize.adapt(100.0 + 10.0 * X)
     inputs = keras.Input((3,))

@@ -4,7 +4,7 @@ from tfbbb.compression import signal_to_noise
 from tfbbb.layers import DenseVariational
 
 
-def test_is_infinite_or_0_for_weights_that_are_known_exactly():
+def test_ratios_without_variance_are_infinite_or_0():
     layer = DenseVariational(3)
     layer.build((None, 1))
     layer.bias.variables["mean"].assign([0.0, -2.0, 3.0])

@@ -56,7 +56,7 @@ def test_is_none_without_a_closed_form():
     assert weightwise_divergence(kernel("scale_mixture_normal", -2.0)) is None
 
 
-def test_is_none_where_a_closed_form_is_not_that_of_a_normal_prior(monkeypatch):
+def test_is_none_for_other_closed_forms(monkeypatch):
     def quartic(weight):
         return tf.reduce_sum(weight.mean**4 - tf.math.log(weight.stddev))
 

@@ -1,4 +1,4 @@
-"""A model whose layers follow one another, as maps that can be cut smaller."""
+"""A model without branches as a chain of steps that can be made smaller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class AffineMap:
     """A dense or convolutional layer at its posterior mean.
 
     Attributes:
-        layer: The layer that it stands for.
+        layer: The original layer.
         make: The class of the deterministic layer.
         kernel: [..., inputs, units].
         bias: [units].
@@ -82,12 +82,12 @@ class AffineMap:
 
     @property
     def units_are_independent(self) -> bool:
-        """Whether the activation makes each unit's output from that unit alone."""
+        """Whether the activation acts on each unit separately."""
         return self.layer.activation in _ELEMENTWISE
 
     @property
     def sees_padding(self) -> bool:
-        """Whether some outputs sum over fewer inputs than others."""
+        """Whether padding replaces some inputs of some outputs."""
         return getattr(self.layer, "padding", "valid") != "valid"
 
     def activate(self, values: np.ndarray) -> np.ndarray:
@@ -113,12 +113,12 @@ class AffineMap:
 
 @dataclass
 class Between:
-    """A layer without weights that acts on each unit by itself, or is an activation.
+    """A layer without weights.
 
     Attributes:
         layer: The layer.
-        activate: What it does to the output of a unit that is the same everywhere;
-            None where it mixes units.
+        activate: Maps the constant outputs of units to those after the layer; None if
+            the layer mixes units.
     """
 
     layer: keras.Layer
@@ -128,12 +128,12 @@ class Between:
 Step = AffineMap | Between
 
 
-def chain_of(model: keras.Model) -> list[Step]:
-    """Returns what a model does to its input, step by step.
+def build_chain(model: keras.Model) -> list[Step]:
+    """Returns the steps of a model in their order.
 
     Raises:
-        ValueError: Where layers branch, join or are shared, or one is of a kind that
-            cannot be made smaller; it is named.
+        ValueError: Layers branch, join or are shared, or a layer cannot be made
+            smaller; the message names the layer.
     """
     steps: list[Step] = []
     for layer in _layers_in_order(model):
@@ -141,11 +141,11 @@ def chain_of(model: keras.Model) -> list[Step]:
             continue
         kind = type(layer).__name__.removesuffix("Variational")
         if isinstance(layer, (VariationalLayer, *_AFFINE.values())) and kind in _AFFINE:
-            steps.append(_affine_map(layer, _AFFINE[kind]))
+            steps.append(_build_affine_map(layer, _AFFINE[kind]))
         elif isinstance(layer, _ACTIVATIONS):
-            steps.append(Between(layer, _activation_of(layer)))
+            steps.append(Between(layer, _activation_map(layer)))
         elif isinstance(layer, layers.Softmax) or (
-            # Inputs all stay, so that what stands before all weights may mix them.
+            # No input is removed, so preprocessing may mix the inputs.
             isinstance(layer, _PREPROCESSING)
             and not any(isinstance(step, AffineMap) for step in steps)
         ):
@@ -155,8 +155,8 @@ def chain_of(model: keras.Model) -> list[Step]:
             steps.append(Between(layer, lambda values: values))
         else:
             raise ValueError(
-                "This layer cannot be made smaller; what can is a chain of dense and "
-                "convolutional layers, Flatten, pooling, activations and dropout. "
+                "This layer cannot be made smaller; `compact` supports chains of dense "
+                "and convolutional layers, Flatten, pooling, activations and dropout. "
                 f"Received: the layer '{layer.name}', a {type(layer).__name__}"
             )
     return steps
@@ -166,7 +166,8 @@ def _layers_in_order(model: keras.Model) -> list[keras.Layer]:
     graph = graph_of(model)
     if graph is None:
         raise ValueError(
-            "Only a Sequential or functional model shows the order of its layers. "
+            "`compact` needs a Sequential or functional model, which defines the order "
+            "of its layers. "
             f"Received: model={model.name!r}, a {type(model).__name__}"
         )
     found: list[keras.Layer] = []
@@ -186,10 +187,10 @@ def _layers_in_order(model: keras.Model) -> list[keras.Layer]:
     return found
 
 
-def _affine_map(layer: keras.Layer, make: type[keras.Layer]) -> AffineMap:
+def _build_affine_map(layer: keras.Layer, make: type[keras.Layer]) -> AffineMap:
     if getattr(layer, "members", 1) > 1:
         raise ValueError(
-            "A mixture of posteriors is no one network: make its members smaller one "
+            "A mixture of posteriors is not a single network: compact its members one "
             f"by one. Received: members={layer.members} in '{layer.name}'"
         )
     _check_channels_last(layer)
@@ -209,7 +210,7 @@ def _affine_map(layer: keras.Layer, make: type[keras.Layer]) -> AffineMap:
     return AffineMap(layer, make, kernel, np.asarray(bias, np.float64))
 
 
-def _activation_of(layer: keras.Layer) -> Callable[[np.ndarray], np.ndarray] | None:
+def _activation_map(layer: keras.Layer) -> Callable[[np.ndarray], np.ndarray] | None:
     if isinstance(layer, layers.Activation) and layer.activation not in _ELEMENTWISE:
         return None
     return lambda values: np.asarray(layer(values.astype("float32")), np.float64)

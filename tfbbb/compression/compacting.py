@@ -1,11 +1,11 @@
-"""A network without the units that do nothing."""
+"""Removal of the units that do not affect a network's output."""
 
 from itertools import pairwise
 
 import keras
 import numpy as np
 
-from tfbbb.compression.chain import AffineMap, Between, Step, chain_of
+from tfbbb.compression.chain import AffineMap, Between, Step, build_chain
 from tfbbb.layer_state import copy_state
 from tfbbb.layers.sharing import graph_of
 
@@ -13,20 +13,20 @@ from tfbbb.layers.sharing import graph_of
 def compact(model: keras.Model) -> keras.Sequential:
     """Returns the smallest deterministic Keras network of the same posterior mean.
 
-    It has the weights' means, in `Dense` and convolutional layers of Keras, and the
-    shapes of the units (channels) that still do something:
+    The network has `Dense` and convolutional layers of Keras with the means of the
+    weights, without the units (channels) that do not affect its output:
 
-    - A unit all of whose incoming weights are 0 has the constant output
-      `c = activation(bias)`. It is removed, and `c` times its outgoing weights goes to
-      the bias of the next layer.
-    - A unit all of whose outgoing weights are 0 is removed.
+    - A unit whose incoming weights are all 0 has the constant output
+      `c = activation(bias)`. `compact` removes the unit and adds `c` times its outgoing
+      weights to the bias of the next layer.
+    - `compact` removes a unit whose outgoing weights are all 0.
 
-    Layers of which nothing is left keep one unit. On any input it computes what the
-    model computes with every weight at its mean, up to rounding: for a `BayesianModel`
-    that is what its likelihood takes, `model.likelihood.mean(compact(model)(x))` being
-    in raw units. Units are removed only where that is exact: not before a softmax
-    within the network, and not where the padding of a convolution would replace a
-    constant other than 0. Inputs all stay.
+    A layer without remaining units keeps one. For any input the network computes what
+    the model computes with every weight at its mean, up to rounding. For a
+    `BayesianModel` this is the output before the likelihood:
+    `model.likelihood.mean(compact(model)(x))` is in raw units. A unit is removed only
+    if that is exact: not before a softmax within the network, and not if the padding of
+    a convolution would replace a constant other than 0. All inputs stay.
 
     Example:
 
@@ -42,33 +42,32 @@ def compact(model: keras.Model) -> keras.Sequential:
     True
 
     Args:
-        model: A built Keras model, pruned or not, whose layers follow one another:
-            dense and convolutional ones, variational or not, `Flatten`, pooling,
-            activations and dropout, after `Normalization`, `Rescaling` and
-            `Reshape`.
+        model: A built Keras model without branches, pruned or not. Its layers may be
+            dense and convolutional layers, variational or not, `Flatten`, pooling,
+            activations and dropout, after `Normalization`, `Rescaling` and `Reshape`.
 
     Raises:
-        ValueError: For a model that branches, holds other layers, several members or
-            one input that is no tensor; the message names the layer.
+        ValueError: The model is not built, branches, or has other layers, several
+            members or several inputs; the message names the layer.
     """
     if not (isinstance(model, keras.Model) and model.built):
         raise ValueError(
-            f"`model` must be a Keras model that is built. Received: model={model!r}"
+            f"`model` must be a built Keras model. Received: model={model!r}"
         )
     if graph_of(model) is not None and len(model.inputs) != 1:
         raise ValueError(
-            "A network that is made smaller has one input. "
+            "`compact` needs a model with one input. "
             f"Received: {len(model.inputs)} inputs"
         )
-    steps = chain_of(model)
+    steps = build_chain(model)
     _fold_constants(steps)
     _drop_unused(steps)
-    return _network(steps, model.inputs[0])
+    return _build_network(steps, model.inputs[0])
 
 
 def _fold_constants(steps: list[Step]) -> None:
-    """Moves what units of constant output give to the next layer into its bias."""
-    # One number per unit: its output, or not a number where that varies, as inputs do.
+    """Adds the contribution of units with constant output to the next bias."""
+    # One number per unit: its constant output, or NaN if the output varies.
     maps = [(i, step) for i, step in enumerate(steps) if isinstance(step, AffineMap)]
     if not maps:
         return
@@ -79,7 +78,7 @@ def _fold_constants(steps: list[Step]) -> None:
             varying = np.full_like(constants, np.nan)
             constants = varying if step.activate is None else step.activate(constants)
             continue
-        # `Flatten` lays out all units of one place, then those of the next.
+        # `Flatten` concatenates the units of all places, place by place.
         constants = np.tile(constants, step.kernel.shape[-2] // len(constants))
         known = constants == 0.0 if step.sees_padding else ~np.isnan(constants)
         places = tuple(range(step.kernel.ndim - 2))
@@ -92,25 +91,25 @@ def _fold_constants(steps: list[Step]) -> None:
 
 
 def _drop_unused(steps: list[Step]) -> None:
-    """Removes the units that no later unit reads."""
+    """Removes the units whose outgoing weights are all 0."""
     positions = [i for i, step in enumerate(steps) if isinstance(step, AffineMap)]
     for before, after in reversed(list(pairwise(positions))):
-        giver, taker = steps[before], steps[after]
+        source, reader = steps[before], steps[after]
         between = steps[before + 1 : after]
-        assert isinstance(giver, AffineMap)
-        assert isinstance(taker, AffineMap)
-        if not giver.units_are_independent or any(
+        assert isinstance(source, AffineMap)
+        assert isinstance(reader, AffineMap)
+        if not source.units_are_independent or any(
             isinstance(step, Between) and step.activate is None for step in between
         ):
             continue
-        units = giver.kernel.shape[-1]
-        at_places = _any(taker.kernel, axis=-2).reshape(-1, units)
-        read = np.asarray(np.any(at_places, axis=0))
-        # No layer of Keras has no units.
-        read[0] |= not read.any()
-        places = taker.kernel.shape[-2] // units
-        taker.kernel = taker.kernel[..., np.tile(read, places), :]
-        giver.kernel, giver.bias = giver.kernel[..., read], giver.bias[read]
+        units = source.kernel.shape[-1]
+        at_places = _any(reader.kernel, axis=-2).reshape(-1, units)
+        used = np.asarray(np.any(at_places, axis=0))
+        # A Keras layer needs at least one unit.
+        used[0] |= not used.any()
+        places = reader.kernel.shape[-2] // units
+        reader.kernel = reader.kernel[..., np.tile(used, places), :]
+        source.kernel, source.bias = source.kernel[..., used], source.bias[used]
 
 
 def _any(kernel: np.ndarray, axis: int) -> np.ndarray:
@@ -119,7 +118,7 @@ def _any(kernel: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.any(kernel != 0.0, axis=others))
 
 
-def _network(steps: list[Step], source: keras.KerasTensor) -> keras.Sequential:
+def _build_network(steps: list[Step], source: keras.KerasTensor) -> keras.Sequential:
     network = keras.Sequential([keras.Input(source.shape[1:], dtype=source.dtype)])
     for step in steps:
         if isinstance(step, AffineMap):

@@ -1,4 +1,4 @@
-"""How many bits a model and, through it, its training data take to send."""
+"""The minimum description length of a model and its training data, in bits."""
 
 import math
 from collections.abc import Sequence
@@ -28,12 +28,13 @@ class DescriptionLength:
     """A description length and its parts, in bits.
 
     Attributes:
-        weight_bits: `KL(q || p) / ln 2` of the weights that are kept.
-        mask_bits: `log2 binomial(num_weights, num_removed)`: which ones are removed.
+        weight_bits: `KL(q || p) / ln 2` of the kept weights.
+        mask_bits: `log2 binomial(num_weights, num_removed)`, the cost of stating which
+            weights are removed.
         data_bits: `E_q[-log p(y | x, w)] / ln 2` of all rows.
         data_bits_standard_error: Standard error of `data_bits`, from the draws.
         num_weights: Number of weights of the model, biases included.
-        num_removed: Number of those that have been removed.
+        num_removed: Number of removed weights.
     """
 
     weight_bits: float
@@ -50,7 +51,7 @@ class DescriptionLength:
 
     @property
     def share_removed(self) -> float:
-        """The share of the weights that have been removed."""
+        """The share of removed weights."""
         return self.num_removed / self.num_weights
 
 
@@ -76,7 +77,7 @@ class DescriptionLengthCurve:
 
     @property
     def best(self) -> DescriptionLength:
-        """The shortest one: to remove more costs the data more than it saves."""
+        """The shortest one: removing more weights costs more bits than it saves."""
         return self.lengths[int(np.argmin(self.totals))]
 
 
@@ -91,19 +92,20 @@ def description_length(
 ) -> DescriptionLength:
     """Computes the minimum description length of a model with its training data.
 
-    With bits back (Hinton and van Camp 1993; Graves 2011), sending the weights takes
-    the divergence of q from p, and sending the targets with them, on average over q,
-    the negative log likelihood:
+    With bits-back coding (Hinton and van Camp 1993; Graves 2011), sending the weights
+    costs the divergence of q from p. Sending the targets given the weights costs the
+    negative log likelihood, on average over q:
 
         bits = [KL(q(w) || p(w)) + E_q sum_i -log p(y_i | x_i, w)] / ln 2
 
-    the negative evidence lower bound over all rows. Of a pruned model only the kept
-    weights are sent, after the code of which these are: with k of n weights removed,
-    all sets of k are as likely, which takes `log2 binomial(n, k)` bits. The number k
-    itself (at most log2(n + 1) bits, the same for every k) and parameters without a
-    posterior, such as a learned noise, are not counted. Targets that are real numbers
-    take the bits of a density, to a precision of one unit: differences mean something,
-    and the sum can be negative.
+    This is the negative evidence lower bound over all rows. For a pruned model only the
+    kept weights are sent, after a code that states which weights are removed: with k of
+    n weights removed, all sets of k are equally likely, which costs
+    `log2 binomial(n, k)` bits. The length does not count the number k itself (at most
+    log2(n + 1) bits, the same for every k) nor parameters without a posterior, such as
+    a learned noise. For real targets the data bits come from a density, at a precision
+    of one unit: only differences of lengths have a meaning, and the total can be
+    negative.
 
     Example:
 
@@ -121,18 +123,18 @@ def description_length(
 
     Args:
         model: A built Keras model with variational layers, pruned or not.
-        x: Inputs of the rows that the model was trained on.
-        y: Their targets, in raw units.
+        x: Inputs of the training rows.
+        y: Targets of these rows, in raw units.
         likelihood: p(y | f), as for `tfbbb.predictive`; not needed for a
             `BayesianModel`.
         num_samples: Number of draws for the expectation under q.
         seed: Seed of the draws.
 
     Raises:
-        ValueError: For a model without variational layers, with members (a mixture
-            has no such code: measure its members) or with weights that are points, for
-            fewer than two samples, and for removed weights whose prior is not
-            independent weight by weight.
+        ValueError: The model has no variational layers, has several members (a mixture
+            has no such code: measure its members) or point posteriors; `num_samples` is
+            below two; or a removed weight has a prior that is not independent for each
+            weight.
     """
     options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}
     return _length(model, x, y, options)
@@ -150,10 +152,10 @@ def description_length_curve(
     num_samples: int = 100,
     seed: int = 0,
 ) -> DescriptionLengthCurve:
-    """Computes the description length without more and more of the weights.
+    """Computes the description length for growing shares of removed weights.
 
-    Its minimum says when to stop without any held-out rows. The model itself is left as
-    it is.
+    The minimum of the curve shows when to stop pruning, without held-out rows. The
+    model itself does not change.
 
     Args:
         model: As for `description_length`.
@@ -191,19 +193,20 @@ def _length(
     for name, weight in weights:
         if weight.members > 1:
             raise ValueError(
-                "The description length is that of one posterior: measure the members "
-                f"of a mixture one by one. Received: members={weight.members} in {name}"
+                "The description length is defined for one posterior: measure the "
+                "members of a mixture one by one. "
+                f"Received: members={weight.members} in {name}"
             )
         if not weight.posterior.has_density:
             raise ValueError(
-                "Weights that are known exactly take infinitely many bits to send: the "
-                "posterior must have a density, e.g. 'mean_field_normal'. "
+                "A point posterior costs infinitely many bits: the posterior must have "
+                "a density, e.g. 'mean_field_normal'. "
                 f"Received: {name} with posterior={weight.posterior!r}"
             )
     num_weights = sum(weight.size for _, weight in weights)
     num_removed = sum(int(is_removed(weight).sum()) for _, weight in weights)
-    nats = sum(_nats(name, weight) for name, weight in weights)
-    # By weights: otherwise the last layer of some is integrated, and not drawn.
+    nats = sum(_kept_divergence(name, weight) for name, weight in weights)
+    # `method="weight"` draws all weights; other methods may integrate the last layer.
     bits, error = _data_bits(predictive(model, x, method="weight", **options), y)
     return DescriptionLength(
         weight_bits=nats / math.log(2),
@@ -215,26 +218,26 @@ def _length(
     )
 
 
-def _nats(name: str, weight: VariationalWeight) -> float:
-    """Returns the divergence of the weights that are kept."""
+def _kept_divergence(name: str, weight: VariationalWeight) -> float:
+    """Returns the divergence of the kept weights in nats."""
     removed = is_removed(weight)
     if removed.all():
         return 0.0
     if not removed.any():
-        return _whole(weight)
+        return _total_divergence(weight)
     divergences = weightwise_divergence(weight)
     if divergences is None:
         divergences = weightwise_estimate(weight, _DRAWS)
     if divergences is None:
         raise ValueError(
-            "The divergence of the kept weights alone is not known where the weights "
-            "depend on each other under the prior. "
+            "The divergence of the kept weights alone is unknown if the weights depend "
+            "on each other under the prior; use an independent prior, e.g. 'normal'. "
             f"Received: {name} with prior={weight.prior!r}"
         )
     return float(divergences[~removed].sum())
 
 
-def _whole(weight: VariationalWeight) -> float:
+def _total_divergence(weight: VariationalWeight) -> float:
     draws = 1 if closed_form_of(weight) is not None else _DRAWS
 
     def draw() -> Any:
@@ -246,11 +249,11 @@ def _whole(weight: VariationalWeight) -> float:
 def _data_bits(prediction: Predictive, y: Any) -> tuple[float, float]:
     """Returns `E_q sum_i -log2 p(y_i | x_i, w)` and its standard error, in bits.
 
-    An average of logs, not the log of an average: with bits back, sender and receiver
-    use one draw.
+    This averages logs over the draws, because sender and receiver use one draw with
+    bits-back coding.
     """
     by_draw = -prediction.log_prob_of_draws(y).sum(axis=0) / math.log(2)
-    # Two follow each other whose noise is opposite.
+    # Consecutive draws are pairs with opposite noise.
     pairs = by_draw.reshape(-1, 2).mean(axis=1)
     error = pairs.std(ddof=1) / math.sqrt(len(pairs))
     return float(by_draw.mean()), float(error)

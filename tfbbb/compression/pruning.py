@@ -1,4 +1,4 @@
-"""Removing the weights of which the posterior is least sure."""
+"""Pruning of the least important weights of a model."""
 
 import math
 from collections.abc import Sequence
@@ -30,13 +30,14 @@ def prune(
 ) -> keras.Model:
     """Returns a copy of a model without its least important weights.
 
-    Blundell et al. (2015) remove up to 98 % of the weights by their
-    signal-to-noise ratio with little harm. A removed weight is exactly 0: its posterior
-    has mean 0 and variance 0, so that it adds neither to a prediction nor to its
-    variance. The copy is a model of the same kind and shapes, which predicts, is saved
-    and exported as before; `compact` makes a smaller one of it. Its `kl` counts the
-    removed weights as if they were known to be 0 with great precision;
-    `description_length` counts them right. Training it further would bring them back.
+    Blundell et al. (2015) remove up to 98 % of the weights by their signal-to-noise
+    ratio with little loss of accuracy. A removed weight is exactly 0: its posterior has
+    mean 0 and variance 0, so it adds neither to a prediction nor to its variance. The
+    copy is a model of the same class and shapes, which predicts and can be saved and
+    exported as before; `compact` turns it into a smaller network. The copy's `kl`
+    counts removed weights as if their posterior were very narrow around 0;
+    `description_length` counts them correctly. Further training changes removed weights
+    again.
 
     Example:
 
@@ -51,20 +52,21 @@ def prune(
     0.476190
 
     Args:
-        model: A built Keras model with variational layers; a subclassed one needs what
-            it needs to be saved, a constructor that takes what its config holds.
-        share: The share of all weights, biases included, to be without, from 0 to 1;
-            the number of weights is rounded down.
-        threshold: Instead of a share: remove the weights of less importance than this.
+        model: A built Keras model with variational layers. A subclassed model needs a
+            constructor that accepts its config, as for saving.
+        share: Share of the weights to remove, biases included, from 0 to 1. The number
+            of removed weights is rounded down.
+        threshold: Instead of `share`: removes the weights whose importance is below
+            this.
         ranking: `"signal_to_noise"`, `"density_ratio"` or a
             `tfbbb.compression.Ranking`.
         scope: `"global"` compares all weights of the model with each other, `"layer"`
             removes the same share of each layer.
 
     Raises:
-        ValueError: For a share or threshold out of range, both or neither of them, an
-            unknown ranking or scope, or a model without weights that can be removed
-            one by one.
+        ValueError: `share` or `threshold` is out of range, both or neither are given,
+            `ranking` or `scope` is unknown, or the model has no weights that can be
+            removed one by one.
     """
     if (share is None) == (threshold is None):
         raise ValueError(
@@ -82,11 +84,11 @@ def prune(
 
 
 class Removal:
-    """The order in which the weights of a model are removed from it, in place.
+    """Removes the weights of a model in place, the least important first.
 
     Args:
         model: A built Keras model with variational layers.
-        ranking: What orders the weights.
+        ranking: The importance of the weights.
         scope: `"global"` or `"layer"`.
     """
 
@@ -100,10 +102,10 @@ class Removal:
         self._groups = [(group, _order(group, ranking)) for group in groups]
 
     def remove(self, share: float) -> None:
-        """Removes the first `share` of the weights.
+        """Removes the least important `share` of the weights.
 
         Raises:
-            ValueError: Where it is not between 0 and 1.
+            ValueError: `share` is not between 0 and 1.
         """
         for weights, order in self._groups:
             which = np.zeros(len(order), bool)
@@ -116,7 +118,7 @@ class Removal:
 
 
 def share_removed(model: keras.Model) -> float:
-    """Returns the share of the model's weights that have been removed from it."""
+    """Returns the share of the model's weights that are removed."""
     removed = [
         np.ravel(is_removed(weight))
         for weights in weights_of(model).values()
@@ -129,7 +131,7 @@ def checked_share(share: float) -> float:
     """Returns `share`.
 
     Raises:
-        ValueError: Where it is not between 0 and 1.
+        ValueError: `share` is not between 0 and 1.
     """
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     if not (is_number and 0.0 <= share <= 1.0):
@@ -143,11 +145,11 @@ def checked_shares(shares: Sequence[float]) -> list[float]:
     """Returns the shares of a curve, ascending.
 
     Raises:
-        ValueError: Where there are none, or one is not between 0 and 1.
+        ValueError: `shares` is empty, or a share is not between 0 and 1.
     """
     if not np.iterable(shares) or not len(shares):
         raise ValueError(
-            "`shares` must be a list of shares, one at the least. "
+            "`shares` must be a list of at least one share. "
             f"Received: shares={shares!r}"
         )
     return sorted(checked_share(share) for share in shares)
@@ -157,7 +159,7 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
     """Returns the weight tensors of each variational layer, by the layer's path.
 
     Raises:
-        ValueError: Where there are none, or the model is not built.
+        ValueError: The model has no variational layers, or is not built.
     """
     if not isinstance(model, keras.Model):
         raise ValueError(f"`model` must be a Keras model. Received: model={model!r}")
@@ -168,17 +170,17 @@ def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:
     ]
     if not layers:
         raise ValueError(
-            "There is nothing to remove: the model has no variational layer, or is not "
-            f"built yet. Received: model={model.name!r}"
+            "The model has no weights to remove: it has no variational layer, or is "
+            f"not built yet. Received: model={model.name!r}"
         )
     return {layer.path: layer.variational_weights for layer in layers}
 
 
 def copied(model: keras.Model) -> keras.Model:
-    """Returns a model like `model`, compiled like it, whose weights can be removed.
+    """Returns a compiled copy of a model whose weights can be removed.
 
     Raises:
-        ValueError: Where there are none.
+        ValueError: The model has no weights that can be removed one by one.
     """
     for path, weights in weights_of(model).items():
         for weight in weights:
@@ -188,7 +190,7 @@ def copied(model: keras.Model) -> keras.Model:
         copy.build_from_config(model.get_build_config())
     copy_state(model, copy)
     if isinstance(copy, BayesianModel):
-        # It is of the weights as they are.
+        # The recalibration was fitted to the original weights.
         copy.recalibration = None
     if getattr(model, "compiled", False):
         copy.compile_from_config(model.get_compile_config())
@@ -205,7 +207,7 @@ def _remove_below(
 ) -> None:
     if not (isinstance(threshold, Real) and threshold >= 0.0):
         raise ValueError(
-            "`threshold` must be a number that is not negative. "
+            "`threshold` must be a number of at least 0. "
             f"Received: threshold={threshold!r}"
         )
     for weights in weights_of(model).values():

@@ -1,4 +1,4 @@
-"""What removing weights costs, share by share."""
+"""A metric of a model against the share of its removed weights."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,11 +17,11 @@ Metric = Callable[[Predictive, Any], float]
 
 @dataclass(frozen=True)
 class PruningCurve:
-    """A figure against the share of the weights that were removed.
+    """A metric of a model against the share of its weights that were removed.
 
     Attributes:
-        shares: Shares removed, ascending, [n].
-        figures: The metric of the model without them, [n].
+        shares: Shares of removed weights, ascending, [n].
+        figures: The metric of the model at each share, [n].
     """
 
     shares: np.ndarray
@@ -41,9 +41,9 @@ def pruning_curve(
     num_samples: int = 100,
     seed: int = 0,
 ) -> PruningCurve:
-    """Measures a model without more and more of its weights (Blundell et al. 2015).
+    """Computes a metric for growing shares of removed weights (Blundell et al. 2015).
 
-    The model itself is left as it is. At share 0 the figure is its own.
+    The model itself does not change. The metric at share 0 is that of the model.
 
     Example:
 
@@ -63,8 +63,8 @@ def pruning_curve(
 
     Args:
         model: A built Keras model with variational layers.
-        x: Inputs of rows that the model was not trained on.
-        y: Their targets, in raw units.
+        x: Inputs of held-out rows.
+        y: Targets of these rows, in raw units.
         shares: Shares of the weights to remove, from 0 to 1.
         metric: `"log_likelihood"` per row in nats, `"rmse"` in the units of the
             targets, `"accuracy"`, or a function of the `tfbbb.Predictive` and `y`.
@@ -75,10 +75,10 @@ def pruning_curve(
         seed: Seed of the draws, the same at each share.
 
     Raises:
-        ValueError: For shares out of range, an unknown metric, or what `prune` or
-            `tfbbb.predictive` refuses.
+        ValueError: A share is out of range, the metric is unknown, or for a reason of
+            `prune` or `tfbbb.predictive`.
     """
-    measure = _metric(metric)
+    measure = _get_metric(metric)
     ascending = np.array(checked_shares(shares))
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
@@ -92,7 +92,7 @@ def pruning_curve(
     return PruningCurve(shares=ascending, figures=np.array(figures))
 
 
-def _metric(metric: str | Metric) -> Metric:
+def _get_metric(metric: str | Metric) -> Metric:
     if callable(metric):
         return metric
     if metric in _METRICS:
@@ -112,7 +112,7 @@ def _rmse(prediction: Predictive, y: Any) -> float:
     targets = np.asarray(y)
     if targets.size != prediction.mean.size:
         raise ValueError(
-            f"There must be targets of shape {prediction.mean.shape}, or flat ones. "
+            f"The targets must have the shape {prediction.mean.shape}, or be flat. "
             f"Received: y of shape {targets.shape}"
         )
     errors = prediction.mean - targets.reshape(prediction.mean.shape)
@@ -126,8 +126,8 @@ def _accuracy(prediction: Predictive, y: Any) -> float:
         labels = labels.argmax(axis=-1)
     if labels.size != math.prod(probabilities.shape[:-1]):
         raise ValueError(
-            f"There must be one class for each of {len(probabilities)} rows, as an "
-            f"index or a one-hot row. Received: y of shape {labels.shape}"
+            f"The targets must be one class for each of {len(probabilities)} rows, as "
+            f"indices or one-hot rows. Received: y of shape {labels.shape}"
         )
     labels = labels.reshape(probabilities.shape[:-1])
     return float(np.mean(probabilities.argmax(axis=-1) == labels))

@@ -1,4 +1,4 @@
-"""Which weights matter least, by string name."""
+"""Rankings of weights by their importance, resolvable by string name."""
 
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Ranking(Strategy):
-    """Gives each weight its importance: the least important is removed first."""
+    """Computes the importance of weights; the least important is removed first."""
 
     def importance(self, weight: "VariationalWeight") -> np.ndarray:
-        """Returns the importance of each weight, not negative, 0 for a removed one.
+        """Returns the importance of each weight, at least 0; 0 for removed weights.
 
         Args:
             weight: A weight tensor of a variational layer.
@@ -49,9 +49,9 @@ class DensityRatio(Ranking):
     """`log q(mean) / q(0) = mean^2 / (2 stddev^2)`, in nats (Graves 2011).
 
     Graves removes the weights whose `q(0) / q(mean) = exp(-mean^2 / (2 stddev^2))`
-    exceeds a threshold lambda: those of an importance below `-log(lambda)`. Being half
-    the square of the signal-to-noise ratio, it puts the weights in the same order; only
-    the unit of a threshold differs.
+    exceeds a threshold lambda, that is, whose importance is below `-log(lambda)`. This
+    importance is half the square of the signal-to-noise ratio, so both rankings have
+    the same order and differ only in the unit of a threshold.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""How sure the posterior is that a weight is not zero."""
+"""The signal-to-noise ratio of weights."""
 
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 def signal_to_noise(weight: "VariationalWeight") -> np.ndarray:
     """Returns `|mean| / stddev` of each weight under q (Blundell et al. 2015).
 
-    A weight without a variance is known exactly: its ratio is infinite, or 0 where it
-    is exactly 0.
+    The ratio of a weight without variance is infinite, or 0 if the weight is exactly 0.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The divergence of each weight by itself."""
+"""The KL divergence of each single weight."""
 
 from typing import TYPE_CHECKING
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 
 
 def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
-    """Returns KL(q_i || p_i) of each weight in nats, where both are normals.
+    """Returns KL(q_i || p_i) of each weight in nats, if both are normal.
 
-    q_i is the marginal of a weight under q, which need not factorise; p does.
+    q_i is the marginal of a weight under q, which need not factorise; p factorises.
 
-    A closed form gives only the sum over the weights. For `p_i = N(m_i, s_i^2)`,
-    whatever its m and s are made of, the sum's derivatives in the means are
+    The closed form gives only the sum over the weights. For `p_i = N(m_i, s_i^2)`, the
+    derivatives of this sum with respect to the means are
 
         slope_i = (mean_i - m_i) / s_i^2,   curvature_i = 1 / s_i^2
 
-    from which, with `r_i = variance_i / s_i^2`,
+    for any m and s, which gives, with `r_i = variance_i / s_i^2`,
 
         KL_i = (r_i + slope_i^2 / curvature_i - 1 - log r_i) / 2
 
-    These add up to the closed form, less what entropy q has not for its correlations,
-    only where p is such a normal, and so tell it.
+    Only if p is such a normal do the KL_i add up to the closed form, less the entropy
+    that q lacks because of correlations. This function uses that sum as a check.
 
     Returns:
-        An array of the weight's shape (with members [members, *shape]); None where the
-        weights are not normals under q, and independent normals under p.
+        An array of the weight's shape (with members [members, *shape]); None if the
+        weights are not normal under q and independent normals under p.
     """
     closed_form = closed_form_of(weight)
     if closed_form is None or not isinstance(weight.posterior, NormalPosterior):
@@ -47,7 +47,7 @@ def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
     curvature = None if slope is None else second.gradient(slope, mean)
     if curvature is None:
         return None
-    # Each derivative of one of K members comes K times as large.
+    # Weights with K members multiply each of their derivatives by K.
     slope = np.asarray(slope, np.float64) / weight.members
     curvature = np.asarray(curvature, np.float64) / weight.members**2
     log_variance = _log_variance(weight)
@@ -58,7 +58,7 @@ def weightwise_divergence(weight: "VariationalWeight") -> np.ndarray | None:
     entropy = np.asarray(entropy_of(weight), np.float64).sum()
     of_marginals = 0.5 * log_variance.sum() + log_variance.size * NORMAL_ENTROPY
     total = float(total) - (of_marginals - entropy)
-    # The total is float32.
+    # The tolerance allows for the float32 precision of the total.
     adds_up = np.isclose(divergence.sum(), total, rtol=1e-3, atol=1e-5 * ratio.size)
     return divergence if adds_up else None
 
@@ -68,23 +68,24 @@ def weightwise_estimate(
 ) -> np.ndarray | None:
     """Estimates KL(q_i || p_i) of each weight in nats, for any independent prior.
 
-    The mean of `log q(w_i) - log p(w_i)` over draws w ~ q, always the same ones.
+    The estimate is the mean of `log q(w_i) - log p(w_i)` over draws w ~ q with a fixed
+    seed.
 
     Returns:
-        An array of the weight's shape; None where the weights are not independent
-        under both q and p.
+        An array of the weight's shape; None if the weights are not independent under
+        both q and p.
     """
     if not has_independent_normals(weight) or weight.prior is None:
         return None
-    # At the least two, so that draws have an axis.
+    # At least two draws, so that the draws have an axis.
     draws = weight.draw(tf.constant([0, 0]), samples=max(2, num_samples))
-    # To a density of single weights, the others are so many draws.
+    # With the shape (), the density treats every weight as a separate draw.
     log_q = weight.posterior.log_prob(weight.parameters, draws, ())
     parameters = weight.prior.parameters(weight)
     try:
         log_p = weight.prior.log_prob(parameters, draws, (), weight.fan_in)
     except (ValueError, tf.errors.InvalidArgumentError):
-        # A prior of the tensor as a whole takes no single weights.
+        # A joint prior of the whole tensor does not accept single weights.
         return None
     if log_p.shape != draws.shape or not np.allclose(
         weight.sum(log_p), weight.prior_log_prob(draws), rtol=1e-3
@@ -95,14 +96,14 @@ def weightwise_estimate(
 
 def _log_variance(weight: "VariationalWeight") -> np.ndarray:
     if has_independent_normals(weight):
-        # Also of removed weights, whose variance is 0 in single precision.
+        # Finite also for removed weights, whose variance is 0 in single precision.
         log_scale = weight.variables["log_scale"].numpy()
         return 2.0 * np.asarray(log_scale, np.float64)
     return np.log(np.asarray(weight.variance, np.float64))
 
 
 def has_independent_normals(weight: "VariationalWeight") -> bool:
-    """Whether q(w) is a product of normals, each with a mean and scale of its own."""
+    """Whether q(w) is a product of normals, each with its own mean and scale."""
     return weight.posterior.factorised and {"mean", "log_scale"} <= set(
         weight.variables
     )

@@ -18,7 +18,7 @@ def values():
     return np.random.default_rng(0).uniform(size=60)
 
 
-def test_the_band_holds_a_binomial_count_with_its_confidence_and_is_no_wider():
+def test_the_band_is_the_narrowest_with_its_confidence():
     lower, upper = sampling_band(30, 0.3, 0.9)
     counts = stats.binom(30, 0.3)
     assert counts.cdf(upper) - counts.cdf(lower - 1) >= 0.9
@@ -26,7 +26,7 @@ def test_the_band_holds_a_binomial_count_with_its_confidence_and_is_no_wider():
     assert counts.sf(upper - 1) > 0.05
 
 
-def test_the_band_of_what_is_certain_is_a_point():
+def test_the_band_of_a_certain_count_is_a_point():
     assert [ends.tolist() for ends in sampling_band(9, [0.0, 1.0], 0.95)] == [
         [0, 9]
     ] * 2
@@ -44,13 +44,13 @@ def test_the_curve_counts_the_rows_within_each_central_interval(values):
     assert shares[-1] == 100.0
 
 
-def test_the_curve_holds_values_that_lie_at_its_levels():
+def test_the_curve_includes_values_at_its_levels():
     # 0.35 is the lower end of the interval of 30 %, though 2 * 0.35 - 1 is not -0.3.
     axes = calibration_curve([0.35], axes=Figure().subplots())
     assert axes.lines[1].get_ydata()[[29, 30]].tolist() == [0.0, 100.0]
 
 
-def test_the_band_of_the_curve_is_that_of_a_binomial_share(values):
+def test_the_band_of_the_curve_is_binomial(values):
     axes = calibration_curve(values, confidence=0.9, axes=Figure().subplots())
     vertices = axes.collections[0].get_paths()[0].vertices
     half = np.sort(vertices[vertices[:, 0] == 50.0][:, 1])[[0, -1]]
@@ -60,7 +60,7 @@ def test_the_band_of_the_curve_is_that_of_a_binomial_share(values):
 
 
 @pytest.mark.parametrize("rows", [20, 1000])
-def test_a_calibrated_model_stays_in_the_band_of_the_histogram_as_often_as_it_says(
+def test_the_band_of_the_histogram_has_its_confidence(
     rows,
 ):
     axes = pit_histogram(
@@ -74,7 +74,7 @@ def test_a_calibrated_model_stays_in_the_band_of_the_histogram_as_often_as_it_sa
     assert inside > 0.8 - 4 * np.sqrt(0.8 * 0.2 / runs)
 
 
-def test_bars_count_the_values_and_those_beyond_the_band_stand_out():
+def test_bars_beyond_the_band_have_another_colour():
     values = np.concatenate([np.full(80, 0.99), np.linspace(0.01, 0.89, 20)])
     axes = pit_histogram(values, bins=10, axes=Figure().subplots())
     bars = axes.patches[1:]
@@ -117,21 +117,21 @@ def test_a_prediction_is_drawn_as_the_values_of_its_target(draw):
         (([-0.1],), {}, "Received: values from -0.1 to -0.1"),
         (([],), {}, "`prediction` must be an array of shape"),
         (([0.5, np.nan],), {}, "Received: 1 of 2 that are not"),
-        (([0.5], [1.0]), {}, "have `y` in them already"),
+        (([0.5], [1.0]), {}, "already contain `y`"),
         (([0.5],), {"confidence": 1.0}, "`confidence` must be a number strictly"),
         (
             (NormalPrediction(*np.ones((3, 4, 1))),),
             {},
-            "A prediction needs the true values",
+            "Pass the true values `y`",
         ),
     ],
 )
-def test_bad_arguments_are_named(draw, arguments, options, message):
+def test_invalid_arguments_are_refused(draw, arguments, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         draw(*arguments, **options, axes=Figure().subplots())
 
 
 @pytest.mark.parametrize("bins", [0, 2.5, "10"])
-def test_numbers_of_bins_that_are_none_are_refused(bins):
+def test_bins_must_be_a_positive_integer(bins):
     with pytest.raises(ValueError, match="`bins` must be a positive integer"):
         pit_histogram([0.5], bins=bins, axes=Figure().subplots())

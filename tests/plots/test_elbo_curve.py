@@ -13,7 +13,7 @@ def drawn(axes):
     return {line.get_label(): line.get_data() for line in axes.lines}
 
 
-def test_the_history_of_a_fit_is_drawn_epoch_by_epoch():
+def test_the_history_of_a_fit_is_plotted_by_epoch():
     x = np.random.default_rng(0).normal(size=(20, 1))
     inputs = keras.Input((1,))
     outputs = tfbbb.layers.DenseVariational(1)(inputs)
@@ -29,7 +29,7 @@ def test_the_history_of_a_fit_is_drawn_epoch_by_epoch():
     np.testing.assert_allclose(strip, history.history["temperature"])
 
 
-def test_what_the_divergence_costs_is_between_loss_and_nll():
+def test_the_cost_of_the_divergence_is_between_loss_and_nll():
     axes = elbo_curve(LOGS, axes=Figure().subplots())
     vertices = axes.collections[0].get_paths()[0].vertices
     for epoch in (1, 2, 3):
@@ -45,7 +45,7 @@ def test_the_lowest_val_nll_is_marked():
 
 
 @pytest.mark.parametrize("logs", [LOGS, {**LOGS, "temperature": [1.0, 1.0, 1.0]}])
-def test_a_temperature_that_stays_has_no_strip(logs):
+def test_a_constant_temperature_has_no_strip(logs):
     assert not elbo_curve(logs, axes=Figure().subplots()).child_axes
 
 
@@ -74,6 +74,6 @@ def test_a_single_epoch_is_a_dot():
         ({"loss": [1.0, 2.0], "nll": [1.0]}, "Received: lengths"),
     ],
 )
-def test_what_is_no_history_of_a_bayesian_model_is_refused(history, message):
+def test_an_invalid_history_is_refused(history, message):
     with pytest.raises(ValueError, match=message):
         elbo_curve(history, axes=Figure().subplots())

@@ -28,12 +28,12 @@ def parts(axes):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_the_one_that_was_looked_at(name, difference):
+def test_a_plot_equals_its_reviewed_image(name, difference):
     assert difference(name) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_without_one_of_its_parts_is_another(name, difference, monkeypatch):
+def test_a_plot_without_one_part_differs_from_its_image(name, difference, monkeypatch):
     draw, axes = PICTURES[name], Figure().subplots()
     draw(axes)
     for index in range(len(parts(axes))):
@@ -46,6 +46,6 @@ def test_a_picture_without_one_of_its_parts_is_another(name, difference, monkeyp
         assert difference(name) > TOLERANCE
 
 
-def test_each_kind_of_picture_is_looked_at():
+def test_every_plot_has_a_reviewed_image():
     assert sorted(PICTURES) == sorted(plots.__all__)
     assert {path.stem for path in BASELINE.iterdir()} == set(PICTURES)

@@ -16,7 +16,7 @@ def bars(axes):
     return [segment[:, 1].tolist() for segment in axes.collections[0].get_segments()]
 
 
-def test_rows_are_in_the_order_of_their_means_and_misses_stand_out():
+def test_rows_are_sorted_by_mean_and_misses_coloured():
     axes = intervals(BOUNDS, TRUTH, axes=Figure().subplots())
     _, inside, outside = axes.collections
     assert bars(axes) == [[0.0, 2.0], [1.0, 3.0], [2.0, 4.0]]
@@ -41,7 +41,7 @@ def test_the_legend_names_the_level_and_counts_the_truths():
 
 
 @pytest.mark.parametrize("rows", [1, 5000])
-def test_few_rows_and_many_stand_apart(rows):
+def test_bars_of_few_and_many_rows_have_gaps(rows):
     mean = np.arange(float(rows))
     axes = intervals((mean, mean - 1, mean + 1), mean, axes=Figure().subplots())
     bar = axes.collections[0].get_linewidth()[0]
@@ -56,7 +56,7 @@ def test_arrays_of_other_lengths_are_refused(mean):
 
 
 @pytest.mark.parametrize("truth", [[], 1.0, np.ones((3, 2, 2))])
-def test_truths_of_other_shapes_are_refused(truth):
+def test_true_values_of_other_shapes_are_refused(truth):
     with pytest.raises(ValueError, match="`y` must be an array of shape"):
         intervals(BOUNDS, truth, axes=Figure().subplots())
 
@@ -67,13 +67,13 @@ def test_numbers_that_are_not_finite_are_refused():
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.5, "0.9", float("nan")])
-def test_levels_that_are_none_are_refused(level):
+def test_a_level_must_be_a_probability(level):
     with pytest.raises(ValueError, match="`level` must be a number strictly between"):
         intervals(BOUNDS, TRUTH, level=level, axes=Figure().subplots())
 
 
 @pytest.mark.parametrize("target", [1, -1, 0.0, True])
-def test_targets_that_are_none_are_refused(target):
+def test_a_target_must_be_an_index(target):
     column = MEAN[:, np.newaxis]
     prediction = NormalPrediction(column, column, column)
     with pytest.raises(ValueError, match="index of one of 1 targets"):
@@ -86,6 +86,6 @@ def test_classes_are_refused():
 
 
 @pytest.mark.parametrize("prediction", [MEAN, BOUNDS[:2]])
-def test_what_is_no_prediction_is_refused(prediction):
+def test_an_invalid_prediction_is_refused(prediction):
     with pytest.raises(ValueError, match="a tuple of means, lower and upper ends"):
         intervals(prediction, TRUTH, axes=Figure().subplots())

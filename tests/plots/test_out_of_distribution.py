@@ -72,7 +72,7 @@ def test_bins_on_a_logarithmic_axis_are_of_equal_ratio(scores):
         ),
     ],
 )
-def test_predictions_are_told_apart_by_the_uncertainty_asked_for(
+def test_predictions_are_scored_by_the_requested_uncertainty(
     by, inside, outside, label
 ):
     axes = out_of_distribution(inside, outside, by=by, axes=Figure().subplots())
@@ -80,7 +80,7 @@ def test_predictions_are_told_apart_by_the_uncertainty_asked_for(
     assert axes.get_xlabel() == label
 
 
-def test_scores_that_are_all_the_same_are_drawn():
+def test_equal_scores_are_plotted():
     axes = out_of_distribution([0.3, 0.3], [0.3], axes=Figure().subplots())
     assert [share.max() for share in drawn(axes)[0]] == [100.0, 100.0]
     assert auroc(axes) == 0.5
@@ -97,6 +97,6 @@ def test_scores_that_are_all_the_same_are_drawn():
         (NormalPrediction(*np.ones((3, 4, 1))), {"by": "entropy"}, "has no `entropy`"),
     ],
 )
-def test_bad_arguments_are_named(inside, options, message):
+def test_invalid_arguments_are_refused(inside, options, message):
     with pytest.raises(ValueError, match=message):
         out_of_distribution(inside, [1.0], **options, axes=Figure().subplots())

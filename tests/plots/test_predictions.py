@@ -33,7 +33,7 @@ def axes():
     return Figure().subplots()
 
 
-def test_intervals_are_those_of_a_model(numbers, axes):
+def test_intervals_of_a_model_are_plotted(numbers, axes):
     plots.intervals(numbers, numbers.mean, target=1, axes=axes)
     order = np.argsort(numbers.mean[:, 1])
     ends = [segment[:, 1] for segment in axes.collections[0].get_segments()]
@@ -41,7 +41,7 @@ def test_intervals_are_those_of_a_model(numbers, axes):
     np.testing.assert_allclose(ends, expected)
 
 
-def test_the_band_is_that_of_a_model(numbers, axes):
+def test_the_band_of_a_model_is_plotted(numbers, axes):
     x = np.arange(ROWS)
     plots.predictive_band(numbers, x, target=1, axes=axes)
     np.testing.assert_allclose(axes.lines[0].get_ydata(), numbers.quantile(0.5)[:, 1])
@@ -59,7 +59,7 @@ def test_medians_are_in_the_middle_of_their_distributions(draw, numbers, axes):
         np.testing.assert_array_equal(axes.lines[1].get_ydata()[1:], 100.0)
 
 
-def test_classes_are_as_reliable_as_they_come_true(classes, axes):
+def test_reliability_equals_the_accuracy_of_classes(classes, axes):
     y = classes.probabilities.argmax(axis=1)
     plots.reliability_diagram(classes, y, axes=axes)
     dots = np.concatenate([dots.get_offsets() for dots in axes.collections[1:]])
@@ -67,7 +67,7 @@ def test_classes_are_as_reliable_as_they_come_true(classes, axes):
     assert sum(bar.get_height() for bar in axes.child_axes[0].patches) == ROWS
 
 
-def test_risks_are_those_of_the_metric(classes, axes):
+def test_risks_equal_those_of_the_metric(classes, axes):
     y = np.arange(ROWS) % 3
     by = ["entropy", "mutual_information", "epistemic"]
     plots.risk_coverage(classes, y, by=by, axes=axes)
@@ -77,7 +77,7 @@ def test_risks_are_those_of_the_metric(classes, axes):
 
 
 @pytest.mark.parametrize("by", ["entropy", "mutual_information", "epistemic"])
-def test_rows_from_outside_are_told_as_well_as_the_metric_says(by, classes, axes):
+def test_the_auroc_equals_that_of_the_metric(by, classes, axes):
     outside = prediction_of(tfbbb.likelihoods.Categorical(), 3, shift=5.0)
     plots.out_of_distribution(classes, outside, by=by, axes=axes)
     auroc = tfbbb.metrics.out_of_distribution_auroc(classes, outside, by=by)

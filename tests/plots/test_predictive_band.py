@@ -45,7 +45,7 @@ class Skewed(NormalPrediction):
 
 
 @pytest.mark.parametrize("line", ["median", "mean"])
-def test_the_inner_band_lies_within_the_outer_one_where_the_target_is_skewed(line):
+def test_the_inner_band_of_a_skewed_target_is_inside(line):
     mean = np.array([[1.0], [2.0]])
     prediction = Skewed(mean, 0.9 * mean**2, 0.1 * mean**2)
     x = [0.0, 1.0]
@@ -67,7 +67,7 @@ def test_a_prediction_without_variance_is_a_line():
         np.testing.assert_array_equal(np.ptp(band(collection), axis=1), 0.0)
 
 
-def test_data_are_dots_at_their_place_and_another_target_is_drawn_by_its_index():
+def test_data_are_dots_of_the_chosen_target():
     twice = NormalPrediction(
         np.hstack([MEAN, MEAN + 1]), np.ones((3, 2)), np.ones((3, 2))
     )
@@ -77,7 +77,7 @@ def test_data_are_dots_at_their_place_and_another_target_is_drawn_by_its_index()
     assert axes.lines[0].get_ydata().tolist() == [1.0, 2.0, 5.0]
 
 
-def test_the_legend_says_which_band_is_which():
+def test_the_legend_names_the_bands():
     axes = predictive_band(PREDICTION, X, line="mean", axes=Figure().subplots())
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "epistemic + aleatoric: 90 % of y",
@@ -98,7 +98,7 @@ def test_the_legend_says_which_band_is_which():
         ({"data": ([1.0], [1.0, 2.0])}, "lengths {'inputs': 1, 'targets': 2}"),
     ],
 )
-def test_bad_arguments_are_named(options, message):
+def test_invalid_arguments_are_refused(options, message):
     arguments = {"x": X, "axes": Figure().subplots(), **options}
     with pytest.raises(ValueError, match=re.escape(message)):
         predictive_band(PREDICTION, **arguments)
@@ -111,6 +111,6 @@ def test_bad_arguments_are_named(options, message):
         (MEAN, "Received: prediction of type ndarray"),
     ],
 )
-def test_what_is_no_prediction_of_numbers_is_refused(prediction, message):
+def test_a_prediction_of_classes_is_refused(prediction, message):
     with pytest.raises(ValueError, match=message):
         predictive_band(prediction, X, axes=Figure().subplots())

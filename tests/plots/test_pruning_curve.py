@@ -14,7 +14,7 @@ def texts(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_a_curve_is_drawn_in_percent_beside_what_it_is_without_removing():
+def test_a_curve_is_plotted_in_percent_with_its_baseline():
     axes = pruning_curve(CURVE, label="nats", axes=Figure().subplots())
     whole, curve = axes.lines
     assert whole.get_ydata() == [-1.0, -1.0]
@@ -31,7 +31,7 @@ def test_several_curves_have_names_and_colours():
 
 
 @pytest.mark.parametrize("curves", [LATER, {"one": CURVE, "two": OTHER}])
-def test_no_line_marks_a_model_that_is_not_whole_or_not_one(curves):
+def test_curves_without_a_common_start_have_no_baseline(curves):
     axes = pruning_curve(curves, axes=Figure().subplots())
     assert len(axes.lines) == (1 if curves is LATER else 2)
 
@@ -47,6 +47,6 @@ def test_no_line_marks_a_model_that_is_not_whole_or_not_one(curves):
         (PruningCurve(np.array([0.5]), np.array([1.0, 2.0])), "Received: lengths"),
     ],
 )
-def test_what_is_no_curve_is_refused(curves, message):
+def test_an_invalid_curve_is_refused(curves, message):
     with pytest.raises(ValueError, match=message):
         pruning_curve(curves, axes=Figure().subplots())

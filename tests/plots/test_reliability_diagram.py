@@ -17,7 +17,7 @@ MEASURED = ReliabilityDiagram(
 )
 
 
-def test_dots_are_at_the_accuracy_of_each_bin_that_has_rows():
+def test_dots_are_at_the_accuracy_of_each_filled_bin():
     axes = reliability_diagram(MEASURED, axes=Figure().subplots())
     _, near, beyond = axes.collections
     np.testing.assert_allclose(near.get_offsets(), [[40, 50], [60, 60]])
@@ -43,7 +43,7 @@ def test_the_strip_above_counts_the_rows():
     assert strip.get_xlim() == axes.get_xlim()
 
 
-def test_a_prediction_is_measured_in_the_bins_that_are_asked_for():
+def test_a_prediction_is_measured_in_the_requested_bins():
     probabilities = np.array([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.02, 0.98]])
     axes = reliability_diagram(
         ClassPrediction(probabilities), [0, 1, 1, 1], bins=2, axes=Figure().subplots()
@@ -55,17 +55,17 @@ def test_a_prediction_is_measured_in_the_bins_that_are_asked_for():
 @pytest.mark.parametrize(
     ("prediction", "y", "message"),
     [
-        (ClassPrediction(np.array([[0.5, 0.5]])), None, "A prediction needs the true"),
+        (ClassPrediction(np.array([[0.5, 0.5]])), None, "Pass the true classes"),
         (MEASURED, [0, 1], "Pass a `tfbbb.Predictive` with `y`, or what"),
         ([[0.5, 0.5]], None, "Received: prediction of type list, y of type NoneType"),
         (SimpleNamespace(aleatoric=1.0, mean=np.ones((1, 1))), [0], "of classes"),
     ],
 )
-def test_what_is_no_prediction_of_classes_is_refused(prediction, y, message):
+def test_invalid_arguments_are_refused(prediction, y, message):
     with pytest.raises(ValueError, match=message):
         reliability_diagram(prediction, y, axes=Figure().subplots())
 
 
-def test_a_confidence_that_is_none_is_refused():
+def test_a_confidence_must_be_a_probability():
     with pytest.raises(ValueError, match="`confidence` must be a number strictly"):
         reliability_diagram(MEASURED, confidence=95, axes=Figure().subplots())

@@ -21,7 +21,7 @@ def curves(axes):
     return {line.get_label().rsplit(" (")[0]: line.get_data() for line in axes.lines}
 
 
-def test_the_risk_is_the_error_rate_of_the_surest_rows(of_classes):
+def test_the_risk_is_the_error_rate_of_certain_rows(of_classes):
     prediction, y = of_classes
     by = ["entropy", "mutual_information"]
     drawn = curves(risk_coverage(prediction, y, by=by, axes=Figure().subplots()))
@@ -73,7 +73,7 @@ def test_too_few_and_too_many_uncertainties_are_refused(by, of_classes):
         risk_coverage(*of_classes, by=by, axes=Figure().subplots())
 
 
-def test_an_uncertainty_that_is_none_is_refused(of_classes):
+def test_an_unknown_uncertainty_is_refused(of_classes):
     with pytest.raises(ValueError, match="`by` must be one of 'entropy'"):
         risk_coverage(*of_classes, by="doubt", axes=Figure().subplots())
 
@@ -84,6 +84,6 @@ def test_targets_of_other_rows_are_refused(of_classes):
         risk_coverage(prediction, y[1:], axes=Figure().subplots())
 
 
-def test_what_is_no_prediction_is_refused():
+def test_an_invalid_prediction_is_refused():
     with pytest.raises(ValueError, match="Received: prediction of type list"):
         risk_coverage([1.0], [1.0], axes=Figure().subplots())

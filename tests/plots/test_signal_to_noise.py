@@ -37,7 +37,7 @@ def test_medians_are_marked():
     np.testing.assert_allclose(marks, [10.0, -10.0])
 
 
-def test_layers_stand_below_each_other_in_the_order_of_the_model():
+def test_layers_are_plotted_in_the_order_of_the_model():
     model = keras.Sequential(
         [
             keras.Input((3,)),
@@ -58,7 +58,7 @@ def test_layers_stand_below_each_other_in_the_order_of_the_model():
     assert marks[0] == pytest.approx(np.median(10 * np.log10(kernel)))
 
 
-def test_weights_without_a_place_are_noted():
+def test_weights_off_the_axis_are_noted():
     ratios = {"a": [0.0, 0.0, np.inf, 1.0], "b": np.zeros(3)}
     axes = signal_to_noise(ratios, axes=Figure().subplots())
     assert names(axes) == [
@@ -68,7 +68,7 @@ def test_weights_without_a_place_are_noted():
     assert len(axes.patches) == 1
 
 
-def test_a_single_mean_that_is_almost_0_does_not_squeeze_the_others():
+def test_a_single_mean_near_0_does_not_stretch_the_axis():
     ratios = {"a": np.concatenate([np.full(5000, 2.0), np.full(5000, 1.0), [1e-30]])}
     axes = signal_to_noise(ratios, axes=Figure().subplots())
     assert axes.get_xlim()[0] > -1.0
@@ -77,18 +77,18 @@ def test_a_single_mean_that_is_almost_0_does_not_squeeze_the_others():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ({}, "There must be weights in each layer"),
+        ({}, "at least one layer, and weights"),
         ({"a": [], "b": [1.0]}, "numbers of weights {'a': 0, 'b': 1}"),
-        (keras.Sequential([keras.layers.Dense(1)]), "There must be weights"),
+        (keras.Sequential([keras.layers.Dense(1)]), "and weights in each layer"),
         ({"a": [-1.0, 2.0, np.nan]}, "Received: 2 that are, or are NaN"),
         ({"a": [0.0, np.inf]}, "every weight is exactly 0 or known exactly"),
     ],
 )
-def test_what_has_no_ratios_is_refused(model, message):
+def test_a_model_without_ratios_is_refused(model, message):
     with pytest.raises(ValueError, match=message):
         signal_to_noise(model, axes=Figure().subplots())
 
 
-def test_numbers_of_bins_that_are_none_are_refused():
+def test_bins_must_be_a_positive_integer():
     with pytest.raises(ValueError, match="`bins` must be a positive integer"):
         signal_to_noise({"a": [1.0]}, bins=0, axes=Figure().subplots())

@@ -12,7 +12,7 @@ from tfbbb.plots import style
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_drawn_on_the_axes_it_is_given_and_nowhere_else(name, monkeypatch):
+def test_a_plot_draws_only_on_the_given_axes(name, monkeypatch):
     monkeypatch.setattr(pyplot, "subplots", None)
     settings = dict(matplotlib.rcParams)
     given = Figure().subplots()
@@ -26,7 +26,7 @@ def test_a_picture_is_drawn_on_the_axes_it_is_given_and_nowhere_else(name, monke
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_says_what_its_axes_are_and_what_is_on_it(name):
+def test_a_plot_labels_its_axes_and_its_content(name):
     axes = Figure().subplots()
     PICTURES[name](axes)
     # Rows of the ratios of layers are named by their ticks.
@@ -36,7 +36,7 @@ def test_a_picture_says_what_its_axes_are_and_what_is_on_it(name):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_is_drawn_over_another(name):
+def test_a_plot_can_be_drawn_over_another(name):
     axes = Figure().subplots()
     axes.plot([0.0, 1.0], [0.0, 1.0], label="another")
     PICTURES[name](axes)
@@ -44,26 +44,26 @@ def test_a_picture_is_drawn_over_another(name):
     assert axes.lines[0].get_label() == "another"
 
 
-def test_a_figure_is_made_where_no_axes_are_given():
+def test_a_figure_is_created_without_axes():
     axes = plots.pit_histogram([0.2, 0.7])
     assert pyplot.get_fignums() == [axes.figure.number]
     pyplot.close(axes.figure)
 
 
-def test_a_bad_argument_leaves_no_figure_behind():
-    with pytest.raises(ValueError, match="between 0 and 1"):
+def test_an_invalid_argument_leaves_no_figure():
+    with pytest.raises(ValueError, match="from 0 to 1"):
         plots.pit_histogram([0.2, 1.7])
     assert not pyplot.get_fignums()
 
 
 @pytest.mark.parametrize("axes", [Figure(), "axes", 1])
-def test_what_are_no_axes_are_refused(axes):
+def test_invalid_axes_are_refused(axes):
     with pytest.raises(TypeError, match="`axes` must be Matplotlib axes"):
         plots.pit_histogram([0.2, 0.7], axes=axes)
 
 
 @pytest.mark.parametrize("name", plots.__all__)
-def test_every_picture_takes_axes_by_name(name):
+def test_every_plot_accepts_axes_by_name(name):
     axes = inspect.signature(getattr(plots, name)).parameters["axes"]
     assert axes.default is None
     assert axes.kind is inspect.Parameter.KEYWORD_ONLY

@@ -1,4 +1,4 @@
-"""Pictures of predictions, posteriors and training, on Matplotlib axes."""
+"""Plots of predictions, posteriors and training, on Matplotlib axes."""
 
 from tfbbb.plots.calibration_curve import calibration_curve
 from tfbbb.plots.elbo_curve import elbo_curve

@@ -1,4 +1,4 @@
-"""The checks that what is drawn passes."""
+"""Validation of the arguments of plots."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tfbbb.checked_numbers import is_finite_number
 
 
 def is_prediction(value: Any) -> bool:
-    """Returns whether `value` is a `tfbbb.Predictive`, of a live or a loaded model."""
+    """Returns whether `value` is the prediction of a model or of a loaded export."""
     return hasattr(value, "aleatoric")
 
 
@@ -17,7 +17,7 @@ def check_prediction(prediction: Any) -> None:
     """Checks that `prediction` is a `tfbbb.Predictive`.
 
     Raises:
-        ValueError: Where it is something else.
+        ValueError: `prediction` is something else.
     """
     if not is_prediction(prediction):
         raise ValueError(
@@ -30,44 +30,44 @@ def check_of_numbers(prediction: Any) -> None:
     """Checks that `prediction`, a `tfbbb.Predictive`, is not of classes.
 
     Raises:
-        ValueError: Where it is: the mean of a class is no class.
+        ValueError: The prediction is of classes, which have no mean.
     """
     if hasattr(prediction, "probabilities"):
         raise ValueError(
-            "Classes have no mean that could be drawn among them; draw them by "
-            f"`tfbbb.plots.reliability_diagram`. Received: {prediction!r}"
+            "Classes have no mean to plot; use `tfbbb.plots.reliability_diagram`. "
+            f"Received: {prediction!r}"
         )
 
 
 def vector(name: str, values: npt.ArrayLike) -> np.ndarray:
     """Returns `values`, the argument `name`, as an array [n] of finite numbers.
 
-    A column [n, 1] is taken for [n].
+    Also accepts a column [n, 1].
 
     Raises:
-        ValueError: Where they are of another shape, none, or not all finite.
+        ValueError: `values` has another shape, is empty or is not finite.
     """
     array = np.asarray(values, dtype=float)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or not array.size:
         raise ValueError(
-            f"`{name}` must be an array of shape [n], not empty. "
+            f"`{name}` must be an array of shape [n] with n > 0. "
             f"Received: {name} of shape {array.shape}"
         )
     if not np.isfinite(array).all():
         raise ValueError(
-            f"`{name}` must be finite numbers; leave out the others first. "
+            f"`{name}` must be finite numbers; drop other values first. "
             f"Received: {(~np.isfinite(array)).sum()} of {array.size} that are not"
         )
     return array
 
 
 def column(name: str, values: Any, target: int) -> np.ndarray:
-    """Returns one target's values [n] of [n, k], or of [n] where there is one target.
+    """Returns the values [n] of one target, from [n, k], or from [n] for one target.
 
     Raises:
-        ValueError: Where there is no such target, or as for `vector`.
+        ValueError: There is no such target, or for a reason of `vector`.
     """
     array = np.asarray(values, dtype=float)
     if array.ndim == 1:
@@ -85,7 +85,7 @@ def check_same_length(**arrays: np.ndarray) -> None:
     """Checks that arrays [n] have one value for each row.
 
     Raises:
-        ValueError: Where their lengths differ.
+        ValueError: The lengths differ.
     """
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -99,7 +99,7 @@ def checked_level(name: str, level: float) -> float:
     """Returns `level`, the argument `name`.
 
     Raises:
-        ValueError: Where it is no probability strictly between 0 and 1.
+        ValueError: `level` is not strictly between 0 and 1.
     """
     if not (is_finite_number(level) and 0.0 < level < 1.0):
         raise ValueError(

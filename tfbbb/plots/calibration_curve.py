@@ -1,4 +1,4 @@
-"""How often intervals hold the truth."""
+"""A plot of the coverage of central intervals against their level."""
 
 from typing import TYPE_CHECKING
 
@@ -24,30 +24,29 @@ def calibration_curve(
     target: int = 0,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the share of rows inside their central intervals, level by level.
+    """Plots the share of rows inside their central intervals against the level.
 
-    With the probability integral transform u of a row, its interval of level p holds
-    the truth where `|2 u - 1| <= p`. Under a calibrated model that happens for a share
+    With the probability integral transform u of a row, its interval of level p contains
+    the true value if `|2 u - 1| <= p`. Under a calibrated model this holds for a share
     p of n rows, up to chance: the count is Binomial(n, p), and at each level the band
-    holds it with probability `confidence`. A curve below the diagonal says that the
-    intervals are too narrow, one above that they are too wide. Of counts and ordered
-    classes u is drawn within its step, as by `tfbbb.metrics.pit_values`.
+    contains the count with probability `confidence`. A curve below the diagonal means
+    that the intervals are too narrow, a curve above that they are too wide. For counts
+    and ordered classes u is drawn within its step, as by `tfbbb.metrics.pit_values`.
 
     Args:
         prediction: A `tfbbb.Predictive` of n rows; or its values u, [n].
-        y: True values `[n]`, or `[n, k]` of k targets; not for values u.
+        y: True values `[n]`, or `[n, k]` for k targets; None with values u.
         confidence: Probability of the band at each level.
-        target: Index of the target to draw, of a prediction with several.
-        axes: Where to draw, by default on a new figure.
+        target: Index of the target to plot.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: The arrays differ in length, are empty, hold a number that is not
-            finite or, of values u, not from 0 to 1; `y` is missing or given beside
-            values u; the `confidence` is not strictly between 0 and 1; or there is no
-            such `target`.
+        ValueError: The arrays differ in length, are empty or are not finite; values u
+            are not from 0 to 1; `y` is missing, or given together with values u;
+            `confidence` is not strictly between 0 and 1; or there is no such `target`.
 
     Example:
 
@@ -61,7 +60,7 @@ def calibration_curve(
     rows = len(values)
     levels = np.linspace(0.0, 1.0, 101)
     smallest = np.sort(np.abs(2.0 * values - 1.0))
-    # Halves and tenths of a percent are not what they seem in binary.
+    # The tolerance absorbs the rounding of decimal levels in binary.
     observed = np.searchsorted(smallest, levels + 1e-12, side="right") / rows
     lower, upper = sampling_band(rows, levels, confidence)
     axes = drawn_axes(axes, SQUARE)

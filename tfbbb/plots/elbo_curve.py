@@ -1,4 +1,4 @@
-"""How the evidence lower bound came about in training."""
+"""A plot of the evidence lower bound and its parts during training."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,24 +28,24 @@ def elbo_curve(
     *,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the parts of the loss of a `BayesianModel`, epoch by epoch.
+    """Plots the parts of the loss of a `BayesianModel` for each epoch.
 
     `loss = nll + temperature / N * kl`, in nats per row, is the negative evidence lower
-    bound of a row where the temperature is 1. The area between the two lines is what
-    the divergence costs. Of `val_nll` the lowest is marked. A strip above shows the
-    temperature where it changed. The first tenth of the epochs, in which the loss may
-    fall by far, does not count for the limits of the vertical axis.
+    bound of a row if the temperature is 1. The area between the lines of loss and nll
+    is the cost of the divergence. A dot marks the lowest `val_nll`. A strip above shows
+    the temperature if it changed. The limits of the vertical axis ignore the first
+    tenth of the epochs, in which the loss may fall steeply.
 
     Args:
-        history: What `BayesianModel.fit` returned, or its `history`.
-        axes: Where to draw, by default on a new figure.
+        history: The result of `BayesianModel.fit`, or its `history` dictionary.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: There is no `loss` or `nll` in the history, or one of them is empty,
-            not finite, or of another length.
+        ValueError: The history has no `loss` or no `nll`, or its values are empty, not
+            finite, or of different lengths.
 
     Example:
 
@@ -58,8 +58,8 @@ def elbo_curve(
     logs = getattr(history, "history", history)
     if not isinstance(logs, Mapping) or not {"loss", "nll"} <= logs.keys():
         raise ValueError(
-            "The history must have a `loss` and an `nll`, as that of "
-            f"`BayesianModel.fit`. Received: {sorted(logs) if logs else logs}"
+            "The history must have a `loss` and an `nll`, as the history of "
+            f"`BayesianModel.fit` has. Received: {sorted(logs) if logs else logs}"
         )
     names = [n for n in ("loss", "nll", "val_nll", "temperature") if n in logs]
     parts = {name: vector(name, logs[name]) for name in names}
@@ -87,7 +87,7 @@ def elbo_curve(
     count_with_ticks(axes)
     handles, labels = axes.get_legend_handles_labels()
     named = dict(zip(labels, handles, strict=True))
-    # Losses fall from the left.
+    # Losses are high at the left, so the legend goes to the right.
     legend_over_data(axes, named, loc="upper right")
     if "temperature" in parts and np.ptp(parts["temperature"]) > 0.0:
         strip = strip_above(axes)

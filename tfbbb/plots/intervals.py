@@ -1,4 +1,4 @@
-"""Predictive intervals against the truth."""
+"""A plot of predictive intervals and true values."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -40,27 +40,27 @@ def intervals(
     label: str = "target",
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws predictive intervals of rows, in the order of their means, and the truth.
+    """Plots predictive intervals, sorted by predicted mean, and the true values.
 
-    Of the true values, those outside their interval stand out; about `1 - level` of
-    them should be.
+    True values outside their interval have another colour; for a calibrated model their
+    expected share is `1 - level`.
 
     Args:
         prediction: A `tfbbb.Predictive` of n rows; or its means and the lower and upper
             ends of its intervals, [n] each.
-        y: True values `[n]`, or `[n, k]` of k targets.
+        y: True values `[n]`, or `[n, k]` for k targets.
         level: Probability of the intervals.
-        target: Index of the target to draw, of a prediction with several.
+        target: Index of the target to plot.
         label: Name and units of the values.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
         ValueError: The prediction is of classes; the arrays differ in length, are empty
-            or hold a number that is not finite; the `level` is not strictly between 0
-            and 1; or there is no such `target`.
+            or are not finite; `level` is not strictly between 0 and 1; or there is no
+            such `target`.
 
     Example:
 
@@ -70,7 +70,7 @@ def intervals(
     <Axes: ...>
     """
     checked_level("level", level)
-    mean, lower, upper = _of_rows(prediction, level, target)
+    mean, lower, upper = _read_intervals(prediction, level, target)
     truth = column("y", y, target)
     check_same_length(mean=mean, lower=lower, upper=upper, y=truth)
     order = np.argsort(mean, kind="stable")
@@ -79,7 +79,7 @@ def intervals(
     rank = np.arange(1, len(truth) + 1)
     axes = drawn_axes(axes)
 
-    axes.vlines(rank, lower, upper, color=LIGHT, linewidth=_bar(axes, len(rank)))
+    axes.vlines(rank, lower, upper, color=LIGHT, linewidth=_bar_width(axes, len(rank)))
     axes.plot(rank, mean, color=DARK, linewidth=1.4, zorder=2)
     look = dots(len(rank))
     axes.scatter(rank[inside], truth[inside], color=BLUE, **look)
@@ -93,7 +93,7 @@ def intervals(
     return axes
 
 
-def _of_rows(prediction: Any, level: float, target: int) -> list[np.ndarray]:
+def _read_intervals(prediction: Any, level: float, target: int) -> list[np.ndarray]:
     names = ("mean", "lower", "upper")
     if is_prediction(prediction):
         check_of_numbers(prediction)
@@ -112,8 +112,8 @@ def _of_rows(prediction: Any, level: float, target: int) -> list[np.ndarray]:
     ]
 
 
-def _bar(axes: "Axes", rows: int) -> float:
-    """Returns the width of a row's bar in points: what leaves white between two."""
+def _bar_width(axes: "Axes", rows: int) -> float:
+    """Returns the width of a row's bar in points, which leaves a gap between bars."""
     return min(max(0.5 * size_in_points(axes)[0] / rows, 0.3), 2.5)
 
 

@@ -1,4 +1,4 @@
-"""The uncertainty of rows like those of training, and of others."""
+"""A plot of the uncertainty of rows in and out of distribution."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -34,31 +34,31 @@ def out_of_distribution(
     label: str | None = None,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws histograms of the uncertainty of rows in and out of distribution.
+    """Plots histograms of the uncertainty of rows in and out of distribution.
 
-    The legend has the area under the ROC curve (AUROC) of telling them apart by it: the
-    probability that a row from outside is the more uncertain of two, ties counted half
-    (Hendrycks and Gimpel 2017).
+    The legend shows the area under the ROC curve (AUROC): the probability that a row
+    from outside is more uncertain than a row from inside; ties count half (Hendrycks
+    and Gimpel 2017).
 
     Args:
         inside: A `tfbbb.Predictive` of rows like those of training; or their scores.
         outside: A `tfbbb.Predictive` of other rows by the same model; or their scores.
         by: The uncertainty of predictions: `"entropy"`, `"mutual_information"`,
-            `"epistemic"`, `"aleatoric"` or `"variance"`. Variances are added over
+            `"epistemic"`, `"aleatoric"` or `"variance"`. Variances are summed over
             targets or classes.
-        log: Whether the scores, then positive, are drawn on a logarithmic axis.
+        log: Whether to use a logarithmic axis; requires positive scores.
         bins: Number of bins.
         names: Names of the two sets of rows.
         label: Name and units of the scores; by default those of `by`.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: Scores are not one number for each row, empty or not finite, or with
-            `log` not positive; predictions have no such uncertainty; or `bins` is no
-            positive integer.
+        ValueError: The scores are not one number for each row, are empty or not finite,
+            or not positive with `log`; the predictions have no such uncertainty; or
+            `bins` is not a positive integer.
 
     Example:
 
@@ -72,7 +72,7 @@ def out_of_distribution(
     low, high = _scores("inside", inside, by), _scores("outside", outside, by)
     if log and min(low.min(), high.min()) <= 0.0:
         raise ValueError(
-            "A logarithmic axis takes positive scores only; pass `log=False`. "
+            "A logarithmic axis allows positive scores only; pass `log=False`. "
             f"Received: a score of {min(low.min(), high.min()):g}"
         )
     edges = _edges(np.concatenate([low, high]), bins, log)
@@ -112,7 +112,7 @@ def _edges(values: np.ndarray, bins: int, log: bool) -> np.ndarray:
     if log:
         return np.exp(_edges(np.log(values), bins, log=False))
     low, high = values.min(), values.max()
-    # Scores such as entropies begin at 0.
+    # Begin at 0 if the scores, such as entropies, come close to 0.
     return np.histogram_bin_edges(
         values, bins, range=(0.0 if 0.0 < low < 0.1 * high else low, high)
     )

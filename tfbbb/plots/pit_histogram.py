@@ -1,4 +1,4 @@
-"""Where the true values lie in their predictive distributions."""
+"""A plot of the histogram of the probability integral transform."""
 
 from typing import TYPE_CHECKING
 
@@ -27,32 +27,32 @@ def pit_histogram(
     target: int = 0,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the histogram of the probability integral transform `u = P(Y <= y | x)`.
+    """Plots the histogram of the probability integral transform `u = P(Y <= y | x)`.
 
-    Under a calibrated model u is uniform (Dawid 1984): the bars are level. A valley in
-    the middle says that the predictive distributions are too narrow, a hill that they
-    are too wide, a slope that they are shifted. A count among n rows in B bins is
-    Binomial(n, 1/B) under a calibrated model; the band holds all B of them with
-    probability `confidence` or more (Bonferroni), and bars that leave it stand out. Of
-    counts and ordered classes u is drawn within its step, as by
-    `tfbbb.metrics.pit_values`.
+    Under a calibrated model u is uniform (Dawid 1984), so the histogram is flat. A
+    valley in the middle means that the predictive distributions are too narrow, a hill
+    that they are too wide, a slope that they are biased. Under a calibrated model the
+    count of a bin, with n rows and B bins, is Binomial(n, 1/B). The band contains all B
+    counts with at least the probability `confidence` (Bonferroni); bars beyond the band
+    have another colour. For counts and ordered classes u is drawn within its step, as
+    by `tfbbb.metrics.pit_values`.
 
     Args:
         prediction: A `tfbbb.Predictive` of n rows; or its values u, [n].
-        y: True values `[n]`, or `[n, k]` of k targets; not for values u.
+        y: True values `[n]`, or `[n, k]` for k targets; None with values u.
         bins: Number B of bins; by default one for every ten rows, from 5 to 20.
         confidence: Probability of the band.
-        target: Index of the target to draw, of a prediction with several.
-        axes: Where to draw, by default on a new figure.
+        target: Index of the target to plot.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: The arrays differ in length, are empty, hold a number that is not
-            finite or, of values u, not from 0 to 1; `y` is missing or given beside
-            values u; `bins` is no positive integer; the `confidence` is not strictly
-            between 0 and 1; or there is no such `target`.
+        ValueError: The arrays differ in length, are empty or are not finite; values u
+            are not from 0 to 1; `y` is missing, or given together with values u; `bins`
+            is not a positive integer; `confidence` is not strictly between 0 and 1; or
+            there is no such `target`.
 
     Example:
 

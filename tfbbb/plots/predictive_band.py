@@ -1,4 +1,4 @@
-"""A predictive distribution over one input."""
+"""A plot of a predictive distribution over one input."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -33,35 +33,36 @@ def predictive_band(
     label: str = "target",
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the predictive distribution over one input as a line and two nested bands.
+    """Plots the predictive distribution over one input as a line and two nested bands.
 
-    The outer band is the central interval of probability `level` of y. The inner one is
-    its epistemic part: of the outer band's distance from the line, the share that it
-    has of the standard deviation,
+    The outer band is the central interval of probability `level` of y. The inner band
+    is its epistemic part. Its distance from the line is that of the outer band times
+    the epistemic share of the standard deviation,
 
         sqrt(epistemic / (epistemic + aleatoric)),
 
-    so that it is that interval of E[y | w] where both are normal, and within the outer
-    band always. More data would close it; what lies between the bands would remain.
+    so that the inner band is the same interval of E[y | w] if both distributions are
+    normal, and always lies within the outer band. More data would narrow the inner
+    band, but not the part between the bands.
 
     Args:
         prediction: A `tfbbb.Predictive` at the inputs `x`.
-        x: The input `[n]`, in any order; of a grid, usually.
-        data: Inputs `[m]` and targets `[m]` (or `[m, k]`) to draw as dots.
+        x: The input `[n]`, usually a grid, in any order.
+        data: Inputs `[m]` and targets `[m]` (or `[m, k]`) to plot as dots.
         level: Probability of the outer band.
         line: `"median"` or `"mean"` of y.
-        target: Index of the target to draw, of a prediction with several.
+        target: Index of the target to plot.
         xlabel: Name and units of the input.
         label: Name and units of the target.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: The prediction is of classes, or none; the arrays differ in length,
-            are empty or hold a number that is not finite; the `level` is not strictly
-            between 0 and 1; the `line` is unknown; or there is no such `target`.
+        ValueError: `prediction` is of classes or not a `tfbbb.Predictive`; the arrays
+            differ in length, are empty or are not finite; `level` is not strictly
+            between 0 and 1; `line` is unknown; or there is no such `target`.
 
     Example:
 

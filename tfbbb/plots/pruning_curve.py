@@ -1,4 +1,4 @@
-"""What removing weights costs."""
+"""A plot of a metric against the share of removed weights."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -18,22 +18,23 @@ def pruning_curve(
     label: str = "metric",
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws a figure of a model against the share of its weights that were removed.
+    """Plots a metric of a model against the share of its weights that were removed.
 
-    A dashed line marks what it is without removing any, where curves begin there.
+    If all curves that begin at the share 0 have the same metric there, a dashed line
+    marks it.
 
     Args:
-        curve: What `tfbbb.compression.pruning_curve` returns; or several of them by
+        curve: The result of `tfbbb.compression.pruning_curve`, or several results by
             name.
-        label: Name and units of the figure.
-        axes: Where to draw, by default on a new figure.
+        label: Name and units of the metric.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: There is no curve, more than are told apart by colour, or one that
-            is empty or not finite.
+        ValueError: There is no curve, there are more curves than colours, or a curve is
+            empty or not finite.
 
     Example:
 
@@ -56,7 +57,7 @@ def pruning_curve(
         if not hasattr(measured, "figures"):
             raise ValueError(
                 "`curve` must be what `tfbbb.compression.pruning_curve` returns, or a "
-                f"dictionary of them by name. Received: {type(measured).__name__}"
+                f"dictionary of such curves. Received: {type(measured).__name__}"
             )
         shares = vector("shares", measured.shares)
         figures = vector("figures", measured.figures)
@@ -65,7 +66,7 @@ def pruning_curve(
     whole = {float(figures[0]) for shares, figures in points.values() if not shares[0]}
     axes = drawn_axes(axes)
 
-    # Curves of one model begin at the same figure.
+    # Curves of one model have the same metric at the share 0.
     if len(whole) == 1:
         axes.axhline(
             whole.pop(),

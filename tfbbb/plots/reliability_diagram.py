@@ -1,4 +1,4 @@
-"""How often classes come true."""
+"""A plot of the accuracy of classes against their probability."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -33,30 +33,31 @@ def reliability_diagram(
     confidence: float = 0.95,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the accuracy of classes against the probability they were predicted with.
+    """Plots the accuracy of predicted classes against their probability.
 
-    Rows are gathered into bins of equal width by the probability of their most probable
-    class (DeGroot and Fienberg 1983); a dot is at the mean of these probabilities and
-    the share of the rows whose class it was. Under a calibrated model the number of
-    right rows of a bin is about binomial with that mean: the bar holds it with
-    probability `confidence` (Bröcker and Smith 2007), and dots beyond stand out. The
-    strip above counts the rows of each bin.
+    Puts the rows into bins of equal width by the probability of their most probable
+    class (DeGroot and Fienberg 1983). The dot of a bin is at the mean of these
+    probabilities and the share of right predictions. Under a calibrated model the
+    number of right predictions of a bin is approximately binomial with that mean: the
+    bar contains it with probability `confidence` (Bröcker and Smith 2007), and dots
+    beyond their bar have another colour. The strip above counts the rows of each bin.
 
     Args:
-        prediction: A `tfbbb.Predictive` of classes; or what
-            `tfbbb.metrics.reliability_diagram` measured of one.
-        y: Indices of the true classes or one-hot rows; not for what was measured.
-        bins: Number of bins from 0 to 1, of a prediction.
+        prediction: A `tfbbb.Predictive` of classes; or the result of
+            `tfbbb.metrics.reliability_diagram`.
+        y: Indices of the true classes or one-hot rows; None with the result of
+            `tfbbb.metrics.reliability_diagram`.
+        bins: Number of bins from 0 to 1, for a `tfbbb.Predictive`.
         confidence: Probability of a bar.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: `y` is missing, does not fit the prediction, or is given beside what
-            was measured; the prediction is of numbers; `bins` is no positive integer;
-            or the `confidence` is not strictly between 0 and 1.
+        ValueError: `y` is missing, does not fit the prediction, or is given together
+            with a `ReliabilityDiagram`; the prediction is of numbers; `bins` is not a
+            positive integer; or `confidence` is not strictly between 0 and 1.
 
     Example:
 
@@ -74,7 +75,7 @@ def reliability_diagram(
     ['calibrated', 'its 95 % sampling band', 'beyond the band']
     """
     checked_level("confidence", confidence)
-    measured = _measured(prediction, y, bins)
+    measured = _measure(prediction, y, bins)
     filled = measured.counts > 0
     rows, expected = measured.counts[filled], measured.confidence[filled]
     observed = measured.accuracy[filled]
@@ -120,7 +121,7 @@ def reliability_diagram(
     axes.set_xlabel("probability of the predicted class (%)")
     axes.set_ylabel("rows of that class (%)")
     axes.set_aspect("equal")
-    # Dots lie about the diagonal, and seldom so far below.
+    # Dots lie near the diagonal, rarely at the lower right.
     handles = axes.get_legend_handles_labels()[0]
     legend_beside_data(axes, handles, loc="lower right")
 
@@ -139,11 +140,11 @@ def reliability_diagram(
     return axes
 
 
-def _measured(prediction: Any, y: Any, bins: int) -> "ReliabilityDiagram":
+def _measure(prediction: Any, y: Any, bins: int) -> "ReliabilityDiagram":
     if is_prediction(prediction):
         if y is None:
             raise ValueError(
-                "A prediction needs the true classes to be compared with. "
+                "Pass the true classes `y` together with a `tfbbb.Predictive`. "
                 "Received: y=None"
             )
         from tfbbb import metrics

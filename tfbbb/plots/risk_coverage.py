@@ -1,4 +1,4 @@
-"""What is gained by answering the surest rows only."""
+"""A plot of the loss of the most certain rows against their share."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,30 +23,30 @@ def risk_coverage(
     label: str | None = None,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the mean loss of the rows that a prediction is surest of, share by share.
+    """Plots the mean loss of the most certain rows against their share.
 
-    At coverage c it is the mean loss of the share c of the rows of the lowest
-    uncertainty (El-Yaniv and Wiener 2010): 1 for a wrong class, the squared error of
-    the mean for numbers. The oracle knows the losses; a random order gains nothing. The
-    legend has the mean over the coverages, the area under the curve. Means of the first
-    twentieth of the rows, which are of few, do not count for the limits of the vertical
-    axis.
+    At coverage c the curve is the mean loss of the share c of the rows with the lowest
+    uncertainty (El-Yaniv and Wiener 2010). The loss is 1 for a wrong class, and the
+    squared error of the mean for numbers. The oracle sorts the rows by their losses,
+    and the dashed line is the expectation for a random order. The legend shows the mean
+    over the coverages, the area under the curve. The limits of the vertical axis ignore
+    the first twentieth of the curves, which averages few rows.
 
     Args:
         prediction: A `tfbbb.Predictive`.
         y: Targets in raw units; for classes their indices or one-hot rows.
-        by: An uncertainty, or several: `"entropy"`, `"mutual_information"`,
-            `"epistemic"`, `"aleatoric"` or `"variance"`. By default the entropy of
-            classes, the variance of numbers.
+        by: One or several of `"entropy"`, `"mutual_information"`, `"epistemic"`,
+            `"aleatoric"` and `"variance"`. Defaults to the entropy for classes and to
+            the variance for numbers.
         label: Name and units of the mean loss.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: The prediction is none; the targets do not fit it; or there is no
-            such uncertainty, none at all, or more than are told apart by colour.
+        ValueError: `prediction` is not a `tfbbb.Predictive`; the targets do not fit it;
+            or `by` is unknown, empty, or has more names than there are colours.
 
     Example:
 
@@ -66,7 +66,7 @@ def risk_coverage(
     from tfbbb.metrics.targets import checked_targets, is_of_classes
 
     check_prediction(prediction)
-    named = _names(prediction, by)
+    named = _list_uncertainties(prediction, by)
     targets = checked_targets(prediction, y, "any", "risk_coverage")
     curves = {
         name: metrics.risk_coverage_curve(prediction, y, by=name) for name in named
@@ -106,12 +106,12 @@ def risk_coverage(
     axes.set_ylabel(label or loss)
     handles, labels = axes.get_legend_handles_labels()
     shown = dict(zip(labels, handles, strict=True))
-    # Means of few rows are at the left, and may be high.
+    # The means at the left average few rows and may be high.
     legend_over_data(axes, shown, "(mean over the coverages)", loc="upper right")
     return axes
 
 
-def _names(prediction: Any, by: str | Sequence[str] | None) -> list[str]:
+def _list_uncertainties(prediction: Any, by: str | Sequence[str] | None) -> list[str]:
     if by is None:
         from tfbbb.metrics.risk_coverage import OF_NUMBERS
         from tfbbb.metrics.uncertainty import named_uncertainty

@@ -1,4 +1,4 @@
-"""How far a share may lie from its probability by chance."""
+"""The range of a binomial count under a calibrated model."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,10 +7,10 @@ import numpy.typing as npt
 def sampling_band(
     number: npt.ArrayLike, probability: npt.ArrayLike, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the counts between which a binomial one lies.
+    """Returns the lower and upper ends of a central binomial interval.
 
-    The central interval of Binomial(number, probability) that holds at least
-    `confidence` of it, both ends included.
+    The interval of Binomial(number, probability) has at least the probability
+    `confidence`, both ends included.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""How sure the posterior is of a model's weights."""
+"""A plot of the signal-to-noise ratios of a model's weights."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import keras
     from matplotlib.axes import Axes
 
-# How far a histogram reaches into the next row.
+# Height of a histogram as a share of the distance between rows.
 _HEIGHT = 0.85
 
 
@@ -23,26 +23,26 @@ def signal_to_noise(
     bins: int = 60,
     axes: "Axes | None" = None,
 ) -> "Axes":
-    """Draws the histogram of `10 log10(|mean| / stddev)` of each layer's weights.
+    """Plots the histogram of `10 log10(|mean| / stddev)` of each layer's weights.
 
-    Blundell et al. (2015) remove weights by this ratio; left of 0 dB the deviation
-    exceeds the mean. Layers stand below each other in the model's order, each
-    histogram as high as it can be; a tick marks its median. Weights that are exactly 0
-    (such as removed ones), or known exactly, have no place on the axis: a note gives
-    their share.
+    Blundell et al. (2015) prune weights by this ratio. Left of 0 dB the standard
+    deviation exceeds the mean. The layers come one below the other in the model's
+    order; each histogram fills its row, and a tick marks its median. The axis cannot
+    show weights that are exactly 0 (such as removed weights) or have no variance: a
+    note gives their shares.
 
     Args:
         model: A model with built variational layers; or `|mean| / stddev` of weights,
             by the name of their layer.
         bins: Number of bins.
-        axes: Where to draw, by default on a new figure.
+        axes: Axes to draw on; a new figure by default.
 
     Returns:
         The axes.
 
     Raises:
         ValueError: There is no variational layer or no weight, a ratio is negative or
-            NaN, none at all is positive and finite, or `bins` is no positive integer.
+            NaN, no ratio is positive and finite, or `bins` is not a positive integer.
 
     Example:
 
@@ -54,7 +54,7 @@ def signal_to_noise(
     2 weights, 50 % are 0
     """
     bins = positive_integer("bins", bins)
-    layers = _ratios(model)
+    layers = _read_ratios(model)
     decibels = {
         name: 10.0 * np.log10(ratios[(ratios > 0.0) & np.isfinite(ratios)])
         for name, ratios in layers.items()
@@ -85,7 +85,9 @@ def signal_to_noise(
     )
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_yticks(range(len(layers)), [_title(*layer) for layer in layers.items()])
+    axes.set_yticks(
+        range(len(layers)), [_format_title(*layer) for layer in layers.items()]
+    )
     axes.set_xlim(edges[0], edges[-1])
     axes.set_ylim(len(layers) - 0.9, -1.0)
     axes.set_xlabel("signal-to-noise ratio of a weight, |mean| / stddev (dB)")
@@ -93,7 +95,7 @@ def signal_to_noise(
     return axes
 
 
-def _title(name: str, ratios: np.ndarray) -> str:
+def _format_title(name: str, ratios: np.ndarray) -> str:
     notes = [
         f"{100 * share:.3g} % {what}"
         for share, what in (
@@ -105,34 +107,34 @@ def _title(name: str, ratios: np.ndarray) -> str:
     return "\n".join([name, ", ".join([f"{ratios.size} weights", *notes])])
 
 
-def _ratios(
+def _read_ratios(
     model: "keras.Model | Mapping[str, npt.ArrayLike]",
 ) -> dict[str, np.ndarray]:
-    given = model if isinstance(model, Mapping) else _of_model(model)
+    given = model if isinstance(model, Mapping) else _measure_model(model)
     layers = {
         name: np.ravel(np.asarray(values, dtype=float))
         for name, values in given.items()
     }
     if not layers or not all(ratios.size for ratios in layers.values()):
         raise ValueError(
-            "There must be weights in each layer, and a layer at the least. Received: "
+            "There must be at least one layer, and weights in each layer. Received: "
             f"numbers of weights { {name: r.size for name, r in layers.items()} }"
         )
     everything = np.concatenate(list(layers.values()))
     if not (everything >= 0.0).all():
         raise ValueError(
-            "Ratios |mean| / stddev are not negative. "
+            "Ratios |mean| / stddev must not be negative or NaN. "
             f"Received: {(~(everything >= 0.0)).sum()} that are, or are NaN"
         )
     if not ((everything > 0.0) & np.isfinite(everything)).any():
         raise ValueError(
-            "There is nothing to draw: every weight is exactly 0 or known exactly. "
+            "There is nothing to plot: every weight is exactly 0 or known exactly. "
             f"Received: {everything.size} weights"
         )
     return layers
 
 
-def _of_model(model: "keras.Model") -> dict[str, np.ndarray]:
+def _measure_model(model: "keras.Model") -> dict[str, np.ndarray]:
     from tfbbb import compression
     from tfbbb.callbacks.named_layers import named_layers
 
@@ -148,6 +150,6 @@ def _of_model(model: "keras.Model") -> dict[str, np.ndarray]:
 
 
 def _edges(decibels: np.ndarray, bins: int) -> np.ndarray:
-    # One mean that happens to be almost 0 would squeeze all others.
+    # A single mean near 0 would stretch the axis and squeeze all other weights.
     low = np.quantile(decibels, 0.001, method="lower")
     return np.histogram_bin_edges(decibels[decibels >= low], bins)

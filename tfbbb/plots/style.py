@@ -1,4 +1,4 @@
-"""What all pictures share: their colours, and how axes look."""
+"""Colours, axes and legends that all plots share."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-# Okabe and Ito (2008): colour-blind readers tell them apart. Their yellow is too light
-# for lines on white.
+# The colours of Okabe and Ito (2008), which colour-blind readers can distinguish,
+# without yellow, which is too light for lines on white.
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREEN = "#009E73"
@@ -18,7 +18,7 @@ ORANGE = "#E69F00"
 SKY = "#56B4E9"
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 
-# What is predicted or expected is grey, so that what happened stands out.
+# Predicted and expected values are grey, so that observations stand out.
 DARK = "0.35"
 LIGHT = "0.78"
 PALE = "0.90"
@@ -28,17 +28,17 @@ SQUARE = (5.0, 5.0)
 
 
 def drawn_axes(axes: "Axes | None", size: tuple[float, float] = WIDE) -> "Axes":
-    """Returns the axes to draw on, in the kit's style.
+    """Returns the axes to draw on, in the common style.
 
     Args:
-        axes: Those of the caller; None for new ones.
+        axes: Axes of the caller; None creates a figure.
         size: Width and height of a new figure in inches.
 
     Raises:
-        TypeError: Where `axes` are not Matplotlib's.
+        TypeError: `axes` are not Matplotlib axes.
     """
     if axes is None:
-        # Pyplot shows the figure where a notebook would.
+        # Pyplot figures are shown automatically in notebooks.
         from matplotlib import pyplot
 
         axes = pyplot.subplots(figsize=size, layout="constrained")[1]
@@ -52,7 +52,7 @@ def drawn_axes(axes: "Axes | None", size: tuple[float, float] = WIDE) -> "Axes":
 
 
 def strip_above(axes: "Axes") -> "Axes":
-    """Returns a low strip on top of the axes, which shares their horizontal axis."""
+    """Adds a flat plot above the axes, which shares their horizontal axis."""
     strip = axes.inset_axes((0.0, 1.03, 1.0, 0.16), sharex=axes)
     strip.spines[["top", "right"]].set_visible(False)
     strip.tick_params(axis="x", labelbottom=False, length=0)
@@ -61,7 +61,7 @@ def strip_above(axes: "Axes") -> "Axes":
 
 
 def count_with_ticks(axes: "Axes") -> None:
-    """Puts the ticks of the horizontal axis at whole numbers."""
+    """Puts the ticks of the horizontal axis at integers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
@@ -73,13 +73,13 @@ def legend_over_data(
     title: str | None = None,
     loc: Literal["upper left", "upper right"] = "upper left",
 ) -> None:
-    """Adds a legend in two columns, and room for it on top of what is drawn.
+    """Adds a legend in two columns and extends the axes above the data to fit it.
 
     Args:
-        axes: Where the data is drawn, and its limits are set.
-        handles: What the legend shows, by name.
+        axes: Axes with the data, whose limits are final.
+        handles: The artists of the legend, by name.
         title: Title of the legend.
-        loc: Where on top it is.
+        loc: Location of the legend.
     """
     legend = axes.legend(
         handles.values(),
@@ -110,12 +110,12 @@ def legend_beside_data(
     handles: "Sequence[Artist]",
     loc: Literal["best", "lower right"] = "best",
 ) -> None:
-    """Adds a legend in a free place, through which what is there can still be seen.
+    """Adds a translucent legend where the axes are free.
 
     Args:
-        axes: Where the data is drawn.
-        handles: What the legend shows.
-        loc: Where it is, by default where there are no lines.
+        axes: Axes with the data.
+        handles: The artists of the legend.
+        loc: Location of the legend; by default where there are no lines.
     """
     axes.legend(
         handles=handles,
@@ -127,7 +127,7 @@ def legend_beside_data(
 
 
 def dots(number: int) -> dict[str, Any]:
-    """Returns how a scatter of that many dots looks: the more, the fainter."""
+    """Returns the style of a scatter plot: more dots are smaller and fainter."""
     return {
         "s": min(max(18.0 * (150.0 / number) ** 0.5, 3.0), 18.0),
         "alpha": min(max((300.0 / number) ** 0.5, 0.3), 1.0),

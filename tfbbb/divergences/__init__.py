@@ -1,4 +1,4 @@
-"""KL divergences of posteriors from priors; its modules register them by families."""
+"""KL divergences of posteriors from priors; each module registers its families."""
 
 from tfbbb.divergences import (  # noqa: F401  (they register what they define)
     from_marginals,

@@ -1,4 +1,4 @@
-"""From priors for which q matters by the marginals of its weights alone."""
+"""KL divergences from priors whose E[log p(w)] depends only on the marginals of q."""
 
 from typing import Any, cast
 

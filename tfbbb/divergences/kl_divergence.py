@@ -21,14 +21,15 @@ def register_kl(
 ) -> Callable[[ClosedForm], ClosedForm]:
     """Registers a function of the weight as KL(q || p) of the families.
 
-    It holds for these very classes, and not for their subclasses; where the prior is
-    given as the class `tfbbb.priors.Prior`, for every prior without a form of its own.
+    The function applies to exactly these classes, not to their subclasses. With the
+    prior class `tfbbb.priors.Prior` it applies to every prior without a function of its
+    own.
 
     Args:
         posterior: Class of posteriors, or several.
         prior: Class of priors, or several.
-        covers: A function of the weight that says whether the form holds for it, where
-            the classes alone do not tell.
+        covers: A function of the weight that returns whether the form applies to it, if
+            that does not follow from the classes.
     """
 
     def register(closed_form: ClosedForm) -> ClosedForm:
@@ -44,7 +45,7 @@ def register_estimate(
 ) -> Callable[[Estimate], Estimate]:
     """Registers a function of the weight and its draws as an estimate of KL(q || p).
 
-    Its gradient must be whole for draws that carry none themselves.
+    The estimate's gradient must be complete even if the draws carry no gradient.
 
     Args:
         posterior: Class of posteriors, or several.
@@ -72,8 +73,8 @@ def closed_form_of(weight: VariationalWeight) -> ClosedForm | None:
 def is_log_ratio(weight: VariationalWeight) -> bool:
     """Whether the divergence is estimated as `log q(w) - log p(w)` of draws.
 
-    A draw without a gradient then leaves the estimate without its own; closed forms and
-    other estimates have theirs from the parameters.
+    The gradient of such an estimate needs draws with a gradient; closed forms and other
+    estimates get their gradients from the parameters.
     """
     pair = (type(weight.posterior), type(weight.prior))
     return closed_form_of(weight) is None and pair not in _ESTIMATES
@@ -82,15 +83,15 @@ def is_log_ratio(weight: VariationalWeight) -> bool:
 def kl_divergence(weight: VariationalWeight, draw: Any) -> Any:
     """Returns KL(q(w) || p(w)) in nats, summed over the weights.
 
-    In closed form where one is registered, else the unbiased one-draw estimate
+    Uses the closed form if one is registered, else the unbiased one-draw estimate
 
         log q(w) - log p(w),   w ~ q
 
-    which is exactly 0 where q = p (Blundell et al. 2015, equation 2). For normal
-    posteriors and `scale_mixture_normal` most of it is in closed form and less is left
-    to the draw; for normal posteriors and the hierarchies `gamma_normal` and
-    `horseshoe` it is the closed-form bound that their classes describe. A point without
-    a prior has none: 0.
+    which is exactly 0 if q = p (Blundell et al. 2015, equation 2). For normal
+    posteriors and `scale_mixture_normal` most of the divergence is in closed form and
+    the draw estimates only the rest. For normal posteriors and the hierarchies
+    `gamma_normal` and `horseshoe` the result is the closed-form bound that these
+    classes describe. For a point without a prior it is 0.
 
     Args:
         weight: The weight, with its posterior, its prior and its variables.

@@ -1,4 +1,4 @@
-"""Of posteriors without a density: what takes the place of their KL divergence."""
+"""Terms that replace the KL divergence for posteriors without a density."""
 
 from typing import Any, cast
 

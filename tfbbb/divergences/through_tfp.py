@@ -1,4 +1,4 @@
-"""Through the registry of TensorFlow Probability."""
+"""KL divergences registered in TensorFlow Probability."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""How the noise of q(w) reaches a layer's output in training, by string name."""
+"""Estimators of the ELBO's gradient, resolvable by string name."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The default: the estimator of least gradient variance that is exact."""
+"""The default estimator: the exact one with the lowest gradient variance."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,11 +23,11 @@ from tfbbb.posteriors import Posterior
 class Auto(AutoEstimator, Estimator):
     """Takes `local` where it is exact, else `flipout`, `weight`, `score_function`.
 
-    Whatever it takes can serve the posterior: with one whose draws have no gradient,
-    a layer is made with `score_function` and its two draws in each step. `local` is
-    exact where q factorises and each weight is used once per row: not in a layer that
-    is shared, nor where one kernel serves several positions of a row. In a subclassed
-    model it cannot be known whether a layer is shared.
+    The chosen estimator always suits the posterior: for a posterior whose draws have no
+    gradient it is `score_function`, with two draws in each step. `local` is exact if q
+    factorises and each weight is used once per row. It is not exact for a shared layer,
+    nor if one kernel serves several positions of a row. In a subclassed model `auto`
+    does not choose `local`, because it cannot know whether a layer is shared.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""A kernel drawn from q as the rows of a batch see it, and what is linear in it."""
+"""Kernels drawn from q, which may differ between the rows of a batch."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -43,11 +43,11 @@ def matmul(inputs: Any, kernel: Any) -> Any:
 
 
 class GroupedKernel:
-    """One kernel for each group of rows, or for all of them.
+    """One kernel for each group of rows, or one for all rows.
 
     Args:
         values: [groups, *shape], or [*shape] where there is one group.
-        fold: Where the rows of each group are.
+        fold: The order of the groups in the batch.
         linear: `linear(inputs, kernel)` for inputs as `fold` splits them.
     """
 
@@ -70,7 +70,7 @@ class GroupedKernel:
 
 
 class FlippedKernel:
-    """A kernel of its own for each row: `mean + delta * outer(s_n, r_n)`.
+    """A different kernel for each row: `mean + delta * outer(s_n, r_n)`.
 
     Args:
         mean: E[w].

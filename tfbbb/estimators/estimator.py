@@ -1,4 +1,4 @@
-"""The contract of an estimator."""
+"""The base class of estimators."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -75,9 +75,9 @@ class Estimator(EstimatorFamily, Strategy):
     """Draws a layer's pre-activations so that their gradient estimates the ELBO's.
 
     Attributes:
-        num_samples: Number of draws in a training step. A `BayesianModel` passes each
-            row once for each draw and averages over them; in any other model, where
-            the batch cannot grow, its rows are dealt to the draws in equal parts.
+        num_samples: Number of draws in a training step. A `BayesianModel` evaluates
+            each row under every draw and averages over the draws. Any other model
+            keeps the size of its batch and splits the rows evenly between the draws.
     """
 
     num_samples: int = 1
@@ -87,10 +87,10 @@ class Estimator(EstimatorFamily, Strategy):
         return layer.can_use(self) and all(map(self.can_serve, posteriors))
 
     def resolve(self, posteriors: Sequence[Posterior]) -> "Estimator":
-        """Returns the estimator to train with: itself, but for one that chooses.
+        """Returns the estimator to train with: itself, except for `auto`.
 
-        What must be known before a layer is called, the number of draws, is decided
-        here.
+        `resolve` fixes the number of draws, which must be known before a layer is
+        called.
         """
         return self
 
@@ -110,11 +110,11 @@ class Estimator(EstimatorFamily, Strategy):
     def draw_kernels(
         self, layer: EstimatedLayer, rows: Any
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
-        """Draws all weights of a layer once, to be used as often as it likes.
+        """Draws all weights of a layer once, for any number of uses.
 
-        Every weight is taken as the kernel of a matrix product, [in, out]: one of rank
-        1 as [1, out], whose input is the constant 1. A row sees the same weights
-        wherever it uses them, in all positions and time steps.
+        Every weight becomes the kernel of a matrix product, [in, out]: a weight of rank
+        1 becomes [1, out], whose input is the constant 1. A row has the same weights in
+        all positions and time steps.
 
         Args:
             layer: A built layer, in a call, which cannot use `local`.

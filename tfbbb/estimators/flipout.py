@@ -1,4 +1,4 @@
-"""Nearly independent weights for every row at the price of one draw."""
+"""Flipout: weights for each row, uncorrelated between rows, from one draw."""
 
 from typing import Any
 

@@ -25,11 +25,11 @@ class Local(LocalEstimator, Estimator):
         N(x . mean + mean_b, x^2 . sigma^2 + sigma_b^2)
 
     and the rows of a batch get independent noise, which gives the gradient less
-    variance than any draw of weights. It is exact where each weight is used once per
-    row. A kernel that serves several positions (a convolution), or a shared layer,
-    would need noise that is correlated between them: there, each output has the right
-    distribution and together they do not, so that it is an approximation, for which
-    `"local"` has to be asked by name.
+    variance than any draw of weights. The estimator is exact if each weight is used
+    once per row. With a kernel that serves several positions (a convolution), or in a
+    shared layer, the noise of different outputs would have to be correlated. There each
+    output has the right distribution, but their joint distribution is wrong: `local` is
+    an approximation, which is used only if you name it.
 
     Example:
 
@@ -37,8 +37,9 @@ class Local(LocalEstimator, Estimator):
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="local")
 
     Args:
-        num_samples: Number of draws in a training step, as for `Weight`. Rows have
-            noise of their own anyway, so this matters in a `tfbbb.BayesianModel` only.
+        num_samples: Number of draws in a training step, as for `Weight`. Every row has
+            its own noise anyway, so the number matters only in a
+            `tfbbb.BayesianModel`.
     """
 
     def __init__(self, num_samples: int = 1):
@@ -106,7 +107,7 @@ def _scale(layer: LinearLayer) -> int:
 
 @tf.custom_gradient
 def _safe_sqrt(variance: Any) -> Any:
-    # The square root of 0 (a row of zeros without a bias) has an infinite slope, which
-    # would turn into NaN in the gradient: the slope taken there is 0.
+    # The square root has an infinite slope at 0 (a row of zeros without a bias), which
+    # would make the gradient NaN: use the slope 0 there.
     root = tf.sqrt(variance)
     return root, lambda gradient: tf.math.divide_no_nan(0.5 * gradient, root)

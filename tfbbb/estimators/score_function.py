@@ -1,4 +1,4 @@
-"""The log-derivative trick: gradients without a gradient of the draws."""
+"""The score-function estimator, for draws without a gradient."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,10 +27,10 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
 
     With K draws `w_k`, the control variate `b` of each is the mean loss of the others
     (leave-one-out: Mnih and Rezende 2016; Kool et al. 2019), which leaves the gradient
-    unbiased. It needs no gradient of the loss in the weights, so it serves posteriors
-    that no other estimator can; where others can, its variance is far larger than
-    theirs. It trains in a `tfbbb.BayesianModel` only, which knows the loss of each
-    draw.
+    unbiased. The estimator needs no gradient of the loss with respect to the weights,
+    so it suits posteriors that no other estimator can train; its variance is far larger
+    than that of the others. It works only in a `tfbbb.BayesianModel`, which computes
+    the loss of each draw.
 
     Example:
 
@@ -39,7 +39,7 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     >>> layer = tfbbb.layers.DenseVariational(4, estimator=estimator)
 
     Args:
-        num_samples: Number K of draws in a training step, 2 at the least.
+        num_samples: Number K of draws in a training step, at least 2.
     """
 
     def __init__(self, num_samples: int = 2):

@@ -31,9 +31,10 @@ class Weight(WeightEstimator, Estimator):
     >>> layer = tfbbb.layers.DenseVariational(4, estimator="weight")
 
     Args:
-        num_samples: Number of draws in a training step. A `tfbbb.BayesianModel` passes
-            each row once for each draw and averages over them; in any other model,
-            whose batch cannot grow, its rows are dealt to the draws in equal parts.
+        num_samples: Number of draws in a training step. A `tfbbb.BayesianModel`
+            evaluates each row under every draw and averages over the draws. Any other
+            model keeps the size of its batch and splits the rows evenly between the
+            draws.
     """
 
     def __init__(self, num_samples: int = 1):

@@ -1,4 +1,4 @@
-"""What the transposed convolutions of one, two and three dimensions share."""
+"""The base class of transposed convolutions in one, two and three dimensions."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the convolutions of one, two and three dimensions share."""
+"""The base class of convolutions in one, two and three dimensions."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the layers share whose kernel serves all positions of a row."""
+"""The base class of layers whose kernel serves all positions of a row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,14 +16,14 @@ Size = int | Sequence[int]
 class Convolution(LinearVariationalLayer):
     """Base of the convolutions, of one, two or three dimensions.
 
-    A subclass says how one kernel acts (`convolve`), what shapes kernel and bias have,
-    and leaves the rest to this class. Its arguments are checked here, as the layers of
-    Keras check theirs.
+    A subclass defines how one kernel acts (`convolve`) and the shapes of kernel and
+    bias; this class does the rest. It validates the arguments as the layers of Keras
+    do.
 
-    All positions of a row share its weights, whichever estimator draws them: `flipout`
-    has one sign per row and channel. Under `local` each position has the mean and
-    variance that q implies, but noise of its own, as if it had a kernel of its own: an
-    approximation, which has to be asked for by name.
+    All positions of a row share its weights under every estimator but `local`:
+    `flipout` has one sign per row and channel. Under `local` each position has the mean
+    and variance that q implies, but independent noise, as if each position had its own
+    kernel. This is an approximation, which is used only if you name it.
 
     Attributes:
         rank: Number of dimensions that the kernel moves in; a subclass sets it.

@@ -1,4 +1,4 @@
-"""The convolution that keeps channels apart."""
+"""The depthwise convolution, which filters each channel separately."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The layer that multiplies inputs and kernel along any axes."""
+"""The layer that computes an einsum of inputs and kernel."""
 
 import math
 from collections.abc import Sequence

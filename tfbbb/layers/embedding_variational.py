@@ -1,4 +1,4 @@
-"""The table of vectors, one for each category."""
+"""The embedding layer."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ class EmbeddingVariational(LinearVariationalLayer):
 
     `output[..., :] = embeddings[input[...], :]`, `embeddings ~ q`
 
-    The fan-in is 1, as one row of the table is picked: the default prior of every
-    entry is a standard normal. The divergence counts the whole table in each step,
-    however few of its rows a batch picks; a row that the data never picks stays at its
-    prior.
+    The fan-in is 1, because each index picks one row of the table: the default prior of
+    every entry is a standard normal. The divergence counts the whole table in each
+    step, however few of its rows a batch picks. A row that the data never picks goes to
+    its prior.
 
-    `"local"` draws picked entries and not the table. It is exact where a row of the
-    batch has one index; of several, equal ones would have to share a vector, so that
-    `"auto"` takes `"flipout"` there: a sign for each row of the batch and each entry of
-    a vector.
+    `"local"` draws only the picked entries, not the table. It is exact if a row of the
+    batch has one index. With several indices, equal ones must share a vector, so
+    `"auto"` chooses `"flipout"`: a sign for each row of the batch and each entry of a
+    vector.
 
     Example:
 

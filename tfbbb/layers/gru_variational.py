@@ -1,4 +1,4 @@
-"""The layer of gated recurrent units."""
+"""The gated recurrent unit (GRU) layer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack

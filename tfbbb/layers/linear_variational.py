@@ -1,4 +1,4 @@
-"""What the layers that are linear in one kernel share."""
+"""The base class of layers that are linear in one kernel."""
 
 from typing import Any
 

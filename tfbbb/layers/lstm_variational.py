@@ -1,4 +1,4 @@
-"""The layer of long short-term memory."""
+"""The long short-term memory (LSTM) layer."""
 
 from collections.abc import Callable
 from typing import Any, Unpack

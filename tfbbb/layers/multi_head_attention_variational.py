@@ -1,4 +1,4 @@
-"""The attention layer of several heads."""
+"""The multi-head attention layer."""
 
 import string
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the recurrent layers share."""
+"""The base class of recurrent layers."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -15,7 +15,7 @@ from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers.variational import VariationalLayer, active_engine
 
-# Of the products of all inputs at a time, and of the states before it, what comes out.
+# (input products at a time step, previous states) -> (outputs, new states)
 Step = Callable[[Any, Any], tuple[Any, list[Any]]]
 
 _step_of_this_call: ContextVar[Step] = ContextVar("step_of_this_call")
@@ -40,14 +40,14 @@ class RecurrentVariationalOptions(TypedDict, total=False):
 class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     """Base of the layers that run `step` over a sequence, with weights of one draw.
 
-    All time steps of a sequence see the same weights: they are drawn once per call,
-    before the loop (Fortunato et al. 2017). Under `flipout` every sequence has signs,
-    and so weights, of its own, which stay what they are over the steps. `local` would
-    draw anew at every step, which is another model: it cannot be used.
+    All time steps of a sequence use the same weights, which are drawn once per call,
+    before the loop (Fortunato et al. 2017). Under `flipout` every sequence has its own
+    signs, and so its own weights, which are the same in all steps. `local` is refused:
+    it would draw new noise in every step, which is another model.
 
-    What all steps compute of their inputs alone, `inputs @ kernel + bias`, is one
-    product before the loop. Keras' `use_cudnn` has no counterpart: the kernels of cuDNN
-    take one set of weights for all rows.
+    The part of a step that depends only on its inputs, `inputs @ kernel + bias`, is
+    computed for all steps in one product before the loop. The layer has no `use_cudnn`:
+    the kernels of cuDNN use the same weights for all rows.
 
     Args:
         units: Number of outputs, a positive integer.

@@ -1,4 +1,4 @@
-"""The convolution in two steps: within channels, then across them."""
+"""The separable convolution: depthwise, then pointwise."""
 
 from typing import Any
 

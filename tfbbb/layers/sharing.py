@@ -1,4 +1,4 @@
-"""How often one pass of a model calls one of its layers."""
+"""Counts the calls of a layer in one pass of a model."""
 
 import zlib
 
@@ -22,8 +22,8 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:
     """Returns a number that tells a layer from all others that a model calls.
 
-    It is the layer's place among the sublayers, or a hash of its name where the model
-    does not know of it (a layer that is called from the code of another).
+    The number is the layer's position among the sublayers, or a hash of its name if the
+    model does not track the layer (a layer that is called from the code of another).
     """
     for place, other in enumerate(sublayers(model)):
         if other is layer:

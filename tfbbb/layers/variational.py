@@ -1,4 +1,4 @@
-"""What all variational layers share: weights, objective, noise, configuration."""
+"""The base class of variational layers: weights, objective, noise, configuration."""
 
 import contextlib
 import functools
@@ -22,7 +22,7 @@ from tfbbb.variational_weight import VariationalWeight
 
 
 class PredictionEngine(Protocol):
-    """What a layer asks for its output while a posterior predictive is computed."""
+    """Draws the outputs of layers while a posterior predictive is computed."""
 
     def outputs(self, layer: Any, inputs: Any) -> Any:
         """Returns draws of the pre-activations of a layer that is linear in a kernel.
@@ -68,14 +68,14 @@ class VariationalLayer(keras.Layer):
 
         kl_weight * KL(q(w) || p(w))
 
-    to the losses, once per step however often the layer is called in it. A subclass
-    creates its weights in `build` by `add_variational_weight`, and each of its calls
-    goes through `begin_call`, an estimator, and `count_kl`; layers that are linear in
-    one kernel have all of that from `LinearVariationalLayer`.
+    to the losses, once per step, however often the layer is called in the step. A
+    subclass creates its weights in `build` with `add_variational_weight`; each of its
+    calls uses `begin_call`, an estimator and `count_kl`. Layers that are linear in one
+    kernel inherit all of this from `LinearVariationalLayer`.
 
-    With `members=K` the layer holds K independent posteriors, every variational
-    variable has a leading axis [K, ...], and a batch is [K * rows, ...], member by
-    member; the divergence is the mean over the members.
+    With `members=K` the layer holds K independent posteriors: every variational
+    variable has a leading axis [K, ...], and a batch is [K * rows, ...], one member
+    after the other. The divergence is the mean over the members.
 
     Args:
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.

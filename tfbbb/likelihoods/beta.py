@@ -26,8 +26,8 @@ class Beta(MeanConcentration):
 
     with mean m, concentration c, and variance `m (1 - m) / (1 + c)` (Ferrari and
     Cribari-Neto 2004). `mean` is that of the training targets (between 0 and 1) and
-    `width` their standard deviation in logits, `deviation / (mean (1 - mean))`, taken
-    up at the first `fit`. At first m is their mean and c gives their variance.
+    `width` their standard deviation in logits, `deviation / (mean (1 - mean))`, set by
+    the first `fit`. Initially m is their mean and c gives their variance.
 
     Example:
 

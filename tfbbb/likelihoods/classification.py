@@ -1,4 +1,4 @@
-"""What likelihoods of classes have in common."""
+"""The base class of likelihoods of classes."""
 
 import math
 from typing import Any, Literal
@@ -16,8 +16,8 @@ class Classification(Likelihood):
     one-hot rows, [rows, places..., C]. Mean and variance of the targets are those of
     their one-hot code: p and p (1 - p), with the class probabilities p.
 
-    Subclasses set `num_classes`, say in `build` how many places a row has, and compute
-    `log_probabilities`.
+    Subclasses set `num_classes`, set the number of places of a row in `build`, and
+    compute `log_probabilities`.
     """
 
     task: Literal["regression", "classification"] = "classification"

@@ -1,4 +1,4 @@
-"""What likelihoods of counts have in common."""
+"""The base class of likelihoods of counts."""
 
 import math
 from typing import Any
@@ -24,12 +24,12 @@ class Counts(Regression):
         log mean = log(average) + f
 
     where f is an output of the network and `average` is the mean of the training
-    targets, taken up at the first `fit` and 1 until then. Means above 1e12, which no
-    target has, grow linearly in f, so that no output is without a finite gradient.
+    targets, set by the first `fit` and 1 until then. Means above 1e12, which no target
+    has, grow linearly in f, so that every output has a finite gradient.
 
     Distribution function, quantiles, samples and entropy are computed in float64.
 
-    Subclasses say in `_concentration` what the variance is beyond the Poisson
+    Subclasses define in `_concentration` the variance in excess of the Poisson
     distribution's.
 
     Args:

@@ -12,12 +12,12 @@ _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 def least_integer(
     reaches: Callable[[tf.Tensor], tf.Tensor], below: Any, enough: Any
 ) -> tf.Tensor:
-    """Returns the least integer that reaches something, element by element.
+    """Returns the least integer for which `reaches` is true, element by element.
 
     Args:
-        reaches: Returns whether integers do; true from some integer on.
-        below: Integers that do not reach it, as float64.
-        enough: Integers above them that do; these are not asked.
+        reaches: A function of integers that is true from some integer on.
+        below: Integers for which `reaches` is false, as float64.
+        enough: Larger integers for which `reaches` is true; it is not called there.
 
     Returns:
         float64 in the shape of `below` and `enough`.

@@ -12,7 +12,7 @@ Function = Callable[[tf.Tensor], tf.Tensor]
 def inverted(
     cdf: Function, prob: Function, levels: tf.Tensor, low: tf.Tensor, high: tf.Tensor
 ) -> tf.Tensor:
-    """Returns where `cdf` reaches `levels`, in float64.
+    """Returns the values at which `cdf` reaches `levels`, in float64.
 
     Newton's method, falling back to bisection where a step would leave the bracket or
     not halve the step before (a mixture of unequal widths makes it circle). Brackets

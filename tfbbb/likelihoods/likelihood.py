@@ -1,4 +1,4 @@
-"""The contract of a likelihood."""
+"""The base class of likelihoods p(y | f)."""
 
 from typing import Any, Literal
 
@@ -12,13 +12,14 @@ from tfbbb.support import Support
 class Likelihood(keras.Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
 
-    `outputs` is [..., P], what the network gives for one row; leading dimensions (rows,
-    posterior samples) pass through. Targets are in raw units throughout. It is a Keras
-    layer so that what it learns is trained, saved and exported with the model.
+    `outputs` [..., P] are the network's outputs for one row; leading dimensions (rows,
+    posterior samples) pass through. Targets are in raw units throughout. A likelihood
+    is a Keras layer, so that its parameters are trained, saved and exported with the
+    model.
 
-    A row may have several places (the steps of a sequence), each with targets of its
-    own: outputs are [rows, places..., P] then. Everything is pure TensorFlow, computed
-    in float64 for float64 outputs and in float32 for any other.
+    A row may have several places (the steps of a sequence), each with its own targets;
+    outputs are then [rows, places..., P]. All methods are pure TensorFlow, computed in
+    float64 for float64 outputs and in float32 otherwise.
 
     Attributes:
         task: `"regression"` or `"classification"`.

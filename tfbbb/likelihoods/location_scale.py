@@ -1,4 +1,4 @@
-"""What likelihoods have in common that are one standard density, moved and widened."""
+"""The base class of location-scale likelihoods."""
 
 import math
 from typing import Any

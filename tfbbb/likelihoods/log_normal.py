@@ -16,12 +16,12 @@ class LogNormal(NormalNoise):
     """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
 
     The network works in standard units of `log y`, whose mean and standard deviation
-    are taken up at the first `fit`: `loc = shift + scale_of_logs * f`. Median, mean and
+    are set by the first `fit`: `loc = shift + scale_of_logs * f`. Median, mean and
     variance of y are
 
         exp(loc),  exp(loc + scale^2 / 2),  (exp(scale^2) - 1) exp(2 loc + scale^2)
 
-    The noise multiplies, so that it is learned, given, or an output, as that of
+    The noise is multiplicative. It is learned, given, or an output, as that of
     `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
 
     Example:

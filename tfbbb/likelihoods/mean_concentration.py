@@ -1,4 +1,4 @@
-"""What likelihoods have in common that are given by a mean and a concentration."""
+"""The base class of likelihoods with a mean and a concentration."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What likelihoods of Gaussian noise have in common."""
+"""The base class of location-scale likelihoods with normal noise."""
 
 import math
 from typing import Any

@@ -13,8 +13,8 @@ def number_of_correlations(size: int) -> int:
 def cholesky_factor(log_scale: Any, correlations: Any) -> Any:
     """Returns `L = diag(exp(log_scale)) (I + C)`, C strictly lower triangular.
 
-    What is below the diagonal is thus in units of its row's own scale: one learning
-    rate suits small and large weights.
+    The entries below the diagonal are in units of the scale of their row, so that one
+    learning rate suits small and large weights.
 
     Args:
         log_scale: [..., n].

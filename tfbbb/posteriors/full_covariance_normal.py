@@ -1,4 +1,4 @@
-"""The Gaussian with a covariance between any two weights."""
+"""The normal posterior with a full covariance matrix."""
 
 import math
 from typing import Any

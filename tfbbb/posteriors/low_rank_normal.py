@@ -1,4 +1,4 @@
-"""The Gaussian whose covariance is a diagonal and a few directions."""
+"""The normal posterior with a diagonal plus low-rank covariance."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The matrix-variate Gaussian: a covariance of rows times one of columns."""
+"""The matrix-normal posterior, with a Kronecker-factored covariance."""
 
 import math
 from typing import Any, Literal
@@ -34,12 +34,12 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
 
     `q(W) = MN(W; M, U, V)`:   Cov(W_ij, W_kl) = U_ik V_jl
 
-    The last axis of a weight is its columns (the units of a dense kernel), all the
-    others together are its rows (their inputs). R rows and C columns take R + C
-    variances, instead of R C.
+    The last axis of a weight is the columns (the units of a dense kernel); all other
+    axes together are the rows (the inputs). R rows and C columns need R + C variances
+    instead of R C.
 
-    A factor may move between U and V without changing q. It is pinned: U has unit
-    geometric mean of its Cholesky diagonal, and V holds the scale.
+    A factor can move between U and V without changing q. To fix it, the Cholesky
+    diagonal of U has the geometric mean 1, and V contains the scale.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The fully factorised Gaussian of Bayes by backprop."""
+"""The factorised normal posterior of Bayes by backprop."""
 
 import math
 from typing import Any
@@ -22,8 +22,8 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
 
     `q(w) = prod_i N(w_i; mean_i, exp(log_scale_i)^2)`
 
-    The standard deviation is the exponential of a free parameter and not its softplus:
-    its logarithm, which the KL divergence needs, is then the parameter itself.
+    The standard deviation is the exponential of a free parameter, not its softplus, so
+    that the parameter itself is the logarithm that the KL divergence needs.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What the Gaussian families have in common."""
+"""The base class of normal posteriors."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""A single value: maximum likelihood, or maximum a posteriori."""
+"""The point posterior: maximum likelihood, or maximum a posteriori."""
 
 from typing import Any
 
@@ -13,13 +13,11 @@ from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
 class Point(PointPosterior, Posterior):
     """All of q on one value, which is trained: the baselines of the field.
 
-    With `prior=None` training finds the maximum of the likelihood, as a Keras layer's
-    does. With a prior it finds the maximum of the posterior density (MAP): the KL
-    divergence of a point is infinite, and what depends on the point in it,
+    With `prior=None` training maximises the likelihood, as a Keras layer does. With a
+    prior it maximises the posterior density (MAP): the KL divergence of a point is
+    infinite, so the loss contains only the part that depends on the point,
 
-        -log p(mean),
-
-    takes its place in the loss.
+        -log p(mean).
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The contract of a variational family."""
+"""The base class of variational families q(w)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ Parameters = Mapping[str, Any]
 class Posterior(PosteriorFamily, Strategy):
     """A variational family q(w) over one weight tensor `w`.
 
-    A posterior is a description and holds no variables: the layer that uses it does,
-    and hands their values to every method as `parameters`, with the `shape` of w. All
-    are float32, whatever the layer computes in.
+    A posterior holds no variables: the layer holds them and passes their values to
+    every method as `parameters`, with the `shape` of w. All values are float32,
+    whatever the dtype of the layer.
 
-    Parameters, noise and weights may carry leading axes (members of an ensemble,
+    Parameters, noise and weights may have leading axes (members of an ensemble,
     samples), which broadcast: a parameter is [..., *its own shape], w is
     [..., *shape].
 

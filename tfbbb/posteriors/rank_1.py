@@ -25,13 +25,13 @@ class Rank1(Rank1Posterior, Posterior):
         Var[w] = W^2 * ((r_mean^2 + r_sigma^2) (s_mean^2 + s_sigma^2)^T
                         - r_mean^2 (s_mean^2)^T)
 
-    All of q lies on a surface of few dimensions, so that w has no density. As in the
-    paper, r and s have priors of their own, W is a point with the weight's prior p,
-    and what takes the place of the KL divergence in the loss is
+    q(w) lies on a surface of few dimensions, so w has no density. As in the paper, r
+    and s have their own priors, and W is a point with the weight's prior p. The loss
+    contains, in place of the KL divergence,
 
         KL(q(r) || N(1, factor_scale^2)) + KL(q(s) || N(1, factor_scale^2)) - log p(W),
 
-    which for a normal p is the paper's L2 penalty on W.
+    whose last term is the paper's L2 penalty on W for a normal p.
 
     Example:
 

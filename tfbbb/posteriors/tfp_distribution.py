@@ -58,10 +58,10 @@ class TFPDistribution(Posterior):
             `scale_tril` at `0.1/sqrt(fan_in)` and `log_scale` at its logarithm.
 
     Raises:
-        ValueError: For a parameter without an initial value, or with one that its
-            constraint does not allow; for a class that is made of more than tensors, or
-            of some that have no known constraint; and, when built, for what is no
-            distribution over the weight.
+        ValueError: A parameter has no initial value, or one that its constraint does
+            not allow; a parameter of the class is not a tensor, or has no known
+            constraint; or, when built, the result is not a distribution over the
+            weight.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The Gaussian prior whose moments follow the posterior."""
+"""The normal prior whose moments follow the posterior (empirical Bayes)."""
 
 import math
 from typing import Any
@@ -26,9 +26,9 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
 
         m = mean_i E[w_i],    s^2 = mean_i (Var[w_i] + (E[w_i] - m)^2)
 
-    There is no scale to choose, but one weight's optimum is its own q and its KL 0:
-    fewer than 10 weights (a small bias) are refused. An inverse-gamma hyperprior on s^2
-    serves any number; m is then 0 and
+    There is no scale to choose. But the optimum for a single weight is its own q, with
+    a KL of 0, so tensors of fewer than 10 weights (a small bias) are refused. An
+    inverse-gamma hyperprior on s^2 allows any number; m is then 0 and
 
         s^2 = (sum_i E[w_i^2] + 2 b) / (n + 2 a + 2)
 

@@ -1,4 +1,4 @@
-"""Yesterday's posterior as today's prior."""
+"""The posterior of a trained model as the prior of a new model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,13 +15,15 @@ from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 class FromPosterior(Prior):
     """The posterior of a trained model: `p(w) = q_trained(w)`.
 
-    What the data so far have told is kept while a model of the same build learns from
-    new data alone (variational continual learning, Nguyen et al. 2018). Each weight
-    takes the posterior of the weight of the same path, `"layer name/weight name"`; the
-    values are copied when the prior is made, and saved with the new model.
+    A new model of the same architecture learns from new data alone and keeps what the
+    old model learned (variational continual learning, Nguyen et al. 2018). The prior of
+    each weight is the posterior of the weight with the same path,
+    `"layer name/weight name"`. The values are copied when the prior is created, and
+    saved with the new model.
 
-    Both models must mean the same by their outputs: where the targets are standardised,
-    give the new model the likelihood of the old one, which keeps their shift and scale,
+    The outputs of both models must have the same meaning: if the targets are
+    standardised, give the new model the likelihood of the old one, which keeps shift
+    and scale,
     `tfbbb.BayesianModel(inputs, outputs, likelihood=yesterday.likelihood)`.
 
     Example:
@@ -43,8 +45,8 @@ class FromPosterior(Prior):
         model: A built Keras model or layer with variational weights.
 
     Raises:
-        ValueError: For a model without variational weights, and when built for a weight
-            of a path or a shape that the model has not, or of another number of
+        ValueError: The model has no variational weights; or, when built, the model has
+            no weight of this path, or its weight has another shape or number of
             members.
     """
 

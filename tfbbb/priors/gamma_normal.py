@@ -1,4 +1,4 @@
-"""The prior of probabilistic backpropagation: a normal of unknown precision."""
+"""The normal prior with a gamma-distributed precision."""
 
 import math
 from typing import Any
@@ -25,9 +25,9 @@ class GammaNormal(GammaNormalPrior, Prior):
                    - (a + n/2) log(b + sum_i w_i^2 / 2)
 
     For a normal posterior the KL divergence is that of q(w) q(lam) from the hierarchy,
-    at the optimum q(lam) = Gamma(a + n/2, b + E[sum_i w_i^2] / 2): this puts
-    E[sum_i w_i^2] where log p has its sum. It is an upper bound of KL(q(w) || p(w)),
-    tight for many weights, where the sum is nearly certain.
+    at the optimum q(lam) = Gamma(a + n/2, b + E[sum_i w_i^2] / 2), which replaces the
+    sum in log p by E[sum_i w_i^2]. It is an upper bound of KL(q(w) || p(w)), tight for
+    many weights, whose sum of squares varies little.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The sparsity prior with a pole at zero and the tails of Cauchy."""
+"""The horseshoe prior, a sparsity prior with Cauchy tails."""
 
 import math
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
 
         log p(w_i) = log(exp(z) E1(z)) - log(s sqrt(2 pi^3)),   z = w_i^2 / (2 s^2)
 
-    The density is infinite at zero, where most weights are drawn to, and has the tails
-    of a Cauchy distribution for the others. The pole gives draws near zero gradients
-    of infinite variance. For a normal posterior the KL divergence is therefore that of
-    q(w) q(lam) from the hierarchy, at the optimum of each q(lam_i): it puts E[w_i^2] in
-    the place of w_i^2 above. That is smooth, needs no draw, and is a bound: never less
-    than KL(q(w) || p(w)) (by Jensen's inequality).
+    The density is infinite at zero, which shrinks most weights, and has the tails of a
+    Cauchy distribution, which leaves the others large. The pole gives draws near zero
+    gradients of infinite variance. For a normal posterior the KL divergence is
+    therefore that of q(w) q(lam) from the hierarchy, at the optimum of each q(lam_i):
+    it replaces w_i^2 above by E[w_i^2]. It is smooth, needs no draw, and is an upper
+    bound of KL(q(w) || p(w)) (by Jensen's inequality).
 
     Example:
 

@@ -1,4 +1,4 @@
-"""The double-exponential prior."""
+"""The Laplace prior."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The contract of a prior."""
+"""The base class of priors p(w)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""Blundell's mixture of a wide and a narrow Gaussian."""
+"""The prior of Blundell et al. (2015), a mixture of a wide and a narrow normal."""
 
 import math
 from numbers import Real

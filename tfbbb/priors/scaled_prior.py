@@ -1,4 +1,4 @@
-"""What the priors with one scale have in common."""
+"""The base class of priors with one scale."""
 
 import math
 from typing import Any, Literal

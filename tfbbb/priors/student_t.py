@@ -1,4 +1,4 @@
-"""The prior with polynomial tails."""
+"""The Student-t prior."""
 
 import math
 from typing import Any, Literal

@@ -17,9 +17,9 @@ from tfbbb.priors.prior import AddWeight, Parameters, Prior
 class TFPDistribution(Prior):
     """A distribution of TensorFlow Probability: `p(w) = distribution`.
 
-    Its event is the last axes of a weight; its batch broadcasts to the others, and the
-    weights along these are independent: a scalar distribution serves every weight. KL
-    divergences that TFP has in closed form are used so.
+    The distribution's event covers the last axes of a weight. Its batch broadcasts to
+    the other axes, along which the weights are independent, so a scalar distribution
+    suits every weight. The KL divergence uses TFP's closed form if there is one.
 
     Example:
 
@@ -35,8 +35,8 @@ class TFPDistribution(Prior):
             which must be registered (`keras.saving.register_keras_serializable`).
 
     Raises:
-        ValueError: For what neither is a distribution nor makes one; and, when built,
-            for a weight that the distribution's shape does not fit.
+        ValueError: The argument is neither a distribution nor a function that returns
+            one; or, when built, the distribution's shape does not fit the weight.
     """
 
     def __init__(self, distribution: Any):

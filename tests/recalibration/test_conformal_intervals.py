@@ -13,7 +13,7 @@ LIKELIHOOD = tfbbb.likelihoods.Normal()
 
 @pytest.mark.parametrize("rows", [19, 30])
 @pytest.mark.parametrize("level", [0.5, 0.83, 0.9])
-def test_coverage_is_at_least_the_level_and_no_more_than_one_row_above(rows, level):
+def test_coverage_is_between_the_level_and_one_row_above(rows, level):
     # For heavy tails and wrong means and spreads, over held-out rows and a new one.
     generator = np.random.default_rng(0)
     truth = stats.t(2.0, loc=0.5, scale=3.0)
@@ -29,7 +29,7 @@ def test_coverage_is_at_least_the_level_and_no_more_than_one_row_above(rows, lev
     assert np.mean(coverage) == pytest.approx(exact, abs=4.0 * stats.sem(coverage))
 
 
-def test_intervals_of_a_model_reach_as_far_as_the_scores():
+def test_the_scores_give_the_width_of_intervals():
     model = network(2)
     y = spread_out(model, X[:99], [3.0, 0.5])
     raw = model.predictive(X[:99], num_samples=DRAWS)
@@ -43,7 +43,7 @@ def test_intervals_of_a_model_reach_as_far_as_the_scores():
     np.testing.assert_array_equal(inside.sum(axis=0), [80, 80])
 
 
-def test_coverage_and_width_are_those_of_the_intervals():
+def test_metrics_use_the_conformal_intervals():
     model = network()
     y = spread_out(model, X, 3.0)
     model.recalibrate(X, y, "conformal_intervals", num_samples=DRAWS)
@@ -58,7 +58,7 @@ def test_coverage_and_width_are_those_of_the_intervals():
     assert coverage == pytest.approx(0.9, abs=4.0 * np.sqrt(2 * 0.09 / 2000))
 
 
-def test_everything_else_stays():
+def test_only_intervals_change():
     model = network()
     before = model.predictive(X[:50])
     model.recalibrate(X[:50], spread_out(model, X[:50], 3.0), "conformal_intervals")
@@ -81,7 +81,7 @@ def test_counts_have_intervals_too():
     assert np.mean((lower <= counts) & (counts <= upper)) >= 0.9
 
 
-def test_a_level_beyond_the_rows_is_refused_with_how_many_it_takes():
+def test_a_level_that_needs_more_rows_is_refused():
     model = network()
     model.recalibration = ConformalIntervals([np.arange(20.0).tolist()])
     assert model.recalibration.reach(20 / 21) == [19.0]
@@ -89,7 +89,7 @@ def test_a_level_beyond_the_rows_is_refused_with_how_many_it_takes():
         model.predictive(X[:5]).interval(0.99)
 
 
-def test_levels_in_single_precision_are_taken_for_what_they_stand_for():
+def test_levels_in_single_precision_are_rounded_to_decimals():
     fitted = ConformalIntervals([np.arange(999.0).tolist()])
     for percent in range(1, 100):
         for level in (percent / 100, np.float32(percent / 100)):
@@ -107,7 +107,7 @@ def test_classes_are_refused():
         network(3, "categorical").recalibration = ConformalIntervals([[1.0]])
 
 
-def test_every_target_has_its_scores():
+def test_every_target_needs_its_scores():
     with pytest.raises(ValueError, match=r"The model has 2 targets.*targets=1, rows=1"):
         network(2).recalibration = ConformalIntervals([[1.0]])
 

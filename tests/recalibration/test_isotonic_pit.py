@@ -72,7 +72,7 @@ def test_fresh_rows_have_a_uniform_probability_integral_transform():
     assert gain == pytest.approx(worth, rel=0.1)
 
 
-def test_mean_and_spread_of_a_normal_are_put_right():
+def test_mean_and_spread_of_a_normal_are_corrected():
     model = network(spread=1e-6)
     raw = model.predictive(X, num_samples=DRAWS)
     shift, factor = 1.0, 2.0
@@ -160,7 +160,7 @@ def test_the_decomposition_adds_up_in_the_shares_of_the_mixture(bent):
     assert np.all(np.abs(functions.mean(axis=0) - prediction.mean) < prediction.stddev)
 
 
-def test_what_the_draws_add_to_the_density_averages_to_it(bent):
+def test_the_densities_under_draws_average_to_the_density(bent):
     prediction = bent.predictive(X[:5], num_samples=DRAWS)
     y = prediction.mean + 0.3
     of_draws = np.exp(prediction.log_prob_of_draws(y)).mean(axis=1)
@@ -209,12 +209,14 @@ def test_targets_far_outside_are_refused():
 @pytest.mark.parametrize(
     ("units", "likelihood", "message"),
     [
-        (3, "categorical", "A density is needed.*Categorical"),
-        (1, "poisson", "A density is needed.*Poisson"),
-        (2, "normal", "several targets together.*Received: 2 targets"),
+        (3, "categorical", "needs a likelihood with a density.*Categorical"),
+        (1, "poisson", "needs a likelihood with a density.*Poisson"),
+        (2, "normal", "needs one target.*Received: 2 targets"),
     ],
 )
-def test_what_has_no_density_of_one_target_is_refused(units, likelihood, message):
+def test_likelihoods_without_a_density_of_one_target_are_refused(
+    units, likelihood, message
+):
     with pytest.raises(ValueError, match=message):
         network(units, likelihood).recalibration = BENT
 
@@ -232,5 +234,5 @@ def test_what_has_no_density_of_one_target_is_refused(units, likelihood, message
     ],
 )
 def test_knots_must_increase_from_0_to_1(pit, levels):
-    with pytest.raises(ValueError, match=r"each greater than the one before.*Received"):
+    with pytest.raises(ValueError, match=r"increasing numbers strictly.*Received"):
         IsotonicPIT(pit, levels)

@@ -48,7 +48,7 @@ def test_the_automatic_method_suits_the_likelihood(units, likelihood, expected):
     assert model.recalibration is found
 
 
-def test_a_method_is_named_or_given_and_then_replaced():
+def test_a_method_is_a_name_or_an_object():
     model = network()
     y = spread_out(model, ROWS, 2.0)
     first = model.recalibrate(ROWS, y, "variance_scaling", num_samples=DRAWS)
@@ -58,7 +58,7 @@ def test_a_method_is_named_or_given_and_then_replaced():
     assert isinstance(model.recalibrate(ROWS, y, "isotonic_pit"), IsotonicPIT)
 
 
-def test_none_takes_it_off_again():
+def test_none_removes_the_recalibration():
     model = network()
     before = model.predictive(ROWS).variance
     model.recalibration = VarianceScaling(2.0)
@@ -71,7 +71,7 @@ def test_none_takes_it_off_again():
     np.testing.assert_allclose(upper - lower, 2.0 * (narrow[1] - narrow[0]))
 
 
-def test_tempered_draws_of_functions_stay_what_they_were():
+def test_tempered_draws_of_functions_do_not_change():
     model = network(3, "categorical")
     model.recalibration = Temperature(0.2)
     kept = model.predictive(ROWS)
@@ -81,7 +81,7 @@ def test_tempered_draws_of_functions_stay_what_they_were():
 
 
 @pytest.mark.parametrize("fitted", FITTED, ids=repr)
-def test_it_is_saved_and_loaded_with_the_model(fitted, tmp_path):
+def test_a_recalibration_is_saved_and_loaded_with_the_model(fitted, tmp_path):
     model = network_for(fitted)
     model.recalibration = fitted
     model.save(tmp_path / "model.keras")
@@ -93,14 +93,14 @@ def test_it_is_saved_and_loaded_with_the_model(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("fitted", FITTED, ids=repr)
-def test_configs_make_an_equal_one(fitted):
+def test_a_recalibration_is_restored_from_its_config(fitted):
     config = recalibration.serialize(fitted)
     assert recalibration.deserialize(config) == fitted
     assert recalibration.get(config) == fitted
     assert hash(recalibration.get(config)) == hash(fitted)
 
 
-def test_every_kind_has_a_name():
+def test_every_recalibration_has_a_name():
     assert recalibration.names() == [
         "conformal_intervals",
         "isotonic_pit",
@@ -109,11 +109,11 @@ def test_every_kind_has_a_name():
     ]
 
 
-def test_a_model_without_one_says_nothing_of_it():
+def test_a_config_without_recalibration_does_not_mention_it():
     assert "recalibration" not in network().get_config()
 
 
-def test_training_on_takes_it_off_with_a_warning():
+def test_further_training_removes_the_recalibration_with_a_warning():
     model = network()
     y = drawn(model, ROWS)
     model.compile("adam")
@@ -123,7 +123,7 @@ def test_training_on_takes_it_off_with_a_warning():
     assert model.recalibration is None
 
 
-def test_training_that_never_began_leaves_it():
+def test_a_fit_that_never_began_keeps_the_recalibration():
     model = network()
     model.compile("adam")
     model.recalibration = VarianceScaling(2.0)
@@ -135,7 +135,7 @@ def test_training_that_never_began_leaves_it():
     assert model.recalibration == VarianceScaling(2.0)
 
 
-def test_members_and_pruned_copies_are_without():
+def test_members_and_pruned_copies_have_no_recalibration():
     model = network(members=2)
     model.recalibration = VarianceScaling(2.0)
     assert model.members[1].recalibration is None
@@ -168,7 +168,7 @@ def test_several_inputs_are_taken():
 def test_a_plain_model_is_refused():
     model = keras.Sequential([keras.Input((3,)), tfbbb.layers.DenseVariational(1)])
     with pytest.raises(
-        ValueError, match=r"kept with a `tfbbb.BayesianModel`.*Sequential"
+        ValueError, match=r"must be a `tfbbb.BayesianModel`.*Sequential"
     ):
         tfbbb.recalibrate(model, ROWS, np.zeros(100))
 
@@ -202,9 +202,7 @@ def test_too_few_rows_are_refused(method, rows):
         (np.where(np.arange(100) == 7, np.inf, 0.0), "in row 7"),
     ],
 )
-def test_targets_that_do_not_fit_are_refused_and_the_model_keeps_what_it_had(
-    y, message
-):
+def test_a_refused_fit_keeps_the_previous_recalibration(y, message):
     model = network()
     model.recalibration = VarianceScaling(2.0)
     with pytest.raises(ValueError, match=message):

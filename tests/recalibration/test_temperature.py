@@ -23,7 +23,7 @@ def labels_at(temperature, model, x, seed=0):
     return labels
 
 
-def test_without_epistemic_variance_it_is_the_maximum_of_the_likelihood_of_logits():
+def test_without_epistemic_variance_t_maximises_the_likelihood():
     model = network(4, "categorical", spread=1e-6)
     labels = labels_at(0.5, model, X)
     logits = np.log(model.predictive(X).probabilities)
@@ -135,7 +135,7 @@ def test_a_calibrated_model_hardly_changes():
     assert after - before < 11.0 / (2 * len(X))
 
 
-def test_labels_that_are_all_predicted_right_have_no_best_temperature():
+def test_perfectly_predicted_labels_have_no_best_temperature():
     model = network(4, "categorical", spread=1e-6)
     labels = model.predictive(X[:100]).probabilities.argmax(axis=1)
     with pytest.raises(ValueError, match=r"No temperature.*all predicted right"):

@@ -27,7 +27,7 @@ def scaled(model, raw):
     model.recalibration = None
 
 
-def test_a_normal_without_epistemic_variance_has_the_factor_in_closed_form():
+def test_a_normal_without_epistemic_variance_has_a_closed_form_factor():
     # Laves et al. (2020): the maximum is where c^2 is the mean squared standard score.
     model = network(spread=1e-6)
     y = spread_out(model, X, 3.0)
@@ -62,7 +62,7 @@ def test_a_calibrated_model_hardly_changes():
     assert found == pytest.approx([1.0], abs=4.0 / np.sqrt(2 * len(X)))
 
 
-def test_fresh_rows_are_covered_as_promised():
+def test_new_rows_have_the_nominal_coverage():
     model = network()
     model.recalibrate(X, spread_out(model, X, 2.0), num_samples=DRAWS)
     y = spread_out(network(), FRESH, 2.0, seed=1)
@@ -73,7 +73,7 @@ def test_fresh_rows_are_covered_as_promised():
     assert coverage == pytest.approx(0.9, abs=4.0 * error)
 
 
-def test_mean_stays_and_every_variance_is_multiplied_by_the_square(raw, scaled):
+def test_the_mean_stays_and_variances_scale_with_the_square(raw, scaled):
     squares = [4.0, 0.25]
     np.testing.assert_array_equal(scaled.mean, raw.mean)
     np.testing.assert_array_equal(scaled.mean_standard_error, raw.mean_standard_error)
@@ -109,7 +109,7 @@ def test_log_prob_is_the_derivative_of_the_distribution_function():
     np.testing.assert_allclose(np.exp(prediction.log_prob(y)), slope, rtol=1e-6)
 
 
-def test_log_prob_of_several_targets_is_that_of_the_linear_map(raw, scaled):
+def test_log_prob_of_several_targets_follows_the_linear_map(raw, scaled):
     y = raw.mean + 0.3
     inverse = raw.mean + (y - raw.mean) / [2.0, 0.5]
     expected = raw.log_prob(inverse) - np.log(2.0 * 0.5)
@@ -142,7 +142,7 @@ def test_moments_without_draws_are_scaled_alike():
     np.testing.assert_allclose(after.cdf(after.quantile(0.2)), 0.2, atol=1e-10)
 
 
-def test_draws_are_added_until_the_error_is_a_share_of_the_scaled_spread():
+def test_adaptive_draws_use_the_scaled_spread():
     model = network(spread=1.0)
     model.recalibration = VarianceScaling(0.5)
     asked = {"max_standard_error": 0.02, "relative_error": True}
@@ -168,14 +168,14 @@ def test_factors_must_be_positive_and_finite(factors):
         VarianceScaling(factors)
 
 
-def test_there_is_one_factor_for_each_target():
+def test_every_target_needs_one_factor():
     with pytest.raises(
         ValueError, match=r"The model has 1 targets.*Received: factors="
     ):
         network().recalibration = VarianceScaling([1.0, 2.0])
 
 
-def test_targets_nowhere_near_their_predictions_are_refused():
+def test_targets_far_from_their_predictions_are_refused():
     with pytest.raises(ValueError, match=r"No factor from 1/128 to 128.*Received"):
         network().recalibrate(X[:50], np.full(50, 1e6))
 

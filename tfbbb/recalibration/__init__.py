@@ -1,4 +1,4 @@
-"""Recalibration of predictions by held-out rows, resolvable by string name."""
+"""Recalibration of predictions on held-out rows, resolvable by string name."""
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.recalibration.conformal_intervals import ConformalIntervals

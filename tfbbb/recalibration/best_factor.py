@@ -1,4 +1,4 @@
-"""The factor that makes a loss least."""
+"""A search for the factor that minimises a loss."""
 
 import math
 from collections.abc import Callable
@@ -6,16 +6,16 @@ from collections.abc import Callable
 import numpy as np
 
 _LIMIT = 128.0
-# Two in each octave: a likelihood has no two minima so close to each other.
+# Two points per octave: a likelihood does not have two minima this close together.
 _NUM_FACTORS = 29
-# Of the factor, relative: a thousandth of its standard error from 10^5 rows.
+# Relative tolerance of the factor: a thousandth of its standard error for 10^5 rows.
 _TOLERANCE = 1e-6
 
 
 def best_factor(name: str, loss: Callable[[float], float]) -> float:
-    """Returns the factor between 1/128 and 128 whose loss is the least.
+    """Returns the factor between 1/128 and 128 with the smallest loss.
 
-    The best of a grid is refined by Brent's method, on the factor's logarithm.
+    Refines the best factor of a grid by Brent's method on the factor's logarithm.
 
     Example:
 
@@ -23,11 +23,11 @@ def best_factor(name: str, loss: Callable[[float], float]) -> float:
     3.000
 
     Args:
-        name: What the factor is, for errors.
+        name: Name of the factor, for errors.
         loss: Returns the loss of a factor.
 
     Raises:
-        ValueError: Where the loss falls to the end of the grid.
+        ValueError: The loss is smallest at an end of the grid.
     """
     from scipy.optimize import minimize_scalar
 
@@ -36,10 +36,10 @@ def best_factor(name: str, loss: Callable[[float], float]) -> float:
     best = int(np.argmin(losses))
     if best in (0, _NUM_FACTORS - 1):
         raise ValueError(
-            f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: they "
-            "are all predicted right, or all wrong, or lie nowhere near their "
-            "predictions. Pass more rows, and look whether their targets belong to "
-            f"them. Received: a likelihood that still rises at {math.exp(grid[best]):g}"
+            f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
+            "rows are all predicted right, or all wrong, or lie far from their "
+            "predictions. Pass more rows, and check that the targets belong to the "
+            f"rows. Received: a likelihood that still rises at {math.exp(grid[best]):g}"
         )
     found = minimize_scalar(
         lambda point: loss(math.exp(point)),

@@ -15,20 +15,21 @@ from tfbbb.recalibration.recalibration import Recalibration
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
 class ConformalIntervals(Recalibration):
-    """Gives intervals that hold new targets as often as they say.
+    """Computes intervals with guaranteed coverage.
 
-    Of n held-out rows, `s_i = |y_i - mean_i| / stddev_i` are the scores (Vovk et al.
+    The scores of n held-out rows are `s_i = |y_i - mean_i| / stddev_i` (Vovk et al.
     2005; Lei et al. 2018). The interval of a level is
 
         mean -/+ s_(j) * stddev,  j = ceil((n + 1) * level)
 
-    with the j-th smallest score; for j > n nothing is known. Whatever the model and
-    the distribution of the data, as long as the held-out rows and a new one are
-    exchangeable, it holds the target with probability `level` or more, and
-    `level + 1 / (n + 1)` or less where no scores are equal. The probability is over all
-    rows together, not for each x, and target by target where there are several.
+    with the j-th smallest score; for j > n there is no finite interval. If the held-out
+    rows and a new row are exchangeable, the interval contains the target with at least
+    the probability `level`, and at most `level + 1 / (n + 1)` if no scores are equal,
+    for any model and any distribution of the data. This probability is an average over
+    all rows, not for each x, and holds for each target separately.
 
-    Only `interval` changes; quantiles, the density and variances stay the model's own.
+    Only `interval` changes; quantiles, the density and variances remain those of the
+    model.
 
     Example:
 
@@ -48,8 +49,8 @@ class ConformalIntervals(Recalibration):
         scores: The scores of each target, [k, n], zero or positive.
 
     Raises:
-        ValueError: For scores that are negative or not finite, or not as many of each
-            target.
+        ValueError: A score is negative or not finite, or the targets have different
+            numbers of scores.
     """
 
     central_intervals = False
@@ -62,8 +63,8 @@ class ConformalIntervals(Recalibration):
         )
         if not values or not valid:
             raise ValueError(
-                "`scores` must be lists of finite numbers, none below 0, as many for "
-                f"each target. Received: scores={scores}"
+                "`scores` must be lists of finite numbers of at least 0, with the same "
+                f"length for each target. Received: scores={scores}"
             )
         self.scores = tuple(tuple(x.tolist()) for x in values)
 
@@ -87,7 +88,7 @@ class ConformalIntervals(Recalibration):
         num_targets = getattr(likelihood, "num_targets", 1)
         if self.num_rows and len(self.scores) != num_targets:
             raise ValueError(
-                f"The model has {num_targets} targets, each with its scores. "
+                f"The model has {num_targets} targets, and each needs its own scores. "
                 f"Received: {self!r}"
             )
 
@@ -96,8 +97,8 @@ class ConformalIntervals(Recalibration):
     ) -> "ConformalIntervals":
         if targets.ndim != 2:
             raise ValueError(
-                "Places of one row depend on each other, so that their coverage cannot "
-                "be promised; conformal intervals need targets of shape [rows, k]. "
+                "Places of one row depend on each other, so their coverage cannot be "
+                "guaranteed; conformal intervals need targets of shape [rows, k]. "
                 f"Received: y of shape {targets.shape}"
             )
         scores = np.abs(targets - prediction.mean) / prediction.stddev

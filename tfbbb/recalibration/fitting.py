@@ -1,4 +1,4 @@
-"""Fitting a recalibration to a model."""
+"""Fits a recalibration to a model."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,11 @@ def recalibrate(
     num_samples: int = 100,
     seed: int = 0,
 ) -> Recalibration:
-    """Makes a model's predictions calibrated, by rows that it was not trained on.
+    """Calibrates the predictions of a model on held-out rows.
 
-    What is fitted is kept with the model as `model.recalibration`, is saved, loaded and
-    exported with it, and every prediction from then on is recalibrated.
-    `model.recalibration = None` takes it off again, and so does training further.
+    Stores the fitted recalibration as `model.recalibration`. The recalibration is
+    saved, loaded and exported with the model, and applies to every prediction from then
+    on. `model.recalibration = None` removes it, and so does further training.
 
     Example:
 
@@ -42,39 +42,40 @@ def recalibrate(
 
     Args:
         model: The model.
-        x: Inputs of the held-out rows. On training rows a model is surer than on any
-            others, so that these would not do.
-        y: Their targets in raw units.
+        x: Inputs of the held-out rows. Training rows are not suitable: a model is more
+            certain about them than about other rows.
+        y: Targets of the held-out rows in raw units.
         method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
             `"isotonic_pit"` for one real, positive or bounded number;
-            `"conformal_intervals"` for intervals of any numbers, counts too; or a
-            `tfbbb.recalibration.Recalibration`, to fit another of its kind. `"auto"` is
-            the first of these that suits the likelihood.
-        num_samples: Number of draws behind the predictions that it is fitted on.
+            `"conformal_intervals"` for intervals of any numbers, counts included; or a
+            `tfbbb.recalibration.Recalibration`, to fit another one of its class.
+            `"auto"` is the first of these methods that suits the likelihood.
+        num_samples: Number of draws for the predictions of the held-out rows.
         seed: Seed of these draws.
 
     Returns:
-        What has been fitted.
+        The fitted recalibration.
 
     Raises:
-        ValueError: For a model that is no `BayesianModel`, a method that does not suit
-            its likelihood, too few rows, targets that do not fit the model or the rows,
-            or where nothing fits them best. The model keeps what it had.
+        ValueError: The model is not a `BayesianModel`, the method does not suit its
+            likelihood, there are too few rows, the targets do not fit the model or the
+            rows, or no parameter fits the rows best. The model keeps its previous
+            recalibration.
     """
     from tfbbb.model import BayesianModel
 
     if not isinstance(model, BayesianModel):
         raise ValueError(
-            "A recalibration is kept with a `tfbbb.BayesianModel`, which knows its "
-            f"likelihood. Received: model of type {type(model).__name__}"
+            "`model` must be a `tfbbb.BayesianModel`, which has a likelihood. "
+            f"Received: model of type {type(model).__name__}"
         )
-    chosen = _automatic(model.likelihood) if method == "auto" else get(method)
+    chosen = _choose_method(model.likelihood) if method == "auto" else get(method)
     chosen.check(model.likelihood)
     targets = model.likelihood.check_targets(y)
     if len(targets) < chosen.least_rows:
         raise ValueError(
             f"`{type(chosen).__name__}` needs {chosen.least_rows} held-out rows or "
-            "more: of fewer, it would learn their noise. "
+            "more: from fewer rows it would learn noise. "
             f"Received: {len(targets)} rows"
         )
     before, model.recalibration = model.recalibration, None
@@ -93,7 +94,7 @@ def recalibrate(
     return fitted
 
 
-def _automatic(likelihood: Any) -> Recalibration:
+def _choose_method(likelihood: Any) -> Recalibration:
     if likelihood.task == "classification":
         return get("temperature")
     if likelihood.unbounded:

@@ -1,4 +1,4 @@
-"""Recalibration of a distribution function by where targets were found on it."""
+"""Recalibration of the distribution function by isotonic regression."""
 
 import itertools
 import math
@@ -19,13 +19,14 @@ from tfbbb.recalibration.variance_scaling import VARIANCES
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.
 _FARTHEST = 8.0
-# What must be within `_FARTHEST` once recalibrated: all but 0.3 % of the targets.
+# The recalibrated scores up to this one must be within `_FARTHEST`: those of all but
+# 0.3 % of the targets.
 _NEEDED = 3.0
-_MOST_KNOTS = 16
-# Of two knots, in standard deviations of a normal; most are a tenth or more apart.
+_MAX_KNOTS = 16
+# Knots closer than this, in normal scores, are merged; most are at least 0.1 apart.
 _SAME_PLACE = 0.01
-# Nodes of a quadrature from knot to knot, from the outermost knots outwards, and how
-# far it goes.
+# Numbers of quadrature nodes between two knots and beyond the outermost knots, and the
+# limit of the quadrature.
 _INNER_NODES, _OUTER_NODES = 3, 8
 _QUADRATURE_LIMIT = 6.0
 
@@ -36,22 +37,23 @@ class IsotonicPIT(Recalibration):
 
         P(y <= v | x, data) = R(F(v))
 
-    F is the mixture's distribution function, R(p) the share of held-out targets found
-    at F(y) <= p, in isotonic regression on p. It corrects whatever is wrong with the
-    form of the distribution in all rows alike: spread, bias as a share of the spread,
-    skew. Quantiles are those of F at `R^-1(p)`, the density is `p(y) R'(F(y))`.
+    F is the distribution function of the mixture, and R(p) the share of held-out
+    targets with F(y) <= p, an isotonic regression on p. R corrects errors in the form
+    of the distribution that all rows share: spread, bias relative to the spread, skew.
+    Quantiles are those of F at `R^-1(p)`, and the density is `p(y) R'(F(y))`.
 
-    The share itself is a staircase, without a density. R goes through it at
-    `m = n^(1/3)` knots for n rows, 16 at most, where it is 0.5/m, 1.5/m, ..., and is
-    straight between them and beyond, if both axes are drawn as normal quantiles: a
-    normal prediction whose mean or spread is wrong is put right by a straight line,
-    tails included, whose slope beyond the outermost knots is that of all of them.
-    For a calibrated model it costs about `m / (2 n)` nats per row.
+    The share itself is a step function without a density. R interpolates it at
+    `m = n^(1/3)` knots for n rows, at most 16, at the levels 0.5/m, 1.5/m, .... R is
+    linear between the knots and beyond them on normal scores, that is, if both axes
+    are normal quantiles. A straight line on these axes corrects a normal prediction
+    with a wrong mean or spread, tails included. Beyond the outermost knots the slope is
+    that of the line between these two. For a calibrated model, recalibration costs
+    about `m / (2 n)` nats per row.
 
-    Mean and variance are integrals over the quantiles by Gauss's rule between the
-    knots, to a relative 2e-4 where the densities are normal or log-normal; what a
-    heavier tail has beyond the quantiles of 1e-9 is left out. Epistemic and aleatoric
-    variance keep their shares of the variance.
+    Mean and variance are integrals over the quantiles, by Gauss-Legendre quadrature
+    between the knots. Their relative error is 2e-4 for normal and log-normal densities;
+    the integrals ignore heavier tails beyond the quantiles of 1e-9. Epistemic and
+    aleatoric variance keep their shares of the variance.
 
     Example:
 
@@ -67,12 +69,12 @@ class IsotonicPIT(Recalibration):
     True
 
     Args:
-        pit: Values p of F at the knots, increasing, strictly between 0 and 1, two of
-            them or more; none for an R that changes nothing.
-        levels: R(p) at the knots, likewise.
+        pit: Values p of F at the knots, at least two, increasing and strictly between 0
+            and 1. Empty for the identity.
+        levels: R(p) at the knots, with the same conditions.
 
     Raises:
-        ValueError: For knots that do not increase, or lie outside of 0 to 1.
+        ValueError: The knots do not increase, or are not strictly between 0 and 1.
     """
 
     least_rows = 50
@@ -85,8 +87,8 @@ class IsotonicPIT(Recalibration):
         )
         if not increase or len(pit) != len(levels) or len(pit) == 1:
             raise ValueError(
-                "`pit` and `levels` must be as many numbers strictly between 0 and 1, "
-                "two at the least, each greater than the one before. "
+                "`pit` and `levels` must have the same length, at least two, and be "
+                "increasing numbers strictly between 0 and 1. "
                 f"Received: pit={list(pit)}, levels={list(levels)}"
             )
         self._map = PiecewiseLinear(special.ndtri(self.pit), special.ndtri(self.levels))
@@ -97,15 +99,16 @@ class IsotonicPIT(Recalibration):
     def check(self, likelihood: Likelihood) -> None:
         if likelihood.task != "regression" or likelihood.discrete:
             raise ValueError(
-                "A density is needed; use `'temperature'` for classes and "
-                "`'conformal_intervals'` for counts. "
+                "`'isotonic_pit'` needs a likelihood with a density; use "
+                "`'temperature'` for classes and `'conformal_intervals'` for counts. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )
         num_targets = getattr(likelihood, "num_targets", 1)
         if num_targets > 1:
             raise ValueError(
-                "The distribution function of several targets together has no "
-                "quantiles; use `'variance_scaling'`, or a model for each target. "
+                "`'isotonic_pit'` needs one target, because a joint distribution "
+                "function has no quantiles; use `'variance_scaling'`, or a model for "
+                "each target. "
                 f"Received: {num_targets} targets"
             )
 
@@ -113,11 +116,11 @@ class IsotonicPIT(Recalibration):
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "IsotonicPIT":
         found = prediction.cdf(targets).ravel()
-        number = min(_MOST_KNOTS, round(len(found) ** (1.0 / 3.0)))
+        number = min(_MAX_KNOTS, round(len(found) ** (1.0 / 3.0)))
         levels = (np.arange(number) + 0.5) / number
         scores = np.clip(special.ndtri(found), -_FARTHEST, _FARTHEST)
         places = np.quantile(scores, levels)
-        # Rows of the same F(y) have one place, at the middle of their levels.
+        # Rows with the same F(y) share one knot, at the mean of their levels.
         apart = np.flatnonzero(np.diff(places) >= _SAME_PLACE) + 1
         places, levels = (
             np.array([part.mean() for part in np.split(x, apart)])
@@ -129,10 +132,10 @@ class IsotonicPIT(Recalibration):
             outermost = through.inverse(outermost)
         if len(places) < 2 or np.abs(outermost).max() > _FARTHEST:
             raise ValueError(
-                "The targets lie so far out on the predictive distributions that their "
-                "distribution functions cannot tell how far; use "
-                "`method='variance_scaling'`, or look whether the targets belong to "
-                f"the rows. Received: F(y) from {found.min():.2g} to {found.max():.2g}"
+                "The targets lie so far out in the tails of the predictive "
+                "distributions that F(y) cannot resolve them; use "
+                "`method='variance_scaling'`, or check that the targets belong to the "
+                f"rows. Received: F(y) from {found.min():.2g} to {found.max():.2g}"
             )
         return IsotonicPIT(special.ndtr(places).tolist(), levels.tolist())
 
@@ -177,7 +180,7 @@ class IsotonicPIT(Recalibration):
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
     def _raw_score(self, score: tf.Tensor) -> tf.Tensor:
-        """Returns the normal quantile of `R^-1(p)` by that of p."""
+        """Returns the normal quantile of `R^-1(p)` from that of p."""
         return tf.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
 
     def _log_slope(self, mixture: Mixture, targets: Any) -> tf.Tensor:
@@ -205,7 +208,7 @@ class IsotonicPIT(Recalibration):
 
 
 def _score(below: tf.Tensor) -> tf.Tensor:
-    """Returns normal quantiles, [...], within what can be told of them."""
+    """Returns normal quantiles, [...], clipped to `_FARTHEST`."""
     return tf.clip_by_value(tf.math.ndtri(below), -_FARTHEST, _FARTHEST)
 
 

@@ -1,11 +1,11 @@
-"""An increasing function of straight pieces."""
+"""An increasing, piecewise linear function."""
 
 import numpy as np
 import tensorflow as tf
 
 
 class PiecewiseLinear:
-    """Goes through knots in straight lines, and on beyond them.
+    """Interpolates linearly between knots and extrapolates beyond them.
 
     Beyond the first and the last knot the slope is that of the line between these two.
 
@@ -19,8 +19,8 @@ class PiecewiseLinear:
     array([0.5, 3. ], dtype=float32)
 
     Args:
-        places: Where the knots are, [m], increasing; without any, it is the identity.
-        values: The values there, [m], increasing.
+        places: Positions of the knots, [m], increasing; empty for the identity.
+        values: Values at the knots, [m], increasing.
     """
 
     def __init__(self, places: np.ndarray, values: np.ndarray):
@@ -50,6 +50,6 @@ def _through(x: tf.Tensor, places: np.ndarray, values: np.ndarray) -> tf.Tensor:
 
 
 def _slopes(places: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Returns the slope before, between and behind the knots, [m + 1]."""
+    """Returns the slopes before, between and after the knots, [m + 1]."""
     outside = (values[-1] - values[0]) / (places[-1] - places[0])
     return np.array([outside, *np.diff(values) / np.diff(places), outside])

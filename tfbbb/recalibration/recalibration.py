@@ -1,4 +1,4 @@
-"""The contract of a recalibration, and the one that changes nothing."""
+"""The base class of recalibrations, which is itself the identity."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -13,16 +13,16 @@ from tfbbb.strategy import Strategy
 
 
 class Recalibration(Strategy):
-    """What turns the predictive distribution of a model into a calibrated one.
+    """Transforms the predictive distribution of a model into a calibrated one.
 
-    It is fitted on held-out rows, fixed from then on, and acts on the *mixture* of the
-    likelihoods under the draws, or on the outputs of the network before it. Its methods
-    say what a prediction answers; here each answers what the mixture does. All that is
-    exported is made of TensorFlow ops.
+    A recalibration is fitted once on held-out rows. It acts on the *mixture* of the
+    likelihoods under the draws, or on the outputs of the network before the likelihood.
+    Its methods compute the quantities of a prediction; this base class returns those of
+    the mixture unchanged. Everything that an export needs consists of TensorFlow ops.
 
     Attributes:
-        least_rows: Number of rows that a fit needs.
-        acts_on_outputs: Whether the outputs of the network are changed.
+        least_rows: Smallest number of rows for a fit.
+        acts_on_outputs: Whether the recalibration changes the outputs of the network.
         central_intervals: Whether intervals lie between two quantiles.
     """
 
@@ -31,22 +31,22 @@ class Recalibration(Strategy):
     central_intervals: bool = True
 
     def check(self, likelihood: Likelihood) -> None:
-        """Raises ValueError where it cannot recalibrate a likelihood's targets."""
+        """Raises ValueError if the recalibration does not suit a likelihood."""
 
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> Self:
-        """Returns the recalibration of its kind that fits held-out rows best.
+        """Returns the recalibration of this class that fits held-out rows best.
 
         Args:
             likelihood: p(y | outputs).
-            prediction: Of these rows, not recalibrated.
-            targets: As the likelihood's `check_targets` returns them.
+            prediction: The prediction of the held-out rows, not recalibrated.
+            targets: The targets of these rows, from `likelihood.check_targets`.
         """
         return self
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
-        """Returns outputs of the network, as the likelihood takes them, changed."""
+        """Returns the transformed outputs of the network."""
         return outputs
 
     def summary(
@@ -57,8 +57,8 @@ class Recalibration(Strategy):
         """Returns the summary of the recalibrated distribution.
 
         Args:
-            summary: That of the mixture, each [rows, ..., k].
-            quantiles: Returns what `quantiles` answers for all rows at levels [Q],
+            summary: The summary of the mixture, each entry [rows, ..., k].
+            quantiles: Returns the quantiles of all rows at levels [Q],
                 [rows, Q, ..., k].
         """
         return summary
@@ -68,10 +68,10 @@ class Recalibration(Strategy):
         return mixture.quantiles(levels)
 
     def reach(self, level: Any) -> Any:
-        """Returns how far intervals reach from the mean, in standard deviations.
+        """Returns the half-width of intervals in standard deviations.
 
-        Of levels [...], [..., k]. That is infinitely far for a level of which nothing
-        is known, and None where intervals lie between quantiles.
+        For levels [...] the result is [..., k]: infinite for a level without a finite
+        interval, and None if intervals lie between quantiles.
         """
         return None
 
@@ -86,7 +86,7 @@ class Recalibration(Strategy):
     def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
         """Returns what each draw adds to the density, [rows, S, ...], as a log.
 
-        The log of the average over the draws is `log_prob`.
+        `log_prob` is the log of the average density over the draws.
         """
         return mixture.log_prob_of_draws(targets)
 
@@ -94,7 +94,7 @@ class Recalibration(Strategy):
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
         Args:
-            mixture: What is drawn from.
+            mixture: The mixture to draw from.
             components: Index of the component of each draw, [rows, n].
             noise: Standard normal noise, [rows, n, ..., `noise_size`].
         """

@@ -21,10 +21,10 @@ class Temperature(Recalibration):
 
         p(y = c | x, data) = E_w[softmax(f(x, w) / T)_c]
 
-    Above 1 it makes sure predictions less sure, below 1 unsure ones surer; which class
-    of a draw is the likeliest stays as it is. The probabilities of the mixture, its
-    entropy and mutual information, log probabilities and labels drawn follow. Of
-    ordered classes, cutpoints and location are divided alike.
+    T > 1 makes predictions less confident, T < 1 more confident; the most probable
+    class under each draw does not change. The probabilities of the mixture, its
+    entropy, mutual information, log probabilities and drawn labels change accordingly.
+    For ordered classes both cutpoints and location are divided by T.
 
     T minimises the negative log likelihood of the mixture on the held-out rows.
 
@@ -44,7 +44,7 @@ class Temperature(Recalibration):
         temperature: T, positive.
 
     Raises:
-        ValueError: For a temperature that is not positive and finite.
+        ValueError: `temperature` is not positive and finite.
     """
 
     least_rows = 20
@@ -59,7 +59,7 @@ class Temperature(Recalibration):
     def check(self, likelihood: Likelihood) -> None:
         if not isinstance(likelihood, Classification):
             raise ValueError(
-                "A temperature divides logits, which only classes have; use "
+                "A temperature divides logits, which only classes have: use "
                 "`'variance_scaling'`, `'isotonic_pit'` or `'conformal_intervals'` "
                 f"for numbers. Received: likelihood={type(likelihood).__name__}"
             )

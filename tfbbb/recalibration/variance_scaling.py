@@ -1,4 +1,4 @@
-"""Scaling of the spread of numbers."""
+"""Scaling of the predictive spread of real numbers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,14 +26,15 @@ class VarianceScaling(Recalibration):
 
         y' = mean + factor * (y - mean)
 
-    of the y that the model predicts. The mean stays, its standard error too; the
-    variance and both its parts are multiplied by `factor^2`, quantiles, intervals and
-    draws move away from the mean by `factor`, and the density is that of y at
-    `mean + (y' - mean) / factor`, over the factors of all targets.
+    for the y that the model predicts. The mean and its standard error do not change.
+    The variance and both its parts are multiplied by `factor^2`; the distances of
+    quantiles, intervals and draws from the mean are multiplied by `factor`. The density
+    is that of y at `mean + (y' - mean) / factor`, divided by the factors of all
+    targets.
 
     Each factor maximises the likelihood of the scaled mixture of its target on the
-    held-out rows (of a Gaussian: Laves et al. 2020). From n rows, of a model that is
-    nearly Gaussian, its standard error is `factor / sqrt(2 n)`.
+    held-out rows (for a Gaussian: Laves et al. 2020). With n rows and an approximately
+    Gaussian model, the standard error of the factor is `factor / sqrt(2 n)`.
 
     Example:
 
@@ -50,7 +51,7 @@ class VarianceScaling(Recalibration):
         factors: The factor of each target, [k], or one number for all; positive.
 
     Raises:
-        ValueError: For a factor that is not positive and finite.
+        ValueError: A factor is not positive and finite.
     """
 
     least_rows = 20
@@ -65,15 +66,15 @@ class VarianceScaling(Recalibration):
     def check(self, likelihood: Likelihood) -> None:
         if not likelihood.unbounded:
             raise ValueError(
-                "Scaling about the mean moves targets beyond their bounds, so that it "
-                "is for real numbers only; use `'temperature'` for classes and "
+                "Scaling about the mean moves bounded targets beyond their bounds, so "
+                "it suits real numbers only; use `'temperature'` for classes and "
                 "`'isotonic_pit'` or `'conformal_intervals'` for bounded targets. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )
         num_targets = getattr(likelihood, "num_targets", 1)
         if len(self.factors) not in (1, num_targets):
             raise ValueError(
-                f"The model has {num_targets} targets, each with one factor. "
+                f"The model has {num_targets} targets, and each needs one factor. "
                 f"Received: factors={list(self.factors)}"
             )
 
@@ -86,7 +87,7 @@ class VarianceScaling(Recalibration):
             def of_targets(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
                 mixture = Mixture(likelihood, outputs)
                 values = scaling._unscaled(targets, mixture.mean)
-                return tf.math.log(tf.maximum(mixture.prob(values), _LEAST_DENSITY))
+                return tf.math.log(tf.maximum(mixture.prob(values), _MIN_DENSITY))
 
             found = prediction.of_outputs(of_targets, targets) - np.log(factor)
             return found.reshape(-1, targets.shape[-1]).mean(axis=0)
@@ -131,6 +132,6 @@ class VarianceScaling(Recalibration):
         return mean + distance / tf.constant(self.factors, tf.float64)
 
     def _log_volume(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns the log of what a unit of volume of the targets becomes."""
+        """Returns the log determinant of the scaling."""
         log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
         return tf.constant(log_factors.sum(), tf.float64)

@@ -74,7 +74,7 @@ def test_collapsed_is_the_share_of_weights_near_the_prior():
     assert posterior.collapsed(below=0.05) == 4 / 10
 
 
-def test_divergence_without_a_closed_form_is_a_repeatable_mean_of_draws():
+def test_estimated_divergences_are_repeatable_means_of_draws():
     layer = DenseVariational(8, prior="scale_mixture_normal")
     layer.build((None, 30))
     few, many = layer_posterior(layer, 16), layer_posterior(layer, 400)

@@ -78,7 +78,7 @@ def test_other_types_are_refused(values, type_):
         [1e-40, 2e-40, 3e-40],
     ],
 )
-def test_a_column_with_one_value_is_constant_and_has_scale_1(values):
+def test_a_column_with_one_value_is_constant(values):
     column = inferred(values)
     assert column.constant
     assert column.scale == 1.0

@@ -117,7 +117,7 @@ def test_text_columns_keep_codes_as_text(tmp_path):
     assert table.to_pydict() == {"code": ["007"], "n": [1]}
 
 
-def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
+def test_a_byte_order_mark_is_not_read(tmp_path):
     path = written(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n")
     assert read_table(path).column_names == ["a", "b"]
 

@@ -12,7 +12,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @PROPERTY
 @given(num_rows=st.integers(2, 200), fraction=FRACTIONS, seed=SEEDS)
-def test_every_row_is_on_one_side_and_both_sides_have_rows(num_rows, fraction, seed):
+def test_a_split_partitions_the_rows(num_rows, fraction, seed):
     train, test = split(num_rows, fraction, seed=seed)
     assert sorted([*train, *test]) == list(range(num_rows))
     assert len(test) == min(max(1, round(fraction * num_rows)), num_rows - 1)
@@ -37,7 +37,7 @@ def test_each_class_is_split_in_proportion(classes, fraction, seed):
             assert abs(tested - fraction * count) <= 1
 
 
-def test_the_same_seed_gives_the_same_split_and_another_seed_another():
+def test_the_split_depends_on_the_seed():
     first, again, other = (split(50, 0.2, seed=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first[1], again[1])
     assert set(first[1]) != set(other[1])

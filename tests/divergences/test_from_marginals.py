@@ -85,7 +85,7 @@ def test_divergence_from_a_laplace_is_the_integral(mean, scale):
     np.testing.assert_allclose(kl_divergence(weight, None), exact, rtol=1e-5)
 
 
-def test_divergence_from_a_gamma_normal_is_the_least_of_the_hierarchy():
+def test_divergence_from_a_gamma_normal_is_the_hierarchys_minimum():
     shape, rate = 3.0, 2.0
     weight = variational_weight(prior=priors.GammaNormal(shape, rate))
     prior = stats.gamma(shape, scale=1 / rate)

@@ -26,7 +26,7 @@ def log_ratio_of(weight, draw):
     return weight.log_prob(draw) - weight.prior_log_prob(draw)
 
 
-def test_closed_forms_hold_for_no_subclasses():
+def test_closed_forms_do_not_apply_to_subclasses():
     weight = variational_weight(prior=HalvedNormal())
     assert closed_form_of(weight) is None
     assert is_log_ratio(weight)
@@ -36,7 +36,7 @@ def test_closed_forms_hold_for_no_subclasses():
     )
 
 
-def test_registered_forms_take_the_place_of_the_estimate(registry):
+def test_registered_forms_replace_the_estimate(registry):
     families = (posteriors.MeanFieldNormal, posteriors.LowRankNormal)
     register_kl(families, HalvedNormal)(lambda weight: tf.constant(7.0))
     for family in ("mean_field_normal", "low_rank_normal"):
@@ -46,7 +46,7 @@ def test_registered_forms_take_the_place_of_the_estimate(registry):
     assert is_log_ratio(weight)
 
 
-def test_registered_forms_serve_only_what_they_cover(registry):
+def test_registered_forms_apply_only_to_covered_weights(registry):
     @register_kl(
         posteriors.MeanFieldNormal,
         HalvedNormal,

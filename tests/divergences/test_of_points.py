@@ -19,7 +19,7 @@ each_prior = pytest.mark.parametrize("prior", PRIORS, ids=repr)
 
 
 @pytest.mark.parametrize("members", [1, 3])
-def test_point_without_a_prior_has_none(members):
+def test_a_point_without_a_prior_has_no_divergence(members):
     weight = variational_weight("point", None, members=members)
     divergence = kl_divergence(weight, None)
     expected = np.zeros((members,) if members > 1 else ())
@@ -27,14 +27,14 @@ def test_point_without_a_prior_has_none(members):
 
 
 @each_prior
-def test_that_of_a_point_is_the_negative_log_prior_of_its_value(prior):
+def test_the_term_of_a_point_is_its_negative_log_prior(prior):
     weight = variational_weight("point", prior)
     expected = -prior.log_prob({}, weight.mean, weight.shape, weight.fan_in)
     np.testing.assert_allclose(kl_divergence(weight, None), expected)
 
 
 @each_prior
-def test_that_of_rank_1_is_of_its_factors_and_the_log_prior_of_the_matrix(prior):
+def test_the_term_of_rank_1_sums_factors_and_matrix(prior):
     weight = variational_weight(posteriors.Rank1(factor_scale=0.4), prior)
     values = weight.parameters
     factor_prior = tfp.distributions.Normal(1.0, 0.4)

@@ -103,7 +103,7 @@ def test_estimate_is_unbiased_however_sharp_the_mixture_and_the_posterior(prior)
     assert (deviation < 5 * error + 1e-5 * np.maximum(1, np.abs(exact))).all()
 
 
-def test_a_posterior_that_stands_on_the_narrow_component_is_2_62_nats_away():
+def test_a_posterior_at_the_narrow_component_has_2_62_nats():
     # Where a Gauss-Hermite rule of few nodes finds 3.19.
     prior = priors.ScaleMixtureNormal()
     assert exact_divergence(0.0, 0.05, prior) == pytest.approx(2.625, abs=5e-4)
@@ -182,7 +182,7 @@ def test_estimate_is_that_of_the_drawn_weights():
         np.testing.assert_allclose(estimates[of_member], alone, rtol=1e-5)
 
 
-def test_gradient_is_the_same_for_draws_that_carry_none():
+def test_the_gradient_does_not_need_that_of_draws():
     weight = variational_weight(prior="scale_mixture_normal")
     values = [v.value for v in weight.variables.values()]
     gradients = []
@@ -223,7 +223,7 @@ def training_gradients(model, x, y, count):
 
 
 @pytest.mark.parametrize("posterior", ["mean_field_normal", "low_rank_normal"])
-def test_training_by_score_function_has_the_gradient_of_training_by_weights(posterior):
+def test_score_function_and_weight_have_the_same_gradient(posterior):
     x = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
     y = x[:, :1]
     means, errors = [], []

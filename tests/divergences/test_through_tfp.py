@@ -30,7 +30,7 @@ def log_ratios(weight):
 
 
 @pytest.mark.parametrize(("posterior", "prior"), KNOWN, ids=str)
-def test_closed_form_is_the_mean_of_the_log_ratio_of_draws(posterior, prior):
+def test_the_closed_form_is_the_mean_log_ratio(posterior, prior):
     weight = variational_weight(posterior, prior)
     assert closed_form_of(weight) is not None
     ratios = log_ratios(weight)
@@ -49,7 +49,7 @@ def test_members_are_a_loop_over_single_weights(posterior, prior):
 
 
 @pytest.mark.parametrize(("posterior", "prior"), UNKNOWN, ids=str)
-def test_divergence_that_nobody_knows_is_the_log_ratio_of_the_draw(posterior, prior):
+def test_an_unregistered_divergence_is_the_log_ratio(posterior, prior):
     weight = variational_weight(posterior, prior)
     assert is_log_ratio(weight)
     draw = weight.draw(tf.constant([0, 2]))

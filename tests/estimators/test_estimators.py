@@ -76,7 +76,7 @@ def test_positions_of_a_row_share_its_weights(estimator):
     np.testing.assert_allclose(outputs, outputs[:, :1].repeat(5, axis=1), rtol=1e-5)
 
 
-def test_flipout_perturbs_two_rows_by_the_same_draw_up_to_signs():
+def test_flipout_perturbs_rows_by_one_draw_with_signs():
     layer = dense("flipout", use_bias=False)
     x = np.eye(4, dtype="float32")
     rows = np.concatenate([x, x])
@@ -86,7 +86,7 @@ def test_flipout_perturbs_two_rows_by_the_same_draw_up_to_signs():
     np.testing.assert_allclose(perturbation[:4], perturbation[4:], rtol=1e-4)
 
 
-def test_signs_are_plus_or_minus_one_with_mean_zero_and_independent_rows():
+def test_signs_are_independent_and_plus_or_minus_one():
     signs = np.asarray(noise.signs(tf.constant([3, 4]), (20_000, 4)))
     assert set(np.unique(signs)) == {-1.0, 1.0}
     assert np.abs(signs.mean(axis=0)).max() < 4.5 / np.sqrt(20_000)
@@ -121,7 +121,7 @@ def gradient_draws(estimator, num_draws=2000):
     return np.stack([draw() for _ in range(num_draws)]), exact
 
 
-def test_gradients_are_unbiased_and_local_has_less_variance_than_flipout_than_weight():
+def test_gradients_are_unbiased_and_their_variances_ordered():
     total = {}
     for estimator in ESTIMATORS:
         draws, exact = gradient_draws(estimator)

@@ -101,7 +101,7 @@ def draws_of(layer, x):
 
 @pytest.mark.parametrize("estimator", [estimators.Weight, estimators.Flipout])
 @pytest.mark.parametrize("name", CASES)
-def test_outputs_of_a_row_have_the_joint_distribution_that_q_implies(name, estimator):
+def test_outputs_of_a_row_have_the_joint_distribution(name, estimator):
     x = rows_of(name)
     layer = made(name, estimator(num_samples=DRAWS), x)
     draws = draws_of(layer, x)

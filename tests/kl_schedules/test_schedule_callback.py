@@ -97,7 +97,7 @@ def test_validation_uses_the_target_temperature_and_then_restores():
         np.testing.assert_allclose(weight, target / 60, rtol=1e-6)
 
 
-def test_the_loss_of_an_epoch_counts_the_divergence_at_its_temperature():
+def test_the_loss_weights_the_divergence_by_its_temperature():
     _, history = trained(Tempered(0.3), epochs=2)
     np.testing.assert_allclose(
         history["loss"],

@@ -108,7 +108,7 @@ class KerasContractTest(testing.TestCase):
         *[(*case, "channels_first") for case in ONE_OF_EACH],
     ],
 )
-def test_computes_what_keras_does_where_the_posterior_is_narrow(
+def test_a_narrow_posterior_computes_what_keras_computes(
     kind, arguments, options, data_format
 ):
     x = rows_of(kind, data_format=data_format)
@@ -121,7 +121,7 @@ def test_computes_what_keras_does_where_the_posterior_is_narrow(
 
 
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
-def test_bias_belongs_to_channels_also_where_there_are_as_many_columns(estimator):
+def test_bias_belongs_to_channels_and_not_to_columns(estimator):
     x = np.random.default_rng(0).normal(size=(2, 4, 7, 6)).astype("float32")
     given = {**POINTS, "estimator": estimator, "padding": "same"}
     first = Conv2DVariational(6, 3, data_format="channels_first", **given)
@@ -256,7 +256,7 @@ def test_each_member_has_its_own_part_of_the_batch(kind, arguments, options, est
         (DepthwiseConv2DVariational(3), 9),
     ],
 )
-def test_fan_in_is_the_number_of_inputs_that_an_output_sums_over(layer, fan_in):
+def test_fan_in_counts_the_inputs_of_an_output(layer, fan_in):
     layer.build(SHAPES[layer.rank])
     assert layer.kernel.fan_in == fan_in
 
@@ -372,7 +372,7 @@ def test_layers_inside_a_separable_convolution_draw_noise_of_their_own():
         (lambda: SeparableConv2DVariational(4, 3, kl_weight=-1.0), "kl_weight=-1.0"),
     ],
 )
-def test_bad_arguments_are_refused_by_name(make, message):
+def test_invalid_arguments_are_refused_by_name(make, message):
     with pytest.raises(ValueError, match=f"Received: .*{message}"):
         make()
 

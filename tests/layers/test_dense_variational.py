@@ -32,7 +32,7 @@ def built(units=3, input_dim=4, **kwargs):
     return layer
 
 
-def test_default_prior_is_normal_of_scale_one_over_root_fan_in_and_one_for_biases():
+def test_the_default_prior_has_the_fan_in_scale():
     layer = built(input_dim=16)
     assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 0.25
     assert layer.bias.prior.scale_for(layer.bias.fan_in) == 1.0
@@ -61,7 +61,7 @@ def test_weights_offer_their_posterior_as_a_distribution_of_tfp():
     )
 
 
-def test_every_call_draws_anew_in_training_and_out_of_it():
+def test_every_call_draws_new_noise():
     layer, x = built(), np.ones((2, 4), "float32")
     draws = [np.asarray(layer(x, training=t)) for t in (True, True, False, False)]
     for i, first in enumerate(draws):
@@ -69,7 +69,7 @@ def test_every_call_draws_anew_in_training_and_out_of_it():
             assert not np.allclose(first, second)
 
 
-def test_layers_of_the_same_seed_draw_noise_of_their_own():
+def test_layers_with_the_same_seed_draw_different_noise():
     def build():
         layers = [
             DenseVariational(3, seed=7, kernel_initializer="zeros", kl_weight=0.1)
@@ -115,7 +115,7 @@ def test_divergence_counts_once_per_step_in_a_shared_layer(prior):
 
 
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
-def test_all_calls_of_a_shared_layer_see_the_same_weights_within_a_step(estimator):
+def test_a_shared_layer_has_one_draw_per_step(estimator):
     layer = DenseVariational(3, estimator=estimator, kl_weight=1.0)
     left, right = keras.Input((4,)), keras.Input((4,))
     model = keras.Model([left, right], layer(left) - layer(right))
@@ -137,7 +137,7 @@ def estimators_used(monkeypatch):
     return used
 
 
-def test_auto_takes_local_where_every_weight_is_used_once_per_row(estimators_used):
+def test_auto_chooses_local_for_weights_used_once_per_row(estimators_used):
     model = keras.Sequential([DenseVariational(3, kl_weight=1.0)])
     model(np.ones((2, 4), "float32"))
     assert set(estimators_used) == {Local}
@@ -152,7 +152,7 @@ def test_auto_sees_no_sharing_in_a_sequential_model_that_grew(estimators_used):
     assert estimators_used == [Local, Local]
 
 
-def test_auto_takes_flipout_in_a_shared_nested_model(estimators_used):
+def test_auto_chooses_flipout_in_a_shared_nested_model(estimators_used):
     encoder = keras.Sequential([keras.Input((4,)), DenseVariational(3, kl_weight=1.0)])
     left, right = keras.Input((4,)), keras.Input((4,))
     siamese = keras.Model([left, right], encoder(left) - encoder(right))
@@ -161,13 +161,13 @@ def test_auto_takes_flipout_in_a_shared_nested_model(estimators_used):
     assert estimators_used == [Flipout, Flipout]
 
 
-def test_auto_takes_flipout_where_a_kernel_serves_several_positions(estimators_used):
+def test_auto_chooses_flipout_for_a_kernel_with_several_positions(estimators_used):
     model = keras.Sequential([DenseVariational(3, kl_weight=1.0)])
     model(np.ones((2, 5, 4), "float32"))
     assert set(estimators_used) == {Flipout}
 
 
-def test_auto_takes_flipout_where_sharing_cannot_be_known(estimators_used):
+def test_auto_chooses_flipout_if_sharing_is_unknown(estimators_used):
     class Twice(keras.Model):
         def __init__(self):
             super().__init__()
@@ -184,7 +184,7 @@ def test_auto_takes_flipout_where_sharing_cannot_be_known(estimators_used):
     np.testing.assert_allclose(difference, np.zeros((2, 3)), atol=1e-6)
 
 
-def test_training_with_the_weight_of_the_divergence_unset_raises():
+def test_training_without_kl_weight_raises():
     model = keras.Sequential([keras.Input((4,)), DenseVariational(1)])
     model.compile("sgd", loss="mse")
     x, y = np.ones((8, 4), "float32"), np.ones((8, 1), "float32")
@@ -205,7 +205,7 @@ def test_layers_may_be_built_by_the_first_training_step():
         unset.fit(x, y, verbose=0)
 
 
-def test_weight_of_the_divergence_changes_without_a_retrace_and_is_saved(tmp_path):
+def test_kl_weight_changes_without_a_retrace_and_is_saved(tmp_path):
     layer = DenseVariational(1, kl_weight=0.5)
     model = keras.Sequential([keras.Input((4,)), layer])
     traces = []
@@ -226,7 +226,7 @@ def test_weight_of_the_divergence_changes_without_a_retrace_and_is_saved(tmp_pat
     assert float(loaded.layers[0].kl_weight.numpy()) == 0.25
 
 
-def test_xla_is_not_chosen_for_a_model_with_a_variational_layer():
+def test_xla_is_not_chosen_for_variational_layers():
     model = keras.Sequential([keras.Input((4,)), DenseVariational(1, kl_weight=0.1)])
     model.compile("adam", loss="mse", jit_compile="auto")
     assert model.jit_compile is False
@@ -247,7 +247,7 @@ def test_mixed_precision_keeps_divergence_and_scale_in_float32(estimator, policy
     np.testing.assert_array_equal(layer.losses[0], exact.losses[0])
 
 
-def test_row_of_zeros_without_a_bias_has_a_finite_gradient_under_local():
+def test_local_has_finite_gradients_for_rows_of_zeros():
     layer = built(estimator="local", use_bias=False)
     x = tf.Variable([[0.0] * 4, [1.0] * 4])
     with tf.GradientTape() as tape:
@@ -258,7 +258,7 @@ def test_row_of_zeros_without_a_bias_has_a_finite_gradient_under_local():
 
 
 @pytest.mark.parametrize("kl_weight", [-0.1, float("nan"), float("inf")])
-def test_refuses_a_weight_of_the_divergence_that_is_negative_or_not_finite(kl_weight):
+def test_refuses_a_negative_or_infinite_kl_weight(kl_weight):
     with pytest.raises(ValueError, match=f"Received: kl_weight={kl_weight}"):
         DenseVariational(3, kl_weight=kl_weight)
 
@@ -279,7 +279,7 @@ def test_unknown_names_are_refused_with_the_list_of_valid_ones(argument, valid):
 
 
 @pytest.mark.parametrize("units", [0, -1, 2.5, True, "3"])
-def test_refuses_units_that_are_no_positive_integer(units):
+def test_units_must_be_a_positive_integer(units):
     with pytest.raises(ValueError, match="Received: units="):
         DenseVariational(units)
 
@@ -290,12 +290,12 @@ class Correlated(posteriors.MeanFieldNormal):
 
 @pytest.mark.parametrize("estimator", ["local", "flipout"])
 @pytest.mark.parametrize("argument", ["posterior", "bias_posterior"])
-def test_refuses_an_estimator_that_cannot_serve_the_posterior(estimator, argument):
+def test_refuses_an_estimator_that_does_not_suit_the_posterior(estimator, argument):
     with pytest.raises(ValueError, match=r"Use one of 'auto', .*'weight'.*Received:"):
         DenseVariational(3, estimator=estimator, **{argument: Correlated()})
 
 
-def test_auto_never_picks_an_estimator_that_cannot_serve_the_posterior():
+def test_auto_chooses_an_estimator_that_suits_the_posterior():
     layer = built(posterior=Correlated(), estimator="auto")
     assert type(layer.estimator.choose(layer, 2)).__name__ == "Weight"
 

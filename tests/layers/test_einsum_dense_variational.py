@@ -68,7 +68,7 @@ class KerasContractTest(testing.TestCase):
 
 @parametrized
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
-def test_computes_what_keras_does_where_the_posterior_is_narrow(
+def test_a_narrow_posterior_computes_what_keras_computes(
     equation, output_shape, bias_axes, rank, once, estimator
 ):
     x = rows(rank)
@@ -121,7 +121,7 @@ def test_kernels_of_groups_act_each_on_its_own_rows(
 
 
 @parametrized
-def test_local_is_exact_where_outputs_of_a_row_are_independent(
+def test_local_is_exact_for_independent_outputs_of_a_row(
     equation, output_shape, bias_axes, rank, once
 ):
     x = rows(rank)
@@ -141,7 +141,7 @@ def test_local_is_exact_where_outputs_of_a_row_are_independent(
     assert not layer.is_local_exact(rank, calls=2)
 
 
-def test_auto_takes_local_where_that_is_exact_and_flipout_elsewhere():
+def test_auto_chooses_local_if_exact_and_else_flipout():
     for equation, output_shape, bias_axes, rank, once in CASES:
         layer = EinsumDenseVariational(
             equation, output_shape, bias_axes=bias_axes, kl_weight=0.1
@@ -184,7 +184,7 @@ def test_fan_in_counts_the_axes_that_are_summed_over():
     assert layer.kernel.fan_in == 12
 
 
-def test_initial_mean_is_scaled_by_the_axes_that_are_summed_over_as_in_keras():
+def test_the_initial_mean_is_scaled_as_in_keras():
     arguments = ("ab,bcd->acd", (30, 20))
     initializer = keras.initializers.HeUniform(seed=3)
     layer = EinsumDenseVariational(*arguments, kernel_initializer=initializer)
@@ -195,7 +195,7 @@ def test_initial_mean_is_scaled_by_the_axes_that_are_summed_over_as_in_keras():
     assert layer.kernel_initializer is initializer
 
 
-def test_members_start_from_initial_means_of_their_own():
+def test_members_have_different_initial_means():
     layer = EinsumDenseVariational("ab,bcd->acd", (3, 2), members=2)
     layer.build((None, 4))
     first, second = np.asarray(layer.kernel.mean)
@@ -265,7 +265,7 @@ def test_refuses_a_bias_for_each_row():
 
 
 @pytest.mark.parametrize("output_shape", [0, (None, -1), True, (2.0,)])
-def test_refuses_sizes_that_are_no_positive_integers(output_shape):
+def test_sizes_must_be_positive_integers(output_shape):
     with pytest.raises(ValueError, match="Received: output_shape="):
         EinsumDenseVariational("ab,bc->ac", output_shape)
 

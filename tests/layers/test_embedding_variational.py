@@ -40,7 +40,7 @@ def embedding(**options):
 
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "local"])
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float32"])
-def test_picks_rows_of_the_table_where_the_posterior_is_narrow(estimator, dtype):
+def test_a_narrow_posterior_picks_rows_of_the_table(estimator, dtype):
     layer = embedding(
         estimator=estimator, posterior=posteriors.MeanFieldNormal(initial_scale=1e-8)
     )
@@ -48,7 +48,7 @@ def test_picks_rows_of_the_table_where_the_posterior_is_narrow(estimator, dtype)
     np.testing.assert_allclose(layer(X.astype(dtype)), expected, atol=1e-6)
 
 
-def test_default_prior_is_a_standard_normal_and_the_initial_mean_that_of_keras():
+def test_the_default_prior_is_a_standard_normal():
     layer = embedding()
     assert layer.kernel.fan_in == 1
     assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 1.0
@@ -98,7 +98,7 @@ def test_equal_indices_of_a_row_pick_the_same_vector(estimator):
     np.testing.assert_array_equal(vectors[2, 0], vectors[2, 1])
 
 
-def test_auto_takes_local_for_one_index_per_row_and_flipout_for_several():
+def test_auto_chooses_local_for_one_index_per_row_only():
     layer = embedding()
     assert layer.is_local_exact(1, calls=1)
     assert not layer.is_local_exact(1, calls=2)
@@ -184,7 +184,7 @@ def test_models_are_saved_and_cloned_with_all_arguments(tmp_path):
 
 @pytest.mark.parametrize("name", ["input_dim", "output_dim"])
 @pytest.mark.parametrize("size", [0, -1, 2.0, True, "3"])
-def test_refuses_dimensions_that_are_no_positive_integers(name, size):
+def test_dimensions_must_be_positive_integers(name, size):
     with pytest.raises(ValueError, match=f"Received: {name}={size!r}"):
         EmbeddingVariational(**{"input_dim": 6, "output_dim": 3, name: size})
 

@@ -67,7 +67,7 @@ def test_every_layer_is_among_them():
 
 
 @every_kind
-def test_takes_the_arguments_of_the_layer_of_keras_in_its_order(kind):
+def test_accepts_the_arguments_of_keras_in_its_order(kind):
     expected = [
         (name, parameter.default)
         for name, parameter in inspect.signature(keras_layer(kind)).parameters.items()
@@ -303,7 +303,7 @@ def spread_means(model):
             mean.assign(0.5 * generator.normal(size=mean.shape))
 
 
-def test_a_layer_that_no_model_tracks_draws_noise_of_its_own():
+def test_an_untracked_layer_draws_its_own_noise():
     hidden = [
         DenseVariational(2, seed=3, kernel_initializer="zeros", kl_weight=0.1)
         for _ in range(2)

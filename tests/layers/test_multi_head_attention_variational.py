@@ -143,7 +143,7 @@ def test_positional_arguments_are_those_of_keras():
     assert set(theirs) - set(ours) == {"kwargs"}
 
 
-def test_outputs_have_the_distribution_of_the_keras_layer_with_drawn_weights():
+def test_outputs_are_distributed_like_keras_with_drawn_weights():
     layers = [attention(estimator=estimator, seed=3) for estimator in ESTIMATORS]
     for layer in layers:
         layer.build(QUERY.shape, VALUE.shape)

@@ -90,7 +90,7 @@ def test_states_may_be_given_and_are_returned(kind):
 
 
 @every_kind
-def test_stateful_layers_go_on_where_they_were(kind):
+def test_stateful_layers_continue_from_the_last_state(kind):
     layer = certain(kind, stateful=True)
     outputs = [layer(SEQUENCES), layer(SEQUENCES)]
     long = deterministic(kind, layer, return_sequences=True)(
@@ -125,7 +125,7 @@ def test_positional_arguments_are_those_of_keras():
 
 
 @every_kind
-def test_outputs_have_the_distribution_of_the_keras_layer_with_drawn_weights(kind):
+def test_outputs_are_distributed_like_keras_with_drawn_weights(kind):
     num_draws = 1500
     layers = [
         variational(kind, return_sequences=True, estimator=estimator, seed=3)
@@ -282,7 +282,7 @@ def test_divergence_counts_once_whatever_the_length(kind):
 
 @pytest.mark.parametrize("estimator", ["weight", "flipout", "auto"])
 @every_kind
-def test_calls_of_a_shared_layer_see_the_same_weights_and_count_once(kind, estimator):
+def test_a_shared_layer_draws_and_counts_once(kind, estimator):
     layer = variational(kind, estimator=estimator)
     left, right = keras.Input((4, 2)), keras.Input((4, 2))
     model = keras.Model([left, right], layer(left) - layer(right))
@@ -306,7 +306,7 @@ def test_mixed_precision_keeps_divergence_and_scale_in_float32(kind, estimator, 
     np.testing.assert_allclose(tf.cast(outputs, tf.float32), expected, atol=0.03)
 
 
-def test_dropout_drops_inputs_for_all_steps_and_states_for_their_product():
+def test_dropout_uses_one_mask_for_all_steps():
     arguments = {
         "units": 50,
         "activation": None,
@@ -384,7 +384,7 @@ def test_engines_draw_what_ordinary_calls_draw(kind):
         assert_same_moments(engine_draws(model, x, method, 1500), loop)
 
 
-def test_engines_draw_for_both_directions_and_for_states_of_another_layer():
+def test_engines_draw_bidirectional_layers_and_passed_states():
     inputs = keras.Input((4, 2))
     both = keras.layers.Bidirectional(
         variational("gru", estimator="weight", return_sequences=True)
@@ -397,7 +397,7 @@ def test_engines_draw_for_both_directions_and_for_states_of_another_layer():
         assert_same_moments(engine_draws(model, SEQUENCES, method, 1500), loop)
 
 
-def test_samples_of_an_ensemble_are_those_of_its_members_in_turns():
+def test_samples_of_an_ensemble_alternate_between_members():
     layer = certain("lstm", members=2)
     model = keras.Sequential([keras.Input((4, 2)), layer])
     draws = engine_draws(model, SEQUENCES, "weight", 4)
@@ -426,7 +426,7 @@ class Correlated(MeanFieldNormal):
     factorised = False
 
 
-def test_auto_takes_flipout_where_it_can():
+def test_auto_chooses_flipout_if_possible():
     layer = variational("lstm")
     layer.build((None, 4, 2))
     assert type(layer.estimator.choose_of_weights(layer)).__name__ == "Flipout"
@@ -446,7 +446,7 @@ def test_stateful_layers_have_no_posterior_predictive():
 
 @pytest.mark.parametrize("units", [0, -1, 2.5, True, "3"])
 @every_kind
-def test_refuses_units_that_are_no_positive_integer(kind, units):
+def test_units_must_be_a_positive_integer(kind, units):
     with pytest.raises(ValueError, match="Received: units="):
         KINDS[kind][0](units)
 

@@ -16,7 +16,7 @@ def built(*places):
     return likelihood
 
 
-def test_is_a_categorical_of_two_logits_of_which_the_first_is_zero():
+def test_equals_a_categorical_with_the_logits_0_and_f():
     categorical = Categorical()
     categorical.build((None, 2))
     both = np.concatenate([np.zeros_like(LOGITS), LOGITS], axis=1)
@@ -83,7 +83,7 @@ def test_several_labels_of_a_row_are_places():
     ("targets", "received"),
     [([0, 2], "2 in row 1"), ([-1, 1], "-1 in row 0"), ([0.5, 1], "0.5 in row 0")],
 )
-def test_target_that_is_neither_0_nor_1_is_named_with_its_row(targets, received):
+def test_a_target_other_than_0_or_1_is_named(targets, received):
     with pytest.raises(ValueError, match=rf"indices 0 to 1.*Received: {received}"):
         built().check_targets(targets)
 

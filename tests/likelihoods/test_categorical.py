@@ -29,7 +29,7 @@ def test_density_mean_and_variance_are_those_of_the_softmax():
     )
 
 
-def test_probabilities_are_the_mean_and_their_entropy_is_that_of_scipy():
+def test_probabilities_and_their_entropy_equal_scipy():
     probabilities = special.softmax(LOGITS, axis=-1)
     np.testing.assert_allclose(built().probabilities(LOGITS), probabilities, rtol=1e-12)
     np.testing.assert_allclose(

@@ -89,7 +89,7 @@ def quadrature(likelihood, outputs, integrand):
 
 
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
-def test_survives_json_with_every_argument(name, arguments):
+def test_every_argument_is_restored_from_json(name, arguments):
     likelihood = made(name, arguments)
     config = json.loads(json.dumps(likelihoods.serialize(likelihood)))
     again = likelihoods.deserialize(config)
@@ -191,7 +191,7 @@ def test_distribution_ends_where_its_support_does(name, arguments):
 
 
 @pytest.mark.parametrize(("name", "arguments"), CONTINUOUS)
-def test_outputs_of_zero_start_at_mean_and_variance_of_the_targets(name, arguments):
+def test_outputs_of_zero_have_the_moments_of_the_targets(name, arguments):
     if (name, arguments) == ("normal", {"heteroscedastic": True}):
         pytest.skip("Its noise starts at log 2: see its own tests.")
     likelihood = built(name, arguments)
@@ -211,7 +211,7 @@ def test_outputs_of_zero_start_at_mean_and_variance_of_the_targets(name, argumen
 
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
 @pytest.mark.parametrize("size", [-1e4, -30.0, 30.0, 1e4])
-def test_log_prob_and_its_gradient_stay_finite_far_from_the_data(name, arguments, size):
+def test_log_prob_and_gradient_are_finite_everywhere(name, arguments, size):
     likelihood = built(name, arguments)
     targets = targets_of(likelihood, 20)
     outputs = tf.constant(size * np.sign(outputs_for(likelihood, 20)), tf.float32)
@@ -275,7 +275,7 @@ def test_leading_dimensions_pass_through(name, arguments):
 
 
 @pytest.mark.parametrize(("name", "arguments"), EVERY)
-def test_each_member_has_what_it_learned_and_learns_as_it_would_alone(name, arguments):
+def test_each_member_learns_as_it_would_alone(name, arguments):
     together = built(name, arguments, members=3)
     outputs, targets = outputs_for(together, 3, 8), targets_of(together, 8)
     variables = together.trainable_variables
@@ -344,7 +344,7 @@ def test_target_that_is_no_number_is_named_with_its_row(name, arguments, wrong):
 
 
 @pytest.mark.parametrize(("name", "arguments"), REGRESSIONS)
-def test_targets_are_taken_up_once(name, arguments):
+def test_only_the_first_adapt_has_an_effect(name, arguments):
     likelihood = built(name, arguments)
     assert likelihood.adapted
     before = [variable.numpy() for variable in likelihood.variables]

@@ -93,7 +93,7 @@ def test_entropy_is_the_sum_over_the_counts_of_all_targets(kind):
 
 
 @EVERY
-def test_what_is_no_count_has_no_mass(kind):
+def test_values_other_than_counts_have_no_mass(kind):
     likelihood = built(kind)
     outputs = np.zeros((1, likelihood.num_outputs(2)))
     for value in (-1.0, -0.5, 0.5, 7.2):
@@ -148,7 +148,7 @@ def test_density_and_gradients_of_extreme_outputs_are_finite(kind, size):
         assert np.isfinite(value).all()
 
 
-def test_gradient_by_the_log_rate_is_what_the_count_exceeds_it_by():
+def test_the_gradient_by_the_log_rate_is_the_residual():
     likelihood = Poisson(standardize=False)
     likelihood.build((None, 1))
     log_rate = tf.constant(np.array([[-80.0], [-3.0], [0.0], [2.0], [13.0]]))
@@ -182,7 +182,7 @@ def test_gradients_by_mean_and_concentration_are_finite_differences():
 
 
 @pytest.mark.parametrize("kind", ["poisson", "learned", "heteroscedastic", "given"])
-def test_outputs_of_zero_start_at_the_mean_of_the_training_targets(kind):
+def test_outputs_of_zero_have_the_mean_of_targets(kind):
     likelihood = built(kind)
     mean = likelihood.mean(np.zeros((1, likelihood.num_outputs(2))))
     np.testing.assert_allclose(mean, TARGETS.mean(axis=0, keepdims=True), rtol=1e-6)

@@ -111,7 +111,7 @@ def test_network_may_work_in_the_units_of_what_is_linked(kind, linked):
 
 
 @pytest.mark.parametrize("kind", [Laplace, StudentT, LogNormal])
-def test_given_scale_is_the_scale_in_the_units_of_the_targets(kind):
+def test_a_given_scale_is_in_units_of_targets(kind):
     likelihood = built(kind(scale=0.3))
     scale = likelihood.parameters(outputs_for(likelihood, 3))["scale"]
     np.testing.assert_array_equal(scale, np.full((3, 2), 0.3))
@@ -127,7 +127,7 @@ def test_target_that_is_not_positive_is_named_with_its_row(kind, wrong):
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 3.0, -2.0, 1e99, np.float64(3.0) - 1e-12])
-def test_target_that_is_not_between_the_bounds_is_named_with_its_row(wrong):
+def test_a_target_beyond_the_bounds_is_named(wrong):
     likelihood = Beta(low=-1.0, high=3.0)
     likelihood.build((None, 1))
     with pytest.raises(ValueError, match=r"strictly between -1.0 and 3.0.* in row 1"):
@@ -159,9 +159,7 @@ def test_beta_moves_with_its_bounds():
 
 @pytest.mark.parametrize("levels", [[0.5], [0.5 - 1e-9], [0.5 + 1e-12]])
 @pytest.mark.parametrize("concentration", [0.1, 1.0, 5.0, 1e4])
-def test_median_of_a_beta_is_where_its_distribution_function_is_one_half(
-    levels, concentration
-):
+def test_the_median_of_a_beta_inverts_one_half(levels, concentration):
     likelihood = built(Beta(concentration=concentration), SHARES[:, :1])
     outputs = np.linspace(-1.0, 3.0, 9)[:, np.newaxis]
     medians = likelihood.quantile(levels, outputs)
@@ -235,7 +233,7 @@ def test_student_t_of_many_degrees_of_freedom_is_a_normal():
     np.testing.assert_allclose(student.entropy(outputs), normal.entropy(outputs))
 
 
-def test_outlier_pulls_a_student_t_less_than_a_laplace_and_that_less_than_a_normal():
+def test_heavier_tails_resist_outliers_more():
     pulls = []
     for kind in (StudentT(df=3.0), Laplace(), Normal()):
         likelihood = built(kind, SHARES[:, :1])

@@ -25,7 +25,7 @@ def test_the_upper_end_is_the_answer_where_nothing_below_reaches():
     np.testing.assert_array_equal(found, [7.0, 4.0])
 
 
-def test_what_is_no_number_ends_the_search():
+def test_nan_ends_the_search():
     found = least_integer(
         lambda values: values >= 2.0,
         tf.constant([np.nan, -1.0], tf.float64),

@@ -72,7 +72,7 @@ def test_agrees_with_the_normal_of_scipy(kind, num_targets, adapted):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sample_puts_standard_normal_noise_where_the_quantile_of_its_rank_is(kind):
+def test_sample_maps_noise_to_the_quantile_of_its_rank(kind):
     likelihood = built(2, TARGETS, **KINDS[kind])
     outputs = GENERATOR.normal(size=(6, likelihood.num_outputs(2)))
     noise = GENERATOR.normal(size=(6, 2))
@@ -128,7 +128,7 @@ def test_values_levels_and_noise_may_have_another_precision_than_outputs(dtype):
         assert likelihood.sample(outputs, half).dtype == dtype
 
 
-def test_targets_are_adapted_to_once():
+def test_only_the_first_adapt_has_an_effect():
     likelihood = built(2)
     assert not likelihood.adapted
     likelihood.adapt(TARGETS)
@@ -148,7 +148,7 @@ def test_density_does_not_depend_on_the_unit_of_the_targets(unit):
     )
 
 
-def test_column_with_a_large_offset_keeps_the_digits_that_single_precision_has():
+def test_a_large_offset_keeps_single_precision_digits():
     y = 1e5 + GENERATOR.normal(size=(100, 1))
     likelihood = built(1, y)
     standard = (y - y.mean()) / y.std()

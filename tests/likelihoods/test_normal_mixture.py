@@ -98,7 +98,7 @@ def test_mixture_of_one_is_a_normal():
 
 # Far apart, of very unequal width, and one within the other.
 @pytest.mark.parametrize("raw", [[0, 0, -9, 9, 0, 0], [1, 0, 0, 0, -6, 4]])
-def test_entropy_and_quantiles_hold_for_components_of_any_distance_and_width(raw):
+def test_entropy_and_quantiles_are_right_for_any_components(raw):
     likelihood = NormalMixture(2)
     likelihood.build((None, 6))
     outputs = np.array([raw], dtype=np.float64)

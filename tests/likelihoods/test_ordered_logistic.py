@@ -63,7 +63,7 @@ def test_classes_are_where_a_logistic_variable_falls(num_classes, heteroscedasti
         )
 
 
-def test_what_is_no_class_has_no_mass():
+def test_values_other_than_classes_have_no_mass():
     likelihood, outputs = built(), [[0.3]]
     assert likelihood.cdf([[-0.1]], outputs).numpy() == 0.0
     assert likelihood.cdf([[4.0]], outputs).numpy() == 1.0
@@ -84,7 +84,7 @@ def test_quantile_is_the_first_class_that_reaches_the_level(heteroscedastic):
         np.testing.assert_array_equal(found[:, 0], expected)
 
 
-def test_outputs_of_zero_start_at_the_frequencies_of_the_training_targets():
+def test_outputs_of_zero_have_the_frequencies_of_targets():
     labels = np.repeat(np.arange(4), [10, 400, 90, 500])
     likelihood = built(4, labels=labels)
     # Half a row is added to each class, and the steps have a floor of 1e-4.

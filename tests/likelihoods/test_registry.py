@@ -13,7 +13,7 @@ def test_likelihoods_are_found_by_name():
     assert {"student_t", "categorical", "normal"} <= set(likelihoods.names())
 
 
-def test_an_object_is_its_own_answer():
+def test_get_returns_an_object_unchanged():
     likelihood = Normal(scale=2.0)
     assert likelihoods.get(likelihood) is likelihood
 
@@ -30,7 +30,7 @@ def test_an_object_is_its_own_answer():
         Categorical(),
     ],
 )
-def test_likelihoods_survive_json(likelihood):
+def test_likelihoods_are_restored_from_json(likelihood):
     config = json.loads(json.dumps(likelihoods.serialize(likelihood)))
     for again in (likelihoods.deserialize(config), likelihoods.get(config)):
         assert type(again) is type(likelihood)
@@ -38,7 +38,7 @@ def test_likelihoods_survive_json(likelihood):
 
 
 @pytest.mark.parametrize("unknown", ["gaussian", None, 3, Normal])
-def test_unknown_likelihood_is_answered_with_the_names_of_the_known(unknown):
+def test_an_unknown_name_error_lists_the_names(unknown):
     with pytest.raises(ValueError, match=r"Pass one of .*'normal', .*Rec"):
         likelihoods.get(unknown)
 

@@ -7,7 +7,7 @@ from tfbbb.likelihoods.stirling_correction import stirling_correction
 
 
 @pytest.mark.parametrize("x", [1e-8, 0.3, 2.0, 7.999, 8.0, 100.0, 1e9])
-def test_stirling_correction_is_what_his_formula_lacks(x):
+def test_the_stirling_correction_completes_the_formula(x):
     found = stirling_correction(tf.constant(x, tf.float64))
     if x > 1e3:
         # 1 / (12 x) - 1 / (360 x^3) + ...

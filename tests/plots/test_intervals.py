@@ -26,7 +26,7 @@ def test_rows_are_sorted_by_mean_and_misses_coloured():
     assert to_hex(inside.get_facecolor()[0]) != to_hex(outside.get_facecolor()[0])
 
 
-def test_a_prediction_gives_the_interval_of_the_level_and_the_target():
+def test_intervals_use_the_level_and_the_target():
     mean = np.array([[0.0, 10.0], [1.0, 30.0]])
     prediction = NormalPrediction(mean, 0.0 * mean, np.ones_like(mean))
     axes = intervals(prediction, mean, level=0.6827, target=1, axes=Figure().subplots())

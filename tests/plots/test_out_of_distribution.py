@@ -33,7 +33,7 @@ def test_bars_are_the_shares_of_each_set_of_rows(scores):
         assert share.sum() == pytest.approx(100)
 
 
-def test_the_title_of_the_legend_has_the_probability_of_the_right_order(scores):
+def test_the_title_of_the_legend_is_the_auroc(scores):
     inside, outside = scores
     pairs = outside[:, np.newaxis] > inside
     axes = out_of_distribution(inside, outside, axes=Figure().subplots())

@@ -184,7 +184,7 @@ def test_refuses_an_initial_scale_that_is_not_positive_and_finite(family, scale)
 
 
 @pytest.mark.parametrize("rank", [0, -1, 1.5, True, "2"])
-def test_low_rank_normal_refuses_a_rank_that_is_no_positive_integer(rank):
+def test_low_rank_normal_needs_a_positive_integer_rank(rank):
     with pytest.raises(ValueError, match=f"Received: rank={rank!r}"):
         posteriors.LowRankNormal(rank)
 
@@ -194,12 +194,12 @@ def test_matrix_normal_refuses_an_unknown_covariance():
         posteriors.MatrixNormal("banded")
 
 
-def test_full_covariance_normal_refuses_many_weights_and_names_what_serves_them():
+def test_full_covariance_normal_refuses_many_weights_with_a_remedy():
     with pytest.raises(ValueError, match=r"'low_rank_normal'.*shape=\(4097,\)"):
         variational_weight("full_covariance_normal", shape=(4097,))
 
 
-def test_matrix_normal_refuses_many_rows_only_where_their_covariance_is_full():
+def test_matrix_normal_refuses_many_rows_with_full_covariance():
     shape = (4097, 1)
     assert variational_weight("matrix_normal", shape=shape).mean.shape == shape
     with pytest.raises(ValueError, match=r"'diagonal'.*4097 rows and 1 columns"):

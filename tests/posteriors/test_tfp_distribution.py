@@ -83,7 +83,7 @@ def test_draws_have_a_gradient_in_the_parameters():
     assert np.abs(gradients[1]).min() > 0
 
 
-def test_starts_at_the_layers_mean_initializer_and_a_tenth_over_root_fan_in():
+def test_starts_at_the_initializer_and_the_initial_scale():
     for family in (tfd.Laplace, student_t):
         weight = variational_weight(family, fan_in=25, spread=0.0)
         distribution = weight.posterior.distribution(weight.parameters)

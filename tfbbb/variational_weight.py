@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import tensorflow_probability as tfp
 
 
-# What has been computed of weights, by their ids. A thread that predicts sees nothing
-# of the graph of one that trains.
+# Values computed from weights, by the ids of the weights. The context variable keeps
+# the values of a thread that predicts apart from the graph of a thread that trains.
 _MEMOS: ContextVar[dict[int, dict[str, Any]] | None] = ContextVar("memos", default=None)
 
 
 class VariationalWeight:
     """A weight tensor `w` that is known only by its distribution q(w).
 
-    With `members=K` there are K of them, independent of each other, and everything
-    that is said of `w` here carries a leading axis [K, ...].
+    With `members=K` there are K independent weight tensors, and every shape of `w` here
+    has a leading axis [K, ...].
 
     Attributes:
         name: Name within the layer, e.g. `"kernel"`.
@@ -38,7 +38,7 @@ class VariationalWeight:
         fan_in: Number of inputs that one output unit sums over (1 for a bias).
         posterior: The family of q(w).
         prior: The prior p(w); None for weights that are points without a prior.
-        members: Number K of members; with 1 there is no axis for them.
+        members: Number K of members; a single member has no axis.
         variables: The variational parameters by name, float32.
         prior_variables: The prior's own variables by name, float32.
     """
@@ -68,7 +68,7 @@ class VariationalWeight:
         self.set_members(members)
 
     def set_members(self, members: int) -> None:
-        """Creates the variables anew, for so many members."""
+        """Creates the variables again for another number of members."""
         self.members = members
         self.variables = self.posterior.add_variables(
             self._add_weight, self.shape, self.fan_in, self._mean_initializer
@@ -88,19 +88,19 @@ class VariationalWeight:
 
     @contextlib.contextmanager
     def read_once(self) -> Iterator[None]:
-        """Within it, parameters, mean and variance are computed once and shared.
+        """Computes parameters, mean and variance once within the context.
 
-        TensorFlow computes anew what depends on another reading of a variable. Nothing
-        may be assigned within it, nor a graph entered.
+        Without it, every read of a variable makes TensorFlow compute them again. Do not
+        assign variables or enter a graph within the context.
         """
         with self._remembering({}):
             yield
 
     @contextlib.contextmanager
     def of_mean(self, mean: Any) -> Iterator[None]:
-        """Within it, E[w] is `mean`, and no variable is read for it.
+        """Uses `mean` as E[w] within the context, without reading a variable.
 
-        A graph that needs the mean alone then holds no other parameter.
+        A graph that needs only the mean then contains no other parameter.
         """
         with self._remembering({"mean": mean}):
             yield
@@ -155,7 +155,7 @@ class VariationalWeight:
         """The marginals of q(w), weight by weight, as a distribution of TFP.
 
         Raises:
-            ValueError: Where they are no normals.
+            ValueError: The marginals are not normal.
         """
         import tensorflow_probability as tfp
 
@@ -180,7 +180,7 @@ class VariationalWeight:
         """Returns `w - E[w]` as a function of `noise`.
 
         Args:
-            noise: As `noise` returns it: [members, samples, ...].
+            noise: Noise from `noise`, [members, samples, ...].
 
         Returns:
             [members * samples, *shape], without the leading axis for a single draw.

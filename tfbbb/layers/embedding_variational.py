@@ -85,7 +85,7 @@ class EmbeddingVariational(LinearVariationalLayer):
         self.output_dim = positive_integer("output_dim", output_dim)
         self.mask_zero = mask_zero
         self.supports_masking = mask_zero
-        # Half precision holds no large index.
+        # Half precision cannot represent large indices.
         self.autocast = False
         self._initial_mean = self._checked_weights(weights)
 
@@ -137,7 +137,7 @@ class EmbeddingVariational(LinearVariationalLayer):
         return tf.gather(kernel, inputs, batch_dims=1)
 
     def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
-        # What an index stands for is 0 or 1, its own square.
+        # An index stands for a one-hot vector, whose entries 0 and 1 are their squares.
         return self.linear(inputs, kernel)
 
     def input_sign_shape(self, inputs: Any) -> None:

@@ -247,7 +247,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         """Returns every row's biases: of the inputs' product, and of the state's."""
         if self.bias is None:
             return []
-        # A bias is a row of a kernel, whose input is the constant 1.
+        # A bias is the row of a kernel whose input is the constant 1.
         number = 1 if len(self.bias_shape) == 1 else self.bias_shape[0]
         constants = tf.eye(number, dtype=self.compute_dtype)
         return [

@@ -220,7 +220,7 @@ class VariationalLayer(keras.Layer):
     def set_members(self, members: int) -> None:
         """Makes the layer hold `members` posteriors, which start independently.
 
-        What a single posterior has learned is kept as the first member.
+        A single trained posterior becomes the first member.
 
         Raises:
             ValueError: Where the layer has several members already, and not `members`.
@@ -258,11 +258,11 @@ class VariationalLayer(keras.Layer):
         self._tracker.lock()
 
     def check_penalties(self, members: int) -> None:
-        """Raises ValueError where weights of several members have penalties of Keras.
+        """Raises ValueError if weights of several members have Keras penalties.
 
-        A subclass that takes regularizers and constraints calls it when made.
+        The constructor of a subclass with regularizers and constraints calls this.
         """
-        # That of the activity is a mean over rows, and so over members.
+        # A penalty of the activity is a mean over rows, and so over members.
         penalties = {
             name: value
             for name, value in vars(self).items()
@@ -286,7 +286,7 @@ class VariationalLayer(keras.Layer):
 
     @property
     def kl_weight_is_automatic(self) -> bool:
-        """Whether the layer was made with `kl_weight=None`: `fit` is to set it."""
+        """Whether `fit` sets `kl_weight`, because the layer was created without one."""
         return self._given_kl_weight is None
 
     @property
@@ -296,7 +296,7 @@ class VariationalLayer(keras.Layer):
             return True
         with tf.init_scope():
             value = ops.convert_to_numpy(self._kl_weight)
-        # A layer that is built while a step is traced has no value yet.
+        # The variables of a layer built while a step is traced have no value yet.
         return value.size == 1 and not math.isnan(value)
 
     @property
@@ -337,14 +337,14 @@ class VariationalLayer(keras.Layer):
         return noise.fold(step.seed, index)
 
     def calls_in_this_pass(self) -> int | None:
-        """Returns how often the model now being called calls this layer.
+        """Returns how often the model being called calls this layer.
 
-        None where that is not known: in a subclassed model.
+        Returns None if that is unknown: in a subclassed model.
         """
         return calls_per_pass(self._get_call_context().entry_layer, self)
 
     def begin_call(self) -> None:
-        """Takes up the current step's noise; every ordinary call starts with it."""
+        """Selects the noise of the current step at the start of an ordinary call."""
         # One step is one outermost call: its context object is the step's identity.
         # Noise must not cross into another graph (the body of a loop, another trace).
         context = self._get_call_context()
@@ -358,7 +358,7 @@ class VariationalLayer(keras.Layer):
     def _next_seed(self) -> Any:
         seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
         if self.seed is not None:
-            # Layers that were given the same seed must not draw the same noise.
+            # Layers with the same seed must draw different noise.
             model = self._get_call_context().entry_layer
             seed = noise.fold(seed, number_of(model, self))
         context = tf.distribute.get_replica_context()
@@ -373,10 +373,10 @@ class VariationalLayer(keras.Layer):
 
     @contextlib.contextmanager
     def weights_read_once(self) -> Iterator[None]:
-        """Within it, what q says of the weights is computed once and shared.
+        """Computes the moments and parameters of q once within the context.
 
-        Draws and divergence belong in it; nothing may be assigned within it, nor a
-        graph entered.
+        Use it around draws and divergence. Do not assign variables or enter a graph
+        within it.
         """
         with contextlib.ExitStack() as stack:
             for weight in self._variational_weights:
@@ -387,8 +387,8 @@ class VariationalLayer(keras.Layer):
         """Adds the KL divergence to the losses, once per step.
 
         Args:
-            draws: The float32 weights that were drawn in this call, by name: where
-                there is no closed form, the divergence is estimated on them.
+            draws: The float32 weights that were drawn in this call, by name. They
+                estimate a divergence without a closed form.
             training: Whether the call is for training.
         """
         if training and not self.kl_weight_is_set:
@@ -447,7 +447,7 @@ class VariationalLayer(keras.Layer):
 
 
 class _Step:
-    """What one layer keeps between its calls of one step."""
+    """The state of one layer between its calls in one step."""
 
     def __init__(self, identity: Any = None, seed: Any = None):
         self.identity = identity

@@ -14,7 +14,7 @@ from tfbbb.likelihoods.regression import Regression, at_least_float32
 from tfbbb.support import LARGEST_COUNT
 
 _LARGEST_LOG_MEAN = math.log(LARGEST_COUNT)
-# Of values at which a distribution function may be asked.
+# Largest value at which a distribution function is evaluated.
 _LARGEST_VALUE = 1e100
 
 

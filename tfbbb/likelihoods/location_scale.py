@@ -74,7 +74,7 @@ class LocationScale(Regression):
 
     def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         """Returns z with the rank that `noise` has among standard normals."""
-        # By way of the lower tail, whose digits do not end at 1.
+        # The lower tail keeps its precision; 1 minus a small number does not.
         lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
         return -tf.sign(noise) * self._inverse(lower, *shape)
 

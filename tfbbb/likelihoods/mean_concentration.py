@@ -14,8 +14,8 @@ from tfbbb.likelihoods.regression import (
     positive,
 )
 
-# Beyond it, a normal is as good, and the incomplete gamma and beta functions of
-# TensorFlow lose their digits.
+# Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
+# beta functions lose precision.
 LARGEST_CONCENTRATION = 1e5
 
 

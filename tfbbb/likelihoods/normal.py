@@ -44,7 +44,7 @@ class Normal(NormalNoise):
     """
 
     integrates_location = True
-    # An output of 0 is a noise of log 2, as it is to networks that have been saved.
+    # An output of 0 gives the noise log 2; saved networks depend on this.
     _noise_offset = 0.0
 
     @property

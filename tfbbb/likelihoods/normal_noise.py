@@ -17,7 +17,7 @@ def standard_normal_log_prob(z: tf.Tensor) -> tf.Tensor:
 
 def standard_normal_cdf(z: tf.Tensor) -> tf.Tensor:
     """Returns the standard normal distribution function at z."""
-    # erfc keeps the digits of the lower tail, where 1 + erf would lose them.
+    # erfc keeps the precision of the lower tail, which 1 + erf would lose.
     return 0.5 * tf.math.erfc(-z * math.sqrt(0.5))
 
 

@@ -136,7 +136,7 @@ class OrderedLogistic(Classification):
         )
         # 1 once the targets have been seen.
         self._adapted = variable("adapted", (), 0.0)
-        # Of 0 the cutpoints are the initial ones.
+        # The value 0 gives the initial cutpoints.
         leading = () if self.members == 1 else (self.members,)
         shape = (*leading, num_cutpoints)
         self._raw_cutpoints = variable("raw_cutpoints", shape, np.zeros(shape), True)
@@ -149,7 +149,7 @@ class OrderedLogistic(Classification):
         if self.adapted:
             return
         labels = self.check_targets(targets).ravel()
-        # Half a row more in every class, so that none is without a place.
+        # Adds half a row to every class, so that no class has the probability 0.
         counts = np.bincount(labels, minlength=self.num_classes) + 0.5
         self._initial_cutpoints.assign(_cutpoints_of(counts / counts.sum()))
         self._adapted.assign(1.0)

@@ -125,7 +125,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
 
     @property
     def _squared_reach(self) -> float:
-        """The w^2 up to which the narrow component is the larger; 0 if nowhere."""
+        """The w^2 up to which the narrow component is larger; 0 if it never is."""
         (wide_share, wide), (narrow_share, narrow) = self._wide_then_narrow
         log_ratio = math.log(narrow_share * wide / (wide_share * narrow))
         difference = 0.5 * (narrow**-2 - wide**-2)

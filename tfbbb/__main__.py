@@ -1,3 +1,5 @@
+"""Entry point of `python -m tfbbb`."""
+
 from tfbbb.cli import main
 
 main()

@@ -1,3 +1,5 @@
+"""Shortened representations of values, for error messages."""
+
 import itertools
 import reprlib
 from collections.abc import Iterator, Mapping

@@ -1,3 +1,5 @@
+"""The base model of documents that refuse unknown fields."""
+
 import itertools
 from typing import Any
 

@@ -82,7 +82,7 @@ class Convolution(LinearVariationalLayer):
         return lower
 
     def check_strides_or_dilation(self) -> None:
-        """Raises ValueError where the layer has both strides and dilation."""
+        """Raises ValueError if the layer has both strides and dilation."""
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 "`strides > 1` does not go together with `dilation_rate > 1`. "

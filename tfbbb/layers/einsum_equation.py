@@ -36,7 +36,7 @@ class EinsumEquation:
         """Returns the equation for inputs of rank `input_rank`.
 
         Raises:
-            ValueError: Where it has none of the three forms, does not fit the rank, has
+            ValueError: If it has none of the three forms, does not fit the rank, has
                 a letter twice or without its counterpart, or rows that are not the
                 first axis of inputs and outputs.
         """
@@ -114,7 +114,7 @@ class EinsumEquation:
                 stands for.
 
         Raises:
-            ValueError: Where the two do not agree.
+            ValueError: If the two do not agree.
         """
         sizes: dict[str, int | None] = dict(zip(self.input, input_shape, strict=True))
         right = len(self.output) - self.elided_right

@@ -223,7 +223,7 @@ class VariationalLayer(keras.Layer):
         A single trained posterior becomes the first member.
 
         Raises:
-            ValueError: Where the layer has several members already, and not `members`.
+            ValueError: If the layer has several members already, and not `members`.
         """
         members = positive_integer("members", members)
         if members == self.members:

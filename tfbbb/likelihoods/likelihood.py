@@ -83,7 +83,7 @@ class Likelihood(keras.Layer):
         """Returns `targets` in the shape that `log_prob` takes.
 
         Raises:
-            ValueError: Where they cannot be targets of this likelihood.
+            ValueError: If they cannot be targets of this likelihood.
         """
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ class Likelihood(keras.Layer):
                 [..., k].
 
         Raises:
-            NotImplementedError: Where `integrates_location` is False.
+            NotImplementedError: If `integrates_location` is False.
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 

@@ -83,7 +83,7 @@ class MeanConcentration(Regression):
         return tf.broadcast_to(concentration, tf.shape(location))
 
     def _check_concentration(self, initial: np.ndarray, values: np.ndarray) -> None:
-        """Raises ValueError where the targets lie closer than the density can."""
+        """Raises ValueError if the targets lie closer than the density can."""
         too_close = initial > LARGEST_CONCENTRATION
         if too_close.any():
             column = int(np.argmax(too_close))

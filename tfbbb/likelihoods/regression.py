@@ -158,7 +158,7 @@ def positive(raw: tf.Tensor, offset: float = RAW_UNIT) -> tf.Tensor:
 
 
 def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:
-    """Raises ValueError where a parameter is both given and an output."""
+    """Raises ValueError if a parameter is both given and an output."""
     if value is not None and heteroscedastic:
         raise ValueError(
             f"The noise is either given (`{name}=`) or an output of the network "

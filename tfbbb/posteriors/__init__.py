@@ -42,7 +42,7 @@ def get(identifier: Any) -> Any:
     `TFPDistribution(identifier)`.
 
     Raises:
-        ValueError: Where no such posterior exists; the message lists the names.
+        ValueError: If no such posterior exists; the message lists the names.
     """
     if hasattr(identifier, "reparameterization_type") and not inspect.isclass(
         identifier

@@ -45,7 +45,7 @@ def get(identifier: Any) -> Any:
     `TFPDistribution(identifier)`. None stays None: the posterior `point` goes without.
 
     Raises:
-        ValueError: Where no such prior exists; the message lists the names.
+        ValueError: If no such prior exists; the message lists the names.
     """
     if identifier is None:
         return None

@@ -182,7 +182,7 @@ def test_the_command_line_predicts_as_the_client_does(
         np.testing.assert_allclose(answers[name], expected[:, 0], rtol=1e-6)
     output = tmp_path / "answers.parquet"
     written = remote("predict", "patients", path, *options, "--output", output)
-    told = f"2 rows written to {output}\nby version 1 of patients\n"
+    told = f"2 rows written to {output}\npredicted by version 1 of patients\n"
     assert written.stderr == told
 
 

@@ -108,7 +108,7 @@ def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
         (["infinite.csv", "--target", "y"], "'y' has the value inf in row 2"),
         (["texts.csv", "--target", "y"], "'x' has 1001 distinct texts"),
         (["few.csv", "--target", "y", "--ignore", "x"], "No column is left to predict"),
-        (["DATA", "--target", "effect", "--start-from", "3"], "/models/name/3."),
+        (["DATA", "--target", "effect", "--start-from", "3"], "/models/name/3; name"),
         (["DATA", "--target", "effect", "--spec", "typo.json"], "`trainin` is unknown"),
         (["DATA", "--target", "effect", "--spec", "list.json"], "hold a JSON object"),
     ],

@@ -127,7 +127,8 @@ class FiniteInputs:
                 raise ValueError(
                     "The network has no finite output where an input is not finite or "
                     "too large for its floats. Drop such rows, fill in the values, or "
-                    "begin the network with layers that do, such as those of `tfbbb.data.preprocessing`. "
+                    "begin the network with layers that do, such as those of "
+                    "`tfbbb.data.preprocessing`. "
                     f"Received: {values[0][tuple(position)]} in row {row} of the input "
                     f"'{reference.name}', at {position}"
                 )

@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import noise
-from tfbbb.layers.variational_weight import VariationalWeight
+from tfbbb.variational_weight import VariationalWeight
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import Operation, operations, output_moments, prepared

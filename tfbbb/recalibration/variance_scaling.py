@@ -87,7 +87,7 @@ class VarianceScaling(Recalibration):
             def of_targets(outputs: tf.Tensor, targets: np.ndarray) -> tf.Tensor:
                 mixture = Mixture(likelihood, outputs)
                 values = scaling._unscaled(targets, mixture.mean)
-                return tf.math.log(tf.maximum(mixture.prob(values), _MIN_DENSITY))
+                return tf.math.log(tf.maximum(mixture.prob(values), _LEAST_DENSITY))
 
             found = prediction.of_outputs(of_targets, targets) - np.log(factor)
             return found.reshape(-1, targets.shape[-1]).mean(axis=0)

@@ -15,6 +15,8 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb import likelihoods
+from tfbbb.export.description import describe_targets
+from tfbbb.export.targets import checked_targets
 from tfbbb.layers import DenseVariational
 from tfbbb.posteriors import MeanFieldNormal
 
@@ -99,15 +101,33 @@ def test_every_likelihood_answers_from_a_file_as_live(
 @pytest.mark.parametrize(
     "bounds", [(10.0, 20.0), (-1.0, 1.0), (0.0, 100.0), (0.0, 1.0)]
 )
-def test_bounds_of_a_likelihood_are_exported(
-    bounds: tuple[float, float], tmp_path: Path
+def test_exported_targets_have_the_bounds_of_the_likelihood(
+    bounds: tuple[float, float],
 ) -> None:
-    low, high = bounds
-    likelihood = likelihoods.Beta(low, high, heteroscedastic=True)
+    likelihood = likelihoods.Beta(*bounds)
+    likelihood.build((None, 2))
+    exported = describe_targets(likelihood, (1,))
+    assert exported.support is not None
+    for value in values_about(likelihood.support):
+        given, refused = np.full((12, 1), value), []
+        for check in (
+            likelihood.check_targets,
+            lambda given: checked_targets(given, exported, None),
+        ):
+            try:
+                check(given)
+            except ValueError:
+                refused.append(check)
+        inside = exported.support.least <= value <= exported.support.greatest
+        assert len(refused) == (0 if inside else 2)
+
+
+def test_bounds_of_a_likelihood_are_exported(tmp_path: Path) -> None:
+    likelihood = likelihoods.Beta(10.0, 20.0, heteroscedastic=True)
     inputs = keras.Input((3,))
     outputs = DenseVariational(2)(inputs)
     live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    targets = low + (high - low) * SHARES
+    targets = 10.0 + 10.0 * SHARES
     live.likelihood.adapt(targets)
     live.export_predictive(tmp_path / "1")
     loaded = tfbbb.load(tmp_path / "1")
@@ -116,15 +136,17 @@ def test_bounds_of_a_likelihood_are_exported(
     np.testing.assert_allclose(
         found.log_prob(targets), expected.log_prob(targets), **CLOSE
     )
-    support = likelihood.support
-    for value in (
-        *(-150.0, -1.0, 0.0, 0.5, 1.0, 2.0, 15.0, 20.0, 99.9, 100.0, 150.0, np.nan),
-        *(low, support.least, np.nextafter(support.least, -np.inf)),
-        *(high, support.greatest, np.nextafter(support.greatest, np.inf)),
-    ):
+    for value in values_about(likelihood.support):
         given = np.full((12, 1), value)
-        inside = bool(support.least <= value <= support.greatest)
-        assert refuses(found, given) == refuses(expected, given) == (not inside)
+        assert refuses(found, given) == refuses(expected, given)
+
+
+def values_about(support: Any) -> list[float]:
+    return [
+        *(-150.0, -1.0, 0.0, 0.5, 1.0, 2.0, 15.0, 20.0, 99.9, 100.0, 150.0, np.nan),
+        *(support.low, support.least, np.nextafter(support.least, -np.inf)),
+        *(support.high, support.greatest, np.nextafter(support.greatest, np.inf)),
+    ]
 
 
 def refuses(prediction: Any, targets: np.ndarray) -> bool:

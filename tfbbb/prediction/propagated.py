@@ -12,7 +12,6 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import noise
-from tfbbb.variational_weight import VariationalWeight
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.moments import Operation, operations, output_moments, prepared
@@ -21,6 +20,7 @@ from tfbbb.prediction.program import Program
 from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.summary import Sums, summary
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.variational_weight import VariationalWeight
 
 # Nodes and their mirror images, at which a likelihood is averaged over its outputs.
 _NUM_NODES = 64

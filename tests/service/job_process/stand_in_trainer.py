@@ -21,7 +21,7 @@ from tfbbb.export.manifest import (
     Targets,
     file_digests,
 )
-from tfbbb.support import likelihood_support
+from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.training.progress import Interrupted, Progress
 
 _STEPS = 40

@@ -60,13 +60,19 @@ class Dispatcher:
 
     def run(self, stop: threading.Event) -> None:
         """Runs jobs until `stop` is set, then has them saved and put back."""
+        logged = None
         while not stop.is_set():
+            fault = None
             try:
                 self.step()
             except DBAPIError as error:
-                logger.warning("the database does not answer: %s", error.orig)
+                fault = f"the database does not answer: {error.orig}"
             except OSError as error:
-                logger.warning("%s: %s", error.filename, error.strerror)
+                fault = f"{error.filename}: {error.strerror}"
+            # A fault that lasts is logged once, not at every step.
+            if fault is not None and fault != logged:
+                logger.warning(fault)
+            logged = fault
             stop.wait(_POLL_SECONDS)
         self._leave()
 

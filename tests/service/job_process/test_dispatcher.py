@@ -163,6 +163,32 @@ def test_a_file_that_can_not_be_removed_keeps_no_job_from_starting(
     assert len(launcher.leases) == 1
 
 
+def test_a_fault_that_lasts_is_logged_once(
+    dispatcher: Dispatcher,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stop = threading.Event()
+    faults = ["lost", "lost", None, "lost", "locked"]
+
+    def step() -> None:
+        fault = faults.pop(0)
+        if not faults:
+            stop.set()
+        if fault is not None:
+            raise OperationalError("select", {}, Exception(fault))
+
+    monkeypatch.setattr(dispatcher, "step", step)
+    monkeypatch.setattr(dispatcher_module, "_POLL_SECONDS", 0.0)
+    dispatcher.run(stop)
+    logged = [r.message for r in caplog.records if "does not answer" in r.message]
+    assert [message.rsplit(" ", 1)[1] for message in logged] == [
+        "lost",
+        "lost",
+        "locked",
+    ]
+
+
 def test_a_death_is_told_of_when_the_database_is_back(
     queue: Queue,
     dispatcher: Dispatcher,

@@ -27,6 +27,7 @@ _SUBPACKAGES = frozenset(
         "divergences",
         "estimators",
         "export",
+        "families",
         "kl_schedules",
         "layers",
         "likelihoods",

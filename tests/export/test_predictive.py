@@ -105,7 +105,7 @@ def test_exported_targets_have_the_bounds_of_the_likelihood(
     bounds: tuple[float, float],
 ) -> None:
     likelihood = likelihoods.Beta(*bounds)
-    likelihood.build((None, 2))
+    likelihood.build((None, 1))
     exported = describe_targets(likelihood, (1,))
     assert exported.support is not None
     for value in values_about(likelihood.support):

@@ -199,7 +199,7 @@ def steps() -> dict[str, Callable[[], float]]:
 
 
 def predictions(root: Path) -> dict[str, Callable[[], float]]:
-    """Predictions of 100 draws, by the model and by what it exported."""
+    """Predictions of 100 draws, by the live model and by its loaded export."""
     import numpy as np
 
     import tfbbb

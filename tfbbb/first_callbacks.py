@@ -27,7 +27,7 @@ def first_callbacks(
         arguments["callbacks"] = [*callbacks, *others]
         yield
         return
-    # Keras tells model and parameters only to what it puts in itself.
+    # Keras sets model and parameters only of the callbacks that it adds itself.
     for callback in callbacks:
         callback.set_model(model)
         callback.set_params(given.params)

@@ -177,7 +177,7 @@ class VariationalLayer(keras.Layer):
                 dtype="float32",
                 autocast=False,
             )
-            # `tf.train.Checkpoint` saves what it reaches through attributes.
+            # `tf.train.Checkpoint` saves variables that are attributes.
             setattr(self, f"_variable_{name}_{parameter}", variable)
             return variable
 

@@ -74,7 +74,7 @@ class Regression(StandardizedTargets):
                     f"raw_{name}", (*leading, size), initial, trainable=True
                 )
                 self._learned[name] = variable
-                # `tf.train.Checkpoint` saves what it reaches through attributes.
+                # `tf.train.Checkpoint` saves variables that are attributes.
                 setattr(self, f"_learned_{name}", variable)
                 if self.members > 1:
                     self._columns[name] = size

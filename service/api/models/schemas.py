@@ -43,7 +43,7 @@ class Lineage(BaseModel):
 
 
 class VersionDetails(ModelStatus):
-    """The state of one version, what it is and where it comes from."""
+    """The state, the description and the origin of one version."""
 
     lineage: Lineage | None = Field(
         description="None of a version that is not whole, or not yet looked through."

@@ -97,6 +97,7 @@ class OneOf:
     ) -> CoreSchema:
         literal: Any = Literal
         names = literal[tuple(sorted(self.parts))]
+        # The members are known at run time only, where `|` has no form.
         union: Any = Union[tuple(self.parts.values())]  # noqa: UP007
         part: Any = Annotated[union, Field(discriminator="name")]
         given = BeforeValidator(_from_name, json_schema_input_type=names | part)

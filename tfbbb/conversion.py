@@ -17,6 +17,7 @@ from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
+from tfbbb.types import Initializer, Shape
 from tfbbb.variational_weight import VariationalWeight
 
 # Keras' layer by the name of its variational counterpart.
@@ -385,7 +386,7 @@ def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
     """
 
     def add_variable(
-        name: str, shape: Any, initializer: Any, trainable: bool = True
+        name: str, shape: Shape, initializer: Initializer, trainable: bool = True
     ) -> keras.Variable:
         initializer = keras.initializers.get(initializer)
         return keras.Variable(initializer, shape=shape, dtype="float32")

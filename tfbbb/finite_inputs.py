@@ -1,12 +1,11 @@
 """Inputs that are not finite, and whether a network can do without them."""
 
-from typing import Any
-
 import keras
 import numpy as np
 from keras import tree
 
 from tfbbb.prediction.inputs import flat_inputs
+from tfbbb.types import ArrayLike
 
 # Values that are looked at together.
 _VALUES_AT_ONCE = 1 << 20
@@ -38,7 +37,7 @@ class FiniteInputs:
         # The rows to try, by their place among all.
         self._rows: dict[int, list[np.ndarray]] = {}
 
-    def add(self, x: Any) -> None:
+    def add(self, x: ArrayLike) -> None:
         """Looks for rows to try.
 
         Args:

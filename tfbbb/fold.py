@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.types import ArrayLike, Tensor
+
 _samples_in_batch: ContextVar[int | None] = ContextVar("samples_in_batch", default=None)
 
 
@@ -46,7 +48,7 @@ class Fold:
         """Number of draws that the batch serves."""
         return self.members * self.samples
 
-    def split(self, tensor: Any) -> Any:
+    def split(self, tensor: Tensor) -> Any:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
 
         A dealt batch is filled up with zeros.
@@ -61,7 +63,7 @@ class Fold:
             tensor = merge_leading(tf.pad(tensor, paddings))
         return split_leading(tensor, self.groups)
 
-    def merge(self, tensor: Any, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: Any) -> Any:
         """Returns [groups, n / groups, ...] as a batch [n, ...] of `rows` rows."""
         if self.groups == 1:
             return tensor
@@ -72,18 +74,18 @@ class Fold:
         return merge_leading(by_member[:, : rows // self.members])
 
 
-def split_leading(tensor: Any, parts: Any) -> Any:
+def split_leading(tensor: Tensor, parts: Any) -> Tensor:
     """Returns [parts * n, ...] as [parts, n, ...]."""
     return tf.reshape(tensor, [parts, -1, *dimensions(tensor, 1)])
 
 
-def merge_leading(tensor: Any) -> Any:
+def merge_leading(tensor: Tensor) -> Tensor:
     """Returns [parts, n, ...] as [parts * n, ...]."""
     first, second = dimensions(tensor, 0)[:2]
     return tf.reshape(tensor, [first * second, *dimensions(tensor, 2)])
 
 
-def dimensions(tensor: Any, first: int) -> list[Any]:
+def dimensions(tensor: Tensor, first: int) -> list[Any]:
     """Returns the dimensions of a tensor from `first` on, static where known."""
     dynamic = tf.shape(tensor)
     return [
@@ -93,7 +95,7 @@ def dimensions(tensor: Any, first: int) -> list[Any]:
     ]
 
 
-def with_gradient_times(values: Any, factor: int) -> Any:
+def with_gradient_times(values: ArrayLike, factor: int) -> Tensor:
     """Returns `values`, whose gradient comes out multiplied by `factor`.
 
     A loss is the mean over K members. What belongs to one of them has only the K-th
@@ -102,7 +104,7 @@ def with_gradient_times(values: Any, factor: int) -> Any:
     """
 
     @tf.custom_gradient
-    def identity(values: Any) -> Any:
+    def identity(values: ArrayLike) -> Tensor:
         return tf.identity(
             values
         ), lambda gradient: factor * tf.convert_to_tensor(gradient)

@@ -5,6 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from tfbbb.types import Tensor
+
 
 class KnownFields(BaseModel):
     """A part of a document that refuses fields it does not have.
@@ -18,7 +20,7 @@ class KnownFields(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _keep_first_unknown(cls, given: Any) -> Any:
+    def _keep_first_unknown(cls, given: Any) -> Tensor:
         known = cls.model_fields
         if not isinstance(given, dict) or len(given) <= len(known):
             return given

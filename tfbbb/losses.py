@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb import likelihoods
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.losses")
@@ -48,7 +49,7 @@ class NegativeLogLikelihood(keras.losses.Loss):
                 f"`tfbbb.BayesianModel`. Received: likelihood={likelihood!r}"
             )
 
-    def call(self, y_true: Any, y_pred: Any) -> tf.Tensor:
+    def call(self, y_true: ArrayLike, y_pred: Tensor) -> tf.Tensor:
         if not self.likelihood.built:
             self.likelihood.build(y_pred.shape)
         return self.likelihood.negative_log_likelihood(y_true, y_pred)

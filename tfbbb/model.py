@@ -32,6 +32,7 @@ from tfbbb.prediction.structure import num_members
 from tfbbb.priors import FromPosterior
 from tfbbb.recalibration import Recalibration
 from tfbbb.training_rows import TrainingRows, check_weights, training_rows
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -91,8 +92,8 @@ class BayesianModel(keras.Model):
 
     def __init__(
         self,
-        inputs: Any,
-        outputs: Any,
+        inputs: Tensor,
+        outputs: Tensor,
         name: str | None = None,
         *,
         likelihood: Any = "normal",
@@ -220,8 +221,8 @@ class BayesianModel(keras.Model):
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: ArrayLike = None,
+        y: ArrayLike = None,
         *args: Any,
         dataset_size: float | None = None,
         **kwargs: Any,
@@ -360,7 +361,9 @@ class BayesianModel(keras.Model):
     def _state(self) -> list[tuple[keras.Variable, Any]]:
         return [(v, v.numpy()) for v in self.non_trainable_variables]
 
-    def _check_arrays(self, x: Any, y: Any, sample_weight: Any = None) -> None:
+    def _check_arrays(
+        self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike = None
+    ) -> None:
         """Raises ValueError for arrays that make no finite loss."""
         finite = FiniteInputs(self, self._num_members)
         finite.add(x)
@@ -403,7 +406,9 @@ class BayesianModel(keras.Model):
             )
         return figures
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(
+        self, inputs: Tensor, training: bool | None = None, mask: Any = None
+    ) -> Tensor:
         if current_samples() is not None:
             # Part of another model, which has repeated the rows already.
             return super().call(inputs, training=training, mask=mask)
@@ -426,12 +431,12 @@ class BayesianModel(keras.Model):
 
     def compute_loss(
         self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
+        x: ArrayLike = None,
+        y: ArrayLike = None,
+        y_pred: Tensor = None,
+        sample_weight: ArrayLike = None,
         training: bool = True,
-    ) -> Any:
+    ) -> Tensor:
         # All that the layers keep of this step is read before anything that makes the
         # replicas of a strategy wait for each other.
         kl = sum(layer.step_kl for layer in self.variational_layers)
@@ -474,7 +479,7 @@ class BayesianModel(keras.Model):
             loss += whole / replicas - tf.stop_gradient(loss)
         return loss
 
-    def _outputs_of_members(self, outputs: Any) -> Any:
+    def _outputs_of_members(self, outputs: Tensor) -> Any:
         """Returns outputs of a call as the likelihood takes them."""
         if self._num_members == 1:
             return outputs
@@ -484,7 +489,11 @@ class BayesianModel(keras.Model):
         return self.likelihood.of_members(outputs, tf.reshape(member, [-1, *ones]))
 
     def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        y_pred: Tensor,
+        sample_weight: ArrayLike = None,
     ) -> dict[str, Any]:
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         means = self._mean_over_draws(y_pred, num_rows)
@@ -492,7 +501,7 @@ class BayesianModel(keras.Model):
         with scored(StepPrediction(self.likelihood, outputs)):
             return super().compute_metrics(x, y, means, sample_weight=sample_weight)
 
-    def predict_step(self, data: Any) -> Any:
+    def predict_step(self, data: Any) -> Tensor:
         """Returns the likelihood's mean for one draw of the weights, in raw units.
 
         With members it is the mean over one draw of each.
@@ -501,13 +510,13 @@ class BayesianModel(keras.Model):
         outputs = self(x, training=False)
         return self._mean_over_draws(outputs, tf.shape(tree.flatten(x)[0])[0])
 
-    def _mean_over_draws(self, outputs: Any, num_rows: Any) -> Any:
+    def _mean_over_draws(self, outputs: Tensor, num_rows: int | Tensor) -> Tensor:
         means = self.likelihood.mean(self._outputs_of_members(outputs))
         if self._num_members * self._num_samples == 1:
             return means
         return tf.reduce_mean(self._by_row(means, num_rows), axis=1)
 
-    def _by_row(self, of_batch: Any, num_rows: Any) -> tf.Tensor:
+    def _by_row(self, of_batch: Any, num_rows: int | Tensor) -> tf.Tensor:
         """Returns [draws * rows, ...], draw by draw, as [rows, draws, ...]."""
         of_batch = tf.convert_to_tensor(of_batch)
         if self._num_members * self._num_samples == 1:
@@ -519,7 +528,7 @@ class BayesianModel(keras.Model):
 
     def predictive(
         self,
-        x: Any,
+        x: ArrayLike,
         num_samples: int = 100,
         method: str = "auto",
         seed: int = 0,
@@ -549,7 +558,7 @@ class BayesianModel(keras.Model):
         )
 
     def recalibrate(
-        self, x: Any, y: Any, method: Any = "auto", **options: Any
+        self, x: ArrayLike, y: ArrayLike, method: Any = "auto", **options: Any
     ) -> Recalibration:
         """Makes the predictions calibrated, by rows that it was not trained on.
 
@@ -604,7 +613,7 @@ def _num_samples(layers: list[VariationalLayer]) -> int:
     return numbers.pop() if numbers else 1
 
 
-def _repeated(tensor: Any, copies: Any) -> Any:
+def _repeated(tensor: Tensor, copies: Any) -> Any:
     """Returns [rows, ...] as [copies * rows, ...], copy by copy."""
     tensor = tf.convert_to_tensor(tensor)
     return tf.tile(tensor, [copies, *[1] * (len(tensor.shape) - 1)])

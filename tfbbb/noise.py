@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.types import DType, Shape, Tensor
+
 _PHILOX = 1
 _WORDS_PER_COUNT = 4
 # Radii and angles of one entry then fill whole vectors of a processor (16 numbers at
@@ -18,14 +20,14 @@ _COUNTS_AT_A_TIME = 8
 _SIGNS_OF_BYTE = 2.0 * (np.arange(256)[:, np.newaxis] >> np.arange(8) & 1) - 1.0
 
 
-def fold(seed: Any, *places: Any) -> tf.Tensor:
+def fold(seed: Tensor, *places: Any) -> tf.Tensor:
     """Returns a new seed for `places` (integers), independent of that for any other."""
     for place in places:
         seed = tf.random.experimental.stateless_fold_in(seed, place)
     return seed
 
 
-def normal(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
+def normal(seed: Tensor, shape: Shape, dtype: DType = tf.float32) -> tf.Tensor:
     """Returns standard normal noise of `shape`.
 
     One word of 32 random bits makes two numbers (Box and Muller 1958): 20 bits their
@@ -38,7 +40,7 @@ def normal(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
     return tf.cast(tf.reshape(normals[:size], shape), dtype)
 
 
-def signs(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
+def signs(seed: Tensor, shape: Shape, dtype: DType = tf.float32) -> tf.Tensor:
     """Returns independent signs of `shape`, exactly -1 or +1 with equal chance.
 
     Each is one random bit.
@@ -51,14 +53,16 @@ def signs(seed: Any, shape: Any, dtype: Any = tf.float32) -> tf.Tensor:
     return tf.reshape(tf.reshape(of_bytes, [-1])[:size], shape)
 
 
-def _words(number: Any, seed: Any) -> tf.Tensor:
+def _words(number: Any, seed: Tensor) -> tf.Tensor:
     """Returns so many words of 32 random bits."""
     return tf.random.stateless_uniform(
         [number], seed, minval=None, maxval=None, dtype=tf.int32
     )
 
 
-def normal_block(seed: Any, first: Any, count: Any, shape: Any) -> tf.Tensor:
+def normal_block(
+    seed: Tensor, first: int | Tensor, count: int | Tensor, shape: Shape
+) -> tf.Tensor:
     """Returns entries `first` to `first + count` of an endless list of noise arrays.
 
     Entry i has shape `shape` and is the same however the list is cut into blocks: the

@@ -9,6 +9,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.types import ArrayLike
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainingRows:
@@ -25,10 +27,10 @@ class TrainingRows:
 
 
 def training_rows(
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike = None,
     class_weight: Mapping[int, float] | None = None,
     validation_split: float = 0.0,
     dataset_size: float | None = None,
@@ -102,7 +104,9 @@ def check_weights(weights: Any, first_row: int = 0) -> None:
         )
 
 
-def _arrays(y: Any, sample_weight: Any, validation_split: float) -> tuple[Any, ...]:
+def _arrays(
+    y: ArrayLike, sample_weight: ArrayLike, validation_split: float
+) -> tuple[Any, ...]:
     targets = np.asarray(y)
     # As Keras splits: the last rows are for validation, before any shuffling.
     kept = math.floor(len(targets) * (1.0 - validation_split))
@@ -131,7 +135,7 @@ def _total_weight(
     return float(np.sum(total))
 
 
-def _no_targets(x: Any) -> ValueError:
+def _no_targets(x: ArrayLike) -> ValueError:
     return ValueError(
         "Training needs targets: pass `y`, or a dataset of (x, y) pairs. "
         f"Received: x of type {type(x).__name__} without targets"

@@ -15,6 +15,7 @@ from tfbbb.fold import with_gradient_times
 from tfbbb.posteriors.normal_posterior import NormalPosterior
 from tfbbb.posteriors.posterior import Posterior
 from tfbbb.priors.prior import Prior
+from tfbbb.types import ArrayLike, Initializer, Tensor
 
 if TYPE_CHECKING:
     import tensorflow_probability as tfp
@@ -51,7 +52,7 @@ class VariationalWeight:
         fan_in: int,
         posterior: Posterior,
         prior: Prior | None,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
         add_weight: Callable[..., keras.Variable],
         members: int = 1,
         path: str = "",
@@ -97,7 +98,7 @@ class VariationalWeight:
             yield
 
     @contextlib.contextmanager
-    def of_mean(self, mean: Any) -> Iterator[None]:
+    def of_mean(self, mean: Tensor) -> Iterator[None]:
         """Uses `mean` as E[w] within the context, without reading a variable.
 
         A graph that needs only the mean then contains no other parameter.
@@ -132,14 +133,14 @@ class VariationalWeight:
         return self._values(self.prior_variables)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         """E[w] under q, of the weight's shape."""
         return self._once(
             "mean", lambda: self.posterior.mean(self.parameters, self.shape)
         )
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         """Var[w] under q, of the weight's shape."""
         return self._once(
             "variance", lambda: self.posterior.variance(self.parameters, self.shape)
@@ -167,7 +168,7 @@ class VariationalWeight:
         normal = tfp.distributions.Normal(self.mean, self.stddev)
         return tfp.distributions.Independent(normal, len(self.shape))
 
-    def noise(self, seed: Any, samples: int = 1) -> Any:
+    def noise(self, seed: Tensor, samples: int = 1) -> Any:
         """Returns the standard normal noise of `samples` draws for each member.
 
         Returns:
@@ -176,7 +177,7 @@ class VariationalWeight:
         leading = [n for n in (self.members, samples) if n > 1]
         return noise.normal(seed, (*leading, *self.posterior.noise_shape(self.shape)))
 
-    def perturb(self, noise: Any) -> Any:
+    def perturb(self, noise: Tensor) -> Tensor:
         """Returns `w - E[w]` as a function of `noise`.
 
         Args:
@@ -188,12 +189,12 @@ class VariationalWeight:
         parameters = self._spread(noise)
         return self._merged(self.posterior.perturb(parameters, noise, self.shape))
 
-    def draw_from(self, noise: Any) -> Any:
+    def draw_from(self, noise: Tensor) -> Any:
         """Returns draws of w as a function of `noise`, in the shape of `perturb`."""
         parameters = self._spread(noise)
         return self._merged(self.posterior.draw(parameters, noise, self.shape))
 
-    def draw(self, seed: Any, samples: int = 1) -> Any:
+    def draw(self, seed: Tensor, samples: int = 1) -> Tensor:
         """Returns draws of `w` from q, float32; the same for the same seed.
 
         Returns:
@@ -201,7 +202,7 @@ class VariationalWeight:
         """
         return self.draw_from(self.noise(seed, samples))
 
-    def log_prob(self, weights: Any) -> Any:
+    def log_prob(self, weights: Any) -> Tensor:
         """Returns log q(weights) in nats, summed over the weights.
 
         Args:
@@ -226,7 +227,7 @@ class VariationalWeight:
         parameters = self._with_axes(self.prior.parameters(self), axes)
         return _flat(self.prior.log_prob(parameters, weights, self.shape, self.fan_in))
 
-    def sum(self, values: Any) -> Any:
+    def sum(self, values: ArrayLike) -> Any:
         """Returns `values` summed over the weights: a scalar, or one per member."""
         return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
 
@@ -242,10 +243,10 @@ class VariationalWeight:
             return weights
         return tf.reshape(weights, [self.members, -1, *self.shape])
 
-    def _spread(self, noise: Any) -> dict[str, Any]:
+    def _spread(self, noise: Tensor) -> dict[str, Any]:
         return self._spread_over(noise, len(self.posterior.noise_shape(self.shape)))
 
-    def _spread_over(self, values: Any, rank: int) -> dict[str, Any]:
+    def _spread_over(self, values: ArrayLike, rank: int) -> dict[str, Any]:
         return self._with_axes(self.parameters, len(values.shape) - rank)
 
     def _with_axes(self, parameters: Any, axes: int) -> dict[str, Any]:
@@ -260,5 +261,5 @@ class VariationalWeight:
         return tf.reshape(draws, [-1, *self.shape])
 
 
-def _flat(values: Any) -> Any:
+def _flat(values: ArrayLike) -> Any:
     return tf.reshape(values, [-1]) if len(values.shape) > 1 else values

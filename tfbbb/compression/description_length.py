@@ -18,6 +18,7 @@ from tfbbb.compression.weightwise_divergence import (
 )
 from tfbbb.divergences import closed_form_of, kl_divergence
 from tfbbb.prediction import Predictive, predictive
+from tfbbb.types import ArrayLike, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 _DRAWS = 16
@@ -83,8 +84,8 @@ class DescriptionLengthCurve:
 
 def description_length(
     model: keras.Model,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
     likelihood: Any = None,
     num_samples: int = 100,
@@ -142,8 +143,8 @@ def description_length(
 
 def description_length_curve(
     model: keras.Model,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
     ranking: Any = "signal_to_noise",
@@ -183,7 +184,7 @@ def description_length_curve(
 
 
 def _length(
-    model: keras.Model, x: Any, y: Any, options: dict[str, Any]
+    model: keras.Model, x: ArrayLike, y: ArrayLike, options: dict[str, Any]
 ) -> DescriptionLength:
     weights = [
         (f"{path}/{weight.name}", weight)
@@ -240,13 +241,13 @@ def _kept_divergence(name: str, weight: VariationalWeight) -> float:
 def _total_divergence(weight: VariationalWeight) -> float:
     draws = 1 if closed_form_of(weight) is not None else _DRAWS
 
-    def draw() -> Any:
+    def draw() -> Tensor:
         return weight.draw(tf.constant([0, 0]), samples=draws)
 
     return float(np.mean(np.asarray(kl_divergence(weight, draw), np.float64)))
 
 
-def _data_bits(prediction: Predictive, y: Any) -> tuple[float, float]:
+def _data_bits(prediction: Predictive, y: ArrayLike) -> tuple[float, float]:
     """Returns `E_q sum_i -log2 p(y_i | x_i, w)` and its standard error, in bits.
 
     This averages logs over the draws, because sender and receiver use one draw with

@@ -11,6 +11,7 @@ import numpy as np
 from tfbbb.compression import ranking as rankings
 from tfbbb.compression.pruning import Removal, Scope, checked_shares, copied
 from tfbbb.prediction import Predictive, predictive
+from tfbbb.types import ArrayLike
 
 Metric = Callable[[Predictive, Any], float]
 
@@ -30,8 +31,8 @@ class PruningCurve:
 
 def pruning_curve(
     model: keras.Model,
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
     metric: str | Metric = "log_likelihood",
@@ -104,11 +105,11 @@ def _get_metric(metric: str | Metric) -> Metric:
     )
 
 
-def _log_likelihood(prediction: Predictive, y: Any) -> float:
+def _log_likelihood(prediction: Predictive, y: ArrayLike) -> float:
     return float(np.mean(prediction.log_prob(y)))
 
 
-def _rmse(prediction: Predictive, y: Any) -> float:
+def _rmse(prediction: Predictive, y: ArrayLike) -> float:
     targets = np.asarray(y)
     if targets.size != prediction.mean.size:
         raise ValueError(
@@ -119,7 +120,7 @@ def _rmse(prediction: Predictive, y: Any) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def _accuracy(prediction: Predictive, y: Any) -> float:
+def _accuracy(prediction: Predictive, y: ArrayLike) -> float:
     probabilities = prediction.probabilities
     labels = np.asarray(y)
     if labels.shape == probabilities.shape:

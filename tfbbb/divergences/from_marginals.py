@@ -7,6 +7,7 @@ import tensorflow as tf
 from tfbbb import priors
 from tfbbb.divergences.kl_divergence import register_estimate, register_kl
 from tfbbb.divergences.normal_posteriors import NORMAL_POSTERIORS, entropy_of
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -20,7 +21,7 @@ from tfbbb.variational_weight import VariationalWeight
         priors.Normal,
     ),
 )
-def _from_factorised(weight: VariationalWeight) -> Any:
+def _from_factorised(weight: VariationalWeight) -> Tensor:
     # -H(q) - E_q[log p(w)], where the latter depends on q by its marginals alone.
     assert weight.prior is not None
     expected_log_prob = weight.prior.expected_log_prob(
@@ -34,7 +35,7 @@ def _from_factorised(weight: VariationalWeight) -> Any:
 
 
 @register_estimate(NORMAL_POSTERIORS, priors.ScaleMixtureNormal)
-def _from_scale_mixture(weight: VariationalWeight, weights: Any) -> Any:
+def _from_scale_mixture(weight: VariationalWeight, weights: Any) -> Tensor:
     prior = cast(priors.ScaleMixtureNormal, weight.prior)
     mean, variance, entropy = weight.mean, weight.variance, entropy_of(weight)
     if weight.members > 1:

@@ -8,6 +8,7 @@ from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.divergences.normal_posteriors import NORMAL_POSTERIORS, entropy_of
 from tfbbb.posteriors.posterior import flatten_weights
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -26,7 +27,7 @@ def _is_trained_normal(weight: VariationalWeight) -> bool:
 
 
 @register_kl(NORMAL_POSTERIORS, priors.FromPosterior, covers=_is_trained_normal)
-def _from_trained_normal(weight: VariationalWeight) -> Any:
+def _from_trained_normal(weight: VariationalWeight) -> Tensor:
     # E_q[log p(w)] = log p(E_q[w]) - trace(precision of p, covariance of q) / 2
     family, trained = _trained_posterior(weight)
     if type(family) is posteriors.MeanFieldNormal:

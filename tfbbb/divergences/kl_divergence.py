@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tfbbb.priors import Prior
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 Covers = Callable[[VariationalWeight], bool]
@@ -80,7 +81,7 @@ def is_log_ratio(weight: VariationalWeight) -> bool:
     return closed_form_of(weight) is None and pair not in _ESTIMATES
 
 
-def kl_divergence(weight: VariationalWeight, draw: Any) -> Any:
+def kl_divergence(weight: VariationalWeight, draw: Any) -> Tensor:
     """Returns KL(q(w) || p(w)) in nats, summed over the weights.
 
     Uses the closed form if one is registered, else the unbiased one-draw estimate
@@ -112,5 +113,5 @@ def _as_tuple(families: Families) -> tuple[type, ...]:
     return families if isinstance(families, tuple) else (families,)
 
 
-def _log_ratio(weight: VariationalWeight, weights: Any) -> Any:
+def _log_ratio(weight: VariationalWeight, weights: Any) -> Tensor:
     return weight.log_prob(weights) - weight.prior_log_prob(weights)

@@ -8,11 +8,12 @@ from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY
 from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
 @register_kl(posteriors.MeanFieldNormal, priors.Normal)
-def _mean_field_from_normal(weight: VariationalWeight) -> Any:
+def _mean_field_from_normal(weight: VariationalWeight) -> Tensor:
     # sum_i [log(s / sigma_i) + (sigma_i^2 + mu_i^2) / (2 s^2) - 1/2]
     prior = cast(priors.Normal, weight.prior)
     squares, log_scales = _sums(
@@ -28,7 +29,7 @@ def _mean_field_from_normal(weight: VariationalWeight) -> Any:
 
 
 def _sums(
-    mean: Any, log_scale: Any, variance: Any, shape: tuple[int, ...]
+    mean: Tensor, log_scale: Tensor, variance: Tensor, shape: tuple[int, ...]
 ) -> tuple[Any, Any]:
     """Returns `sum(mean^2 + variance)` and `sum(log_scale)` over the weights.
 
@@ -37,7 +38,7 @@ def _sums(
     """
 
     @tf.custom_gradient
-    def sums(mean: Any, log_scale: Any) -> Any:
+    def sums(mean: Tensor, log_scale: Tensor) -> Tensor:
         squares = sum_over_weights(variance, shape)
         if len(mean.shape) == len(shape):
             # Without a pass that writes the squares.

@@ -7,6 +7,7 @@ import tensorflow as tf
 from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -47,7 +48,7 @@ def _is_known_to_tfp(weight: VariationalWeight) -> bool:
 @register_kl(
     posteriors.MeanFieldNormal, priors.TFPDistribution, covers=_is_known_to_tfp
 )
-def _through_tfp(weight: VariationalWeight) -> Any:
+def _through_tfp(weight: VariationalWeight) -> Tensor:
     import tensorflow_probability as tfp
 
     q, p = _tfp_distributions(weight)

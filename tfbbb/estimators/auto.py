@@ -17,6 +17,7 @@ from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
 from tfbbb.families.estimators import AutoEstimator
 from tfbbb.posteriors import Posterior
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -61,7 +62,9 @@ class Auto(AutoEstimator, Estimator):
             return Weight()
         return Flipout() if all(map(Flipout().can_serve, families)) else Weight()
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         return self.choose(layer, len(inputs.shape))(layer, inputs)
 
     def draw_kernels(

@@ -5,31 +5,33 @@ from typing import Any, Protocol
 
 from keras import ops
 
+from tfbbb.types import ArrayLike, Tensor
+
 
 class BatchFold(Protocol):
     """Where the rows of each group are in a batch: see `tfbbb.fold.Fold`."""
 
-    def split(self, tensor: Any) -> Any:
+    def split(self, tensor: Tensor) -> Any:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
 
         Without groups, the batch itself.
         """
 
-    def merge(self, tensor: Any, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: Any) -> Any:
         """Returns what `split` returns as a batch of `rows` rows."""
 
 
 class DrawnKernel(Protocol):
     """A kernel that may be another one for every row n of a batch."""
 
-    def product(self, inputs: Any) -> Any:
+    def product(self, inputs: Tensor) -> Tensor:
         """Returns `inputs_n @ kernel_n` for every row n."""
 
     def columns(self, first: int, last: int) -> "DrawnKernel":
         """Returns the kernel of the output units `first` to `last` alone."""
 
 
-def matmul(inputs: Any, kernel: Any) -> Any:
+def matmul(inputs: Tensor, kernel: Tensor) -> Tensor:
     """Returns `inputs @ kernel`, group by group where there are several kernels.
 
     Args:
@@ -53,7 +55,7 @@ class GroupedKernel:
 
     def __init__(
         self,
-        values: Any,
+        values: ArrayLike,
         fold: BatchFold,
         linear: Callable[[Any, Any], Any] = matmul,
     ):
@@ -61,7 +63,7 @@ class GroupedKernel:
         self.fold = fold
         self.linear = linear
 
-    def product(self, inputs: Any) -> Any:
+    def product(self, inputs: Tensor) -> Tensor:
         outputs = self.linear(self.fold.split(inputs), self.values)
         return self.fold.merge(outputs, ops.shape(inputs)[0])
 
@@ -83,15 +85,15 @@ class FlippedKernel:
         self,
         mean: GroupedKernel,
         delta: GroupedKernel,
-        input_signs: Any,
-        output_signs: Any,
+        input_signs: Tensor,
+        output_signs: Tensor,
     ):
         self.mean = mean
         self.delta = delta
         self.input_signs = input_signs
         self.output_signs = output_signs
 
-    def product(self, inputs: Any) -> Any:
+    def product(self, inputs: Tensor) -> Tensor:
         rank = len(inputs.shape)
         return self.mean.product(inputs) + flipped_product(
             self.delta,
@@ -110,8 +112,8 @@ class FlippedKernel:
 
 
 def flipped_product(
-    delta: GroupedKernel, inputs: Any, input_signs: Any, output_signs: Any
-) -> Any:
+    delta: GroupedKernel, inputs: Tensor, input_signs: Tensor, output_signs: Tensor
+) -> Tensor:
     """Returns `((inputs_n * s_n) @ delta) * r_n` for every row n.
 
     Without input signs (`None`) the inputs are left as they are.
@@ -120,5 +122,5 @@ def flipped_product(
     return delta.product(flipped) * output_signs
 
 
-def _for_all_positions(signs: Any, rank: int) -> Any:
+def _for_all_positions(signs: Tensor, rank: int) -> Tensor:
     return ops.reshape(signs, (-1, *[1] * (rank - 2), signs.shape[-1]))

@@ -8,6 +8,7 @@ from tfbbb.families.estimators import EstimatorFamily
 from tfbbb.fold import Fold
 from tfbbb.posteriors import Posterior
 from tfbbb.strategy import Strategy
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -19,7 +20,7 @@ class EstimatedLayer(Protocol):
     members: int
 
     @property
-    def kl_weight(self) -> Any: ...
+    def kl_weight(self) -> Tensor: ...
 
     @property
     def variational_weights(self) -> list[VariationalWeight]: ...
@@ -33,7 +34,7 @@ class EstimatedLayer(Protocol):
     def fold(self) -> Fold:
         """Returns the order of the batch of the current call: members, draws, rows."""
 
-    def noise_seed(self, place: str, *, shared: bool) -> Any:
+    def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise."""
 
     def keep_for_score(self, draws: dict[str, Any]) -> None:
@@ -46,22 +47,22 @@ class LinearLayer(EstimatedLayer, Protocol):
     kernel: VariationalWeight
     bias: VariationalWeight | None
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns what the layer computes from `inputs` linearly in `kernel`."""
 
-    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+    def linear_in_squares(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
 
-    def broadcast_bias(self, bias: Any, output_rank: int) -> Any:
+    def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
         """Returns a bias in a shape that broadcasts against outputs of `linear`."""
 
-    def cast_inputs(self, inputs: Any) -> Any:
+    def cast_inputs(self, inputs: Tensor) -> Tensor:
         """Returns the inputs in the dtype that the layer computes in."""
 
-    def input_sign_shape(self, inputs: Any) -> tuple[int, ...] | None:
+    def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...] | None:
         """Returns the shape of a row's random signs of inputs for `flipout`."""
 
-    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+    def output_sign_shape(self, outputs: Tensor) -> tuple[int, ...]:
         """Returns the shape of a row's random signs of outputs for `flipout`."""
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
@@ -94,7 +95,9 @@ class Estimator(EstimatorFamily, Strategy):
         """
         return self
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         """Draws one batch of pre-activations.
 
         Args:

@@ -21,6 +21,7 @@ from tfbbb.estimators.estimator import (
 from tfbbb.estimators.weight import affine, as_matrix
 from tfbbb.families.estimators import FlipoutEstimator
 from tfbbb.fold import Fold
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -47,7 +48,9 @@ class Flipout(FlipoutEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         inputs = layer.cast_inputs(inputs)
         draw = _Draw(layer, ops.shape(inputs)[0])
         mean_bias = None if layer.bias is None else draw.mean(layer.bias)
@@ -64,7 +67,7 @@ class Flipout(FlipoutEstimator, Estimator):
         )
         if layer.bias is not None:
 
-            def signed(signs: Any, bias: Any) -> Any:
+            def signed(signs: Tensor, bias: Tensor) -> Tensor:
                 return signs * layer.broadcast_bias(bias, len(signs.shape))
 
             bias = GroupedKernel(draw.delta(layer.bias), draw.fold, signed)
@@ -104,16 +107,16 @@ class _Draw:
             for weight in layer.variational_weights
         }
 
-    def mean(self, weight: VariationalWeight) -> Any:
+    def mean(self, weight: VariationalWeight) -> Tensor:
         """Returns E[w], [members, *shape], in the dtype that the layer computes in."""
         return ops.cast(weight.mean, self._layer.compute_dtype)
 
-    def delta(self, weight: VariationalWeight) -> Any:
+    def delta(self, weight: VariationalWeight) -> Tensor:
         """Returns `w - E[w]`, [groups, *shape], in that dtype."""
         delta = weight.perturb(self._noise[weight.name])
         return ops.cast(delta, self._layer.compute_dtype)
 
-    def signs(self, place: str, shape: tuple[int, ...]) -> Any:
+    def signs(self, place: str, shape: tuple[int, ...]) -> Tensor:
         """Returns independent signs of every row, [rows, *shape], in that dtype."""
         seed = self._layer.noise_seed(place, shared=True)
         return noise.signs(seed, (self._rows, *shape), self._layer.compute_dtype)

@@ -14,6 +14,7 @@ from tfbbb.estimators.estimator import (
 )
 from tfbbb.families.estimators import LocalEstimator
 from tfbbb.fold import Fold
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -45,7 +46,9 @@ class Local(LocalEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         fold = Fold(layer.members)
         mean, variance = pre_activation_moments(
             layer, fold.split(inputs), weight_moments(layer)
@@ -62,7 +65,7 @@ def weight_moments(layer: LinearLayer) -> dict[str, Any]:
     Of the kernel `mean` and `variance`, of the bias `bias_mean` and `bias_variance`.
     """
 
-    def cast(values: Any) -> Any:
+    def cast(values: ArrayLike) -> Any:
         return ops.cast(values, layer.compute_dtype)
 
     moments = {
@@ -76,7 +79,7 @@ def weight_moments(layer: LinearLayer) -> dict[str, Any]:
 
 
 def pre_activation_moments(
-    layer: LinearLayer, inputs: Any, moments: dict[str, Any]
+    layer: LinearLayer, inputs: Tensor, moments: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Returns mean and variance of a layer's pre-activations under q.
 
@@ -106,7 +109,7 @@ def _scale(layer: LinearLayer) -> int:
 
 
 @tf.custom_gradient
-def _safe_sqrt(variance: Any) -> Any:
+def _safe_sqrt(variance: Tensor) -> Tensor:
     # The square root has an infinite slope at 0 (a row of zeros without a bias), which
     # would make the gradient NaN: use the slope 0 there.
     root = tf.sqrt(variance)

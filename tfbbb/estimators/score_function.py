@@ -17,6 +17,7 @@ from tfbbb.estimators.estimator import (
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.families.estimators import ScoreFunctionEstimator
 from tfbbb.fold import current_samples
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
@@ -45,7 +46,9 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     def __init__(self, num_samples: int = 2):
         self.num_samples = checked_num_samples(num_samples, at_least=2)
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         draws = scored_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
@@ -91,7 +94,7 @@ def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
     return sum(log_probs), sum(depending)
 
 
-def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Any:
+def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
     """Returns 0, with the gradient of the expected loss in the parameters of q.
 
     The control variate of a draw is the mean loss of the member's other draws.

@@ -14,6 +14,7 @@ from tfbbb.estimators.estimator import (
     checked_num_samples,
 )
 from tfbbb.families.estimators import WeightEstimator
+from tfbbb.types import ArrayLike, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -40,7 +41,9 @@ class Weight(WeightEstimator, Estimator):
     def __init__(self, num_samples: int = 1):
         self.num_samples = checked_num_samples(num_samples)
 
-    def __call__(self, layer: LinearLayer, inputs: Any) -> tuple[Any, dict[str, Any]]:
+    def __call__(
+        self, layer: LinearLayer, inputs: Tensor
+    ) -> tuple[Any, dict[str, Any]]:
         draws = drawn_weights(layer)
         return with_weights(layer, inputs, draws), draws
 
@@ -63,7 +66,7 @@ def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     }
 
 
-def with_weights(layer: LinearLayer, inputs: Any, draws: dict[str, Any]) -> Any:
+def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Any:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
@@ -73,10 +76,10 @@ def with_weights(layer: LinearLayer, inputs: Any, draws: dict[str, Any]) -> Any:
     return kernel.product(layer.cast_inputs(inputs))
 
 
-def affine(layer: LinearLayer, bias: Any) -> Callable[[Any, Any], Any]:
+def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
     """Returns `linear(inputs, kernel) + bias` as a function of inputs and kernel."""
 
-    def linear_and_bias(inputs: Any, kernel: Any) -> Any:
+    def linear_and_bias(inputs: Tensor, kernel: Tensor) -> Tensor:
         outputs = layer.linear(inputs, kernel)
         if bias is None:
             return outputs
@@ -103,6 +106,6 @@ def grouped_kernels(
     }
 
 
-def as_matrix(values: Any, weight: VariationalWeight) -> Any:
+def as_matrix(values: ArrayLike, weight: VariationalWeight) -> Tensor:
     """Returns values of a weight, [..., out] as [..., 1, out] if it is of rank 1."""
     return values if len(weight.shape) > 1 else ops.expand_dims(values, -2)

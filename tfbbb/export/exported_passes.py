@@ -8,6 +8,7 @@ from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.kept_draws import KeptDraws
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.passes import Passes
+from tfbbb.types import Tensor
 
 
 class ExportedPasses(Passes):
@@ -44,12 +45,12 @@ class ExportedPasses(Passes):
     def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:
         return self._kept.draws(self._draw, key, first, count, keep)
 
-    def summaries(self, inputs: Any, draws: Any) -> tuple[list[Any], list[Any]]:
+    def summaries(self, inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
         found = self._answer(inputs, draws)
         self._is_compiled = True
         return [found["summary"]], [found["outputs"]]
 
-    def sums(self, inputs: Any, draws: Any) -> tuple[list[Any], list[Any]]:
+    def sums(self, inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
         found = self._add_up(inputs, draws)
         self._is_compiled = True
         return [found["sums"]], [found["outputs"]]
@@ -60,7 +61,7 @@ class ExportedPasses(Passes):
     def summary(self, found: Any) -> Any:
         return self._summarize(found)
 
-    def outputs(self, inputs: Any, draws: Any) -> list[Any]:
+    def outputs(self, inputs: Tensor, draws: Any) -> list[Any]:
         return self.sums(inputs, draws)[1]
 
     def of_functions(self) -> "ExportedPasses":

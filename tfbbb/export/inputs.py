@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.input_error import InputError
 from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.types import ArrayLike
 
 _NUMERIC = "biuf"
 # Unknown names among which a misspelt one is looked for, at some 10 us each.
@@ -178,7 +179,7 @@ def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
     return single
 
 
-def _column(values: Any, feature: Feature) -> np.ndarray:
+def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
     """Checks one column, `[n]`, and makes it float32 or an array of strings."""
     if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
         raise InputError(

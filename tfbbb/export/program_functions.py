@@ -9,6 +9,7 @@ from tfbbb.prediction.compiled import spec_of, traced
 from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import merged
+from tfbbb.types import Tensor
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -45,7 +46,9 @@ class ProgramFunctions(tf.Module):
         super().__init__()
         form: Any = None
 
-        def draw(seed: Any, first: Any, count: Any) -> list[tf.Tensor]:
+        def draw(
+            seed: Tensor, first: int | Tensor, count: int | Tensor
+        ) -> list[tf.Tensor]:
             nonlocal form
             form = program.draws(seed, first, count)
             return tf.nest.map_structure(tf.identity, tf.nest.flatten(form))

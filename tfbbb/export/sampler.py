@@ -15,6 +15,7 @@ from tfbbb.prediction.blocks import (
 )
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import merged
+from tfbbb.types import Tensor
 
 
 class Sampler:
@@ -39,7 +40,9 @@ class Sampler:
         self.functions = functions
         self._max_floats = max_floats
 
-    def summary(self, inputs: Any, num_samples: Any, seed: Any) -> dict[str, tf.Tensor]:
+    def summary(
+        self, inputs: Tensor, num_samples: Any, seed: Tensor
+    ) -> dict[str, tf.Tensor]:
         """Returns the summary of every row, as `tfbbb.prediction.summary` has it.
 
         Args:
@@ -50,10 +53,10 @@ class Sampler:
         rounds = self._rounds(num_samples)
         rows, block = self._block_sizes(inputs, rounds)
 
-        def of_rows(first: Any, count: Any) -> dict[str, tf.Tensor]:
+        def of_rows(first: int | Tensor, count: int | Tensor) -> dict[str, tf.Tensor]:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
 
-            def of_rounds(first: Any, count: Any) -> Any:
+            def of_rounds(first: int | Tensor, count: int | Tensor) -> Any:
                 draws = self.functions.draw(seed, first, count)
                 return self.functions.add_up(part, draws)["sums"]
 
@@ -65,9 +68,9 @@ class Sampler:
     def map_rows(
         self,
         compute: Callable[[Any, Any], Any],
-        inputs: Any,
+        inputs: Tensor,
         num_samples: Any,
-        seed: Any,
+        seed: Tensor,
         specs: Any,
     ) -> Any:
         """Applies `compute` to the outputs, block of rows by block of rows.
@@ -88,7 +91,7 @@ class Sampler:
         per_row = 2 * sizes.members * 2 * sizes.outputs
         rows = tf.maximum(1, tf.minimum(rows, self._max_floats // per_row // rounds))
 
-        def of_rows(first: Any, count: Any) -> Any:
+        def of_rows(first: int | Tensor, count: int | Tensor) -> Any:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
             return compute(self._outputs(part, rounds, block, seed), first)
 
@@ -103,10 +106,10 @@ class Sampler:
             for name, tensor in found.items()
         }
 
-    def _outputs(self, inputs: Any, rounds: Any, block: Any, seed: Any) -> Any:
+    def _outputs(self, inputs: Tensor, rounds: Any, block: Any, seed: Tensor) -> Any:
         """Returns the outputs for some rows, [rows, S, ..., P], round by round."""
 
-        def of_rounds(first: Any, count: Any) -> tf.Tensor:
+        def of_rounds(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
             draws = self.functions.draw(seed, first, count)
             outputs = self.functions.add_up(inputs, draws)["outputs"]
             return tf.transpose(outputs, axes)
@@ -120,7 +123,7 @@ class Sampler:
         rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)
         return tf.convert_to_tensor(rounds)
 
-    def _block_sizes(self, inputs: Any, rounds: Any) -> tuple[Any, Any]:
+    def _block_sizes(self, inputs: Tensor, rounds: Any) -> tuple[Any, Any]:
         return block_sizes(
             self.program.sizes,
             _num_rows(inputs),
@@ -131,5 +134,5 @@ class Sampler:
         )
 
 
-def _num_rows(inputs: Any) -> Any:
+def _num_rows(inputs: Tensor) -> Any:
     return tf.shape(tree.flatten(inputs)[0])[0]

@@ -13,6 +13,7 @@ from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.questions import QUESTIONS
+from tfbbb.types import Tensor
 
 
 def loaded_answers(functions: Any, manifest: Manifest) -> Answers:
@@ -74,7 +75,7 @@ def _converting(function: Any, call: Any, convert: Any) -> Callable[..., Any]:
     # The first input is the outputs of the network.
     dtypes = [tensor.dtype for tensor in function.inputs[1:]]
 
-    def converted(outputs: Any, *arguments: Any) -> Any:
+    def converted(outputs: Tensor, *arguments: Any) -> Any:
         return called(outputs, *map(convert, arguments, dtypes))
 
     return converted

@@ -7,6 +7,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.types import Tensor
+
 
 class SharedVariables:
     """Makes variables of tensors, one for all that have the same contents.
@@ -29,14 +31,14 @@ class SharedVariables:
         """Returns a nested structure of tensors as one of variables."""
         return tf.nest.map_structure(self._variable, tensors)
 
-    def _variable(self, tensor: Any) -> tf.Variable:
+    def _variable(self, tensor: Tensor) -> tf.Variable:
         key = _contents(tensor)
         if key not in self._by_contents:
             self._by_contents[key] = tf.Variable(tensor, trainable=False)
         return self._by_contents[key]
 
 
-def _contents(tensor: Any) -> tuple[Any, ...]:
+def _contents(tensor: Tensor) -> tuple[Any, ...]:
     array = tensor.numpy()
     digest = hashlib.sha256(array.tobytes()).digest()
     return tuple(array.shape), tensor.dtype, digest

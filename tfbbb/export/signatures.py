@@ -8,6 +8,7 @@ import tensorflow as tf
 from tfbbb import noise
 from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.answers import Answers
+from tfbbb.types import ArrayLike, Tensor
 
 _OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
 _OF_CLASSIFICATION = ("probabilities", "entropy", "mutual_information")
@@ -94,9 +95,9 @@ class Signatures:
         return {"lower": mean - reach, "upper": mean + reach}
 
     def _quantiles_at(
-        self, levels: Any, features: Any, num_samples: Any, seed: Any
+        self, levels: ArrayLike, features: Any, num_samples: Any, seed: Tensor
     ) -> tf.Tensor:
-        def inverted(outputs: Any, first: Any) -> tf.Tensor:
+        def inverted(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
             return self._answers.ask("quantiles", outputs, levels)
 
         # Of ordered classes there is one for each place, whatever their number.
@@ -111,7 +112,7 @@ class Signatures:
         with tf.control_dependencies([same]):
             targets = tf.identity(targets)
 
-        def of_rows(outputs: Any, first: Any) -> tf.Tensor:
+        def of_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
             of_block = targets[first : first + tf.shape(outputs)[0]]
             return self._answers.ask("log_prob", outputs, of_block)
 
@@ -124,7 +125,7 @@ class Signatures:
         dtype = tf.int32 if self._is_classes else tf.float32
         shape = self.mean_shape[:-1] if self._is_classes else self.mean_shape
 
-        def sample(outputs: Any, first: Any) -> tf.Tensor:
+        def sample(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
             rows = tf.shape(outputs)[0]
             normals = noise.normal_block(
                 noise.fold(_seeds(seed), _TARGET_NOISE),
@@ -142,13 +143,13 @@ class Signatures:
         return {"samples": tf.transpose(drawn, [1, 0, *range(2, 2 + len(shape))])}
 
     def _summary(
-        self, features: Any, num_samples: Any, seed: Any, names: Sequence[str]
+        self, features: Any, num_samples: Any, seed: Tensor, names: Sequence[str]
     ) -> dict[str, tf.Tensor]:
         summary = self._sampler.summary(
             list(features), _at_least_two(num_samples), _seeds(seed)
         )
 
-        def quantiles(levels: Any) -> tf.Tensor:
+        def quantiles(levels: ArrayLike) -> tf.Tensor:
             return self._quantiles_at(levels, features, num_samples, seed)
 
         if self._answers.summary is not None:
@@ -156,7 +157,7 @@ class Signatures:
         return {name: tf.cast(summary[name], tf.float32) for name in names}
 
     def _map(
-        self, compute: Any, features: Any, num_samples: Any, seed: Any, specs: Any
+        self, compute: Any, features: Any, num_samples: Any, seed: Tensor, specs: Any
     ) -> Any:
         return self._sampler.map_rows(
             compute,
@@ -184,6 +185,6 @@ def _at_least_two(num_samples: Any) -> tf.Tensor:
         return tf.identity(num_samples)
 
 
-def _seeds(seed: Any) -> tf.Tensor:
+def _seeds(seed: Tensor) -> tf.Tensor:
     # As in `tfbbb.predictive`: the same seed gives the same draws, live and exported.
     return tf.stack([0, seed])

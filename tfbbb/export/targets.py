@@ -1,15 +1,15 @@
 """The targets that an exported model's prediction is asked about."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tfbbb.export.manifest import Targets
+from tfbbb.types import ArrayLike
 
 
 def checked_targets(
-    targets: Any, wanted: Targets, classes: Sequence[str] | None
+    targets: ArrayLike, wanted: Targets, classes: Sequence[str] | None
 ) -> np.ndarray:
     """Returns targets in the shape and type that the model's functions take.
 

@@ -6,6 +6,7 @@ import keras
 
 from tfbbb.layers.conv_transpose_variational import ConvTransposeVariational
 from tfbbb.layers.convolution import Size
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -71,15 +72,15 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
         data_format: str | None = None,
         output_padding: Size | None = None,
         dilation_rate: Size = 1,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         # In three dimensions Keras has these two the other way round.

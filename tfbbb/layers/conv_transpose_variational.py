@@ -8,6 +8,7 @@ from keras import ops
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.convolution import Convolution, Size
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 class ConvTransposeVariational(Convolution):
@@ -42,15 +43,15 @@ class ConvTransposeVariational(Convolution):
         output_padding: Size | None = None,
         data_format: str | None = None,
         dilation_rate: Size = 1,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         super().__init__(
@@ -96,7 +97,7 @@ class ConvTransposeVariational(Convolution):
             fan_in=max(1, round(met * channels)),
         )
 
-    def convolve(self, inputs: Any, kernel: Any) -> Any:
+    def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return ops.conv_transpose(
             inputs,
             kernel,

@@ -15,6 +15,7 @@ from tfbbb.layers.convolution import (
     channels_apart,
 )
 from tfbbb.layers.variational import active_engine
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 # With more rows, a grouped convolution is no faster than separate convolutions.
 _FEW_ROWS = 8
@@ -52,15 +53,15 @@ class ConvVariational(Convolution):
         data_format: str | None = None,
         dilation_rate: Size = 1,
         groups: int = 1,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         super().__init__(
@@ -105,7 +106,7 @@ class ConvVariational(Convolution):
             fan_in=math.prod(self.kernel_size) * per_group,
         )
 
-    def convolve(self, inputs: Any, kernel: Any) -> Any:
+    def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return ops.conv(
             ops.pad(inputs, self._causal_padding()) if self._is_causal else inputs,
             kernel,
@@ -115,7 +116,7 @@ class ConvVariational(Convolution):
             dilation_rate=self.dilation_rate,
         )
 
-    def convolve_shared(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_shared(inputs, kernels)
         # One convolution, with the filters of all kernels side by side; those of one
@@ -134,7 +135,7 @@ class ConvVariational(Convolution):
             channel_axis=self.channel_axis,
         )
 
-    def convolve_each(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         is_apart = self.rank == 3 or self.data_format == "channels_first"
         in_training = active_engine.get() is None
         if is_apart or in_training or not self.takes_any_number_of_channels:
@@ -145,7 +146,7 @@ class ConvVariational(Convolution):
             lambda: super(ConvVariational, self).convolve_each(inputs, kernels),
         )
 
-    def _convolve_beside(self, inputs: Any, kernels: Any) -> Any:
+    def _convolve_beside(self, inputs: Tensor, kernels: Tensor) -> Any:
         """Returns what `convolve_each` does, by one convolution of grouped channels.
 
         Of a few rows, a convolution takes less time than its call.

@@ -9,6 +9,7 @@ from keras import ops
 
 from tfbbb.fold import dimensions
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.types import DType, Shape, Tensor
 
 Size = int | Sequence[int]
 
@@ -123,11 +124,11 @@ class Convolution(LinearVariationalLayer):
         axes = {self.channel_axis: self.channels_of(input_shape)}
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2, axes=axes)
 
-    def convolve(self, inputs: Any, kernel: Any) -> Any:
+    def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns the outputs [n, ...] of one kernel for inputs [n, ...]."""
         raise NotImplementedError
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         if len(kernel.shape) == self.rank + 2:
             return self.convolve(inputs, kernel)
         if inputs.shape[0] == 1:
@@ -142,7 +143,7 @@ class Convolution(LinearVariationalLayer):
         """
         return max(self.dilation_rate) == 1
 
-    def convolve_shared(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         """Returns the outputs [groups, n, ...] of many kernels for the same inputs."""
         return tf.map_fn(
             lambda kernel: self.convolve(inputs, kernel),
@@ -150,7 +151,7 @@ class Convolution(LinearVariationalLayer):
             fn_output_signature=self._output_spec(inputs.shape, kernels.dtype),
         )
 
-    def convolve_each(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         """Returns the outputs [groups, n, ...], each group's of a kernel of its own.
 
         One convolution after the other is as fast as one with grouped channels, and
@@ -162,10 +163,10 @@ class Convolution(LinearVariationalLayer):
             fn_output_signature=self._output_spec(inputs.shape[1:], kernels.dtype),
         )
 
-    def _output_spec(self, input_shape: Any, dtype: Any) -> tf.TensorSpec:
+    def _output_spec(self, input_shape: Shape, dtype: DType) -> tf.TensorSpec:
         return tf.TensorSpec(self.compute_output_shape(tuple(input_shape)), dtype)
 
-    def broadcast_bias(self, bias: Any, output_rank: int) -> Any:
+    def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
         bias = super().broadcast_bias(bias, output_rank)
         if self.data_format == "channels_last":
             return bias
@@ -174,10 +175,10 @@ class Convolution(LinearVariationalLayer):
         ones = [1] * self.rank
         return ops.reshape(bias, (*leading, bias.shape[-1], *ones))
 
-    def input_sign_shape(self, inputs: Any) -> tuple[int, ...]:
+    def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...]:
         return self._sign_shape(inputs.shape[self.channel_axis])
 
-    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+    def output_sign_shape(self, outputs: Tensor) -> tuple[int, ...]:
         return self._sign_shape(outputs.shape[self.channel_axis])
 
     def _sign_shape(self, channels: int) -> tuple[int, ...]:
@@ -201,8 +202,8 @@ class Convolution(LinearVariationalLayer):
 
 
 def channels_apart(
-    outputs: Any, groups: Any, *, outer: int, channels: int, channel_axis: int
-) -> Any:
+    outputs: Tensor, groups: Any, *, outer: int, channels: int, channel_axis: int
+) -> Tensor:
     """Returns outputs [n, ...] with channels of several groups as [groups, n, ...].
 
     Args:

@@ -8,6 +8,7 @@ from tfbbb.checked_numbers import positive_integer
 from tfbbb.estimators.drawn_kernel import matmul
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.variational import VariationalOptions
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -85,15 +86,15 @@ class DenseVariational(LinearVariationalLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Unpack[VariationalOptions],
     ):
         super().__init__(
@@ -126,7 +127,7 @@ class DenseVariational(LinearVariationalLayer):
         )
         self.input_spec = keras.layers.InputSpec(min_ndim=2, axes={-1: input_dim})
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return matmul(inputs, kernel)
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:

@@ -14,6 +14,7 @@ from tfbbb.layers.convolution import (
     Size,
     channels_apart,
 )
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -77,15 +78,15 @@ class DepthwiseConv2DVariational(Convolution):
         depth_multiplier: int = 1,
         data_format: str | None = None,
         dilation_rate: Size = (1, 1),
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        depthwise_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        depthwise_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         super().__init__(
@@ -116,7 +117,7 @@ class DepthwiseConv2DVariational(Convolution):
             fan_in=math.prod(self.kernel_size),
         )
 
-    def convolve(self, inputs: Any, kernel: Any) -> Any:
+    def convolve(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return ops.depthwise_conv(
             inputs,
             kernel,
@@ -126,7 +127,7 @@ class DepthwiseConv2DVariational(Convolution):
             dilation_rate=self.dilation_rate,
         )
 
-    def convolve_shared(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_shared(inputs, kernels)
         # More kernels for the same channels.
@@ -140,7 +141,7 @@ class DepthwiseConv2DVariational(Convolution):
             channel_axis=self.channel_axis,
         )
 
-    def convolve_each(self, inputs: Any, kernels: Any) -> Any:
+    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_each(inputs, kernels)
         # More channels: each has kernels of its own anyway.
@@ -172,7 +173,7 @@ class DepthwiseConv2DVariational(Convolution):
         return {**config, "depth_multiplier": self.depth_multiplier}
 
 
-def _merged_axes(tensor: Any, order: tuple[int, ...], axis: int) -> tf.Tensor:
+def _merged_axes(tensor: Tensor, order: tuple[int, ...], axis: int) -> tf.Tensor:
     """Returns the tensor transposed, with `axis` and the next one made one."""
     transposed = tf.transpose(tensor, order)
     sizes = dimensions(transposed, 0)

@@ -9,6 +9,7 @@ from keras import ops
 
 from tfbbb.layers.einsum_equation import EinsumEquation, Shape, split_equation
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -65,14 +66,14 @@ class EinsumDenseVariational(LinearVariationalLayer):
         self,
         equation: str,
         output_shape: int | Sequence[int | None],
-        activation: Any = None,
+        activation: Activation = None,
         bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         super().__init__(
@@ -142,7 +143,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
             )
         return self._equation.bias_shape(self.bias_axes, sizes)
 
-    def _with_axes(self, initializer: Any) -> Any:
+    def _with_axes(self, initializer: keras.Initializer) -> keras.Initializer:
         """Returns the initializer with the axes that count as inputs and outputs."""
         scales = isinstance(initializer, keras.initializers.VarianceScaling)
         if not scales or None not in (initializer.input_axes, initializer.output_axes):
@@ -157,17 +158,17 @@ class EinsumDenseVariational(LinearVariationalLayer):
             }
         )
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         if len(kernel.shape) == len(self._equation.kernel):
             return ops.einsum(self._equation.string(), inputs, kernel)
         shared = inputs.shape[0] == 1
         equation = self._equation.grouped(shared=shared)
         return ops.einsum(equation, inputs[0] if shared else inputs, kernel)
 
-    def input_sign_shape(self, inputs: Any) -> tuple[int, ...]:
+    def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...]:
         return self._sign_shape(self._equation.input)
 
-    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+    def output_sign_shape(self, outputs: Tensor) -> tuple[int, ...]:
         return self._sign_shape(self._equation.output)
 
     def _sign_shape(self, letters: str) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from keras import ops
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.types import Constraint, Initializer, Regularizer, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -62,9 +63,9 @@ class EmbeddingVariational(LinearVariationalLayer):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: Initializer = "uniform",
+        embeddings_regularizer: Regularizer = None,
+        embeddings_constraint: Constraint = None,
         mask_zero: bool = False,
         weights: Any = None,
         *,
@@ -122,12 +123,12 @@ class EmbeddingVariational(LinearVariationalLayer):
         """The table, [input_dim, output_dim]."""
         return self.kernel
 
-    def cast_inputs(self, inputs: Any) -> Any:
+    def cast_inputs(self, inputs: Tensor) -> Tensor:
         if keras.backend.standardize_dtype(inputs.dtype) in ("int32", "int64"):
             return inputs
         return ops.cast(inputs, "int32")
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         if len(kernel.shape) == 2:
             # As a group of one, since the gradient of a plain `tf.gather` is no tensor
             # but slices of one; that of the divergence is of the whole table anyway.
@@ -136,17 +137,17 @@ class EmbeddingVariational(LinearVariationalLayer):
             return tf.gather(kernel, inputs[0], axis=1)
         return tf.gather(kernel, inputs, batch_dims=1)
 
-    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+    def linear_in_squares(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         # An index stands for a one-hot vector, whose entries 0 and 1 are their squares.
         return self.linear(inputs, kernel)
 
-    def input_sign_shape(self, inputs: Any) -> None:
+    def input_sign_shape(self, inputs: Tensor) -> None:
         return None
 
     def is_local_exact(self, input_rank: int, calls: int | None) -> bool:
         return input_rank == 1 and calls == 1
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Tensor, previous_mask: Any = None) -> Any:
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 
     def compute_output_shape(

@@ -10,6 +10,7 @@ from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,
 )
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -106,19 +107,19 @@ class GRUVariational(RecurrentVariationalLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: Activation = "tanh",
+        recurrent_activation: Activation = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -166,7 +167,7 @@ class GRUVariational(RecurrentVariationalLayer):
         return [(0, 3)] if self.reset_after else [(0, 2), (2, 3)]
 
     def step(
-        self, inputs: Any, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         h = states[0]
         x_z, x_r, x_h = ops.split(inputs, 3, axis=-1)

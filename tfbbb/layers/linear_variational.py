@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from tfbbb.layers.variational import VariationalLayer, active_engine
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
@@ -30,14 +31,14 @@ class LinearVariationalLayer(VariationalLayer):
     def __init__(
         self,
         *,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         **options: Any,
     ):
         self.use_bias = use_bias
@@ -89,7 +90,7 @@ class LinearVariationalLayer(VariationalLayer):
             )
         self.add_kl_weight()
 
-    def linear(self, inputs: Any, kernel: Any) -> Any:
+    def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns what the layer computes from `inputs` linearly in `kernel`.
 
         Args:
@@ -102,11 +103,11 @@ class LinearVariationalLayer(VariationalLayer):
         """
         raise NotImplementedError
 
-    def linear_in_squares(self, inputs: Any, kernel: Any) -> Any:
+    def linear_in_squares(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
         return self.linear(ops.square(inputs), kernel)
 
-    def broadcast_bias(self, bias: Any, output_rank: int) -> Any:
+    def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
         """Returns a bias in a shape that broadcasts against outputs of `linear`.
 
         Args:
@@ -120,11 +121,11 @@ class LinearVariationalLayer(VariationalLayer):
         ones = [1] * (output_rank - len(bias.shape))
         return ops.reshape(bias, (-1, *ones, *self.bias.shape))
 
-    def cast_inputs(self, inputs: Any) -> Any:
+    def cast_inputs(self, inputs: Tensor) -> Tensor:
         """Returns the inputs in the dtype that the layer computes in."""
         return ops.cast(inputs, self.compute_dtype)
 
-    def input_sign_shape(self, inputs: Any) -> tuple[int, ...] | None:
+    def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...] | None:
         """Returns the shape of a row's random signs of inputs for `flipout`.
 
         Inputs that meet the same weight of the kernel have one sign; [*shape]
@@ -132,7 +133,7 @@ class LinearVariationalLayer(VariationalLayer):
         """
         return (*[1] * (len(inputs.shape) - 2), inputs.shape[-1])
 
-    def output_sign_shape(self, outputs: Any) -> tuple[int, ...]:
+    def output_sign_shape(self, outputs: Tensor) -> tuple[int, ...]:
         """Returns the shape of a row's random signs of outputs for `flipout`."""
         return (*[1] * (len(outputs.shape) - 2), outputs.shape[-1])
 
@@ -145,7 +146,7 @@ class LinearVariationalLayer(VariationalLayer):
         """
         raise NotImplementedError
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         engine = active_engine.get()
         if engine is not None:
             return self.activation(engine.outputs(self, inputs))

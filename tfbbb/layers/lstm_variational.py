@@ -10,6 +10,15 @@ from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,
 )
+from tfbbb.types import (
+    Activation,
+    Constraint,
+    DType,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -102,20 +111,20 @@ class LSTMVariational(RecurrentVariationalLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: Activation = "tanh",
+        recurrent_activation: Activation = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        bias_initializer: Initializer = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -159,7 +168,7 @@ class LSTMVariational(RecurrentVariationalLayer):
         return self.bias_initializer
 
     def step(
-        self, inputs: Any, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         h, c = states
         (product,) = recurrent
@@ -186,7 +195,7 @@ class _UnitForgetBias(keras.initializers.Initializer):
     Its seed is that of the other, so that members of an ensemble start apart.
     """
 
-    def __init__(self, initializer: Any, seed: int | None = None):
+    def __init__(self, initializer: Initializer, seed: int | None = None):
         self.initializer = keras.initializers.get(initializer)
         self.seed = getattr(self.initializer, "seed", None)
         if seed is not None:
@@ -194,7 +203,7 @@ class _UnitForgetBias(keras.initializers.Initializer):
             self.initializer = type(self.initializer)(**config)
             self.seed = seed
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
         i, f, g, o = ops.split(self.initializer(shape, dtype=dtype), 4, axis=-1)
         return ops.concatenate([i, ops.ones_like(f), g, o], axis=-1)
 

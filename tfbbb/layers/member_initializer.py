@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.types import DType, Initializer, Shape
+
 
 class MemberInitializer(keras.initializers.Initializer):
     """Gives each of `members` posteriors initial values of its own.
@@ -17,11 +19,11 @@ class MemberInitializer(keras.initializers.Initializer):
         members: Number of members.
     """
 
-    def __init__(self, initializer: Any, members: int):
+    def __init__(self, initializer: Initializer, members: int):
         self.initializer = keras.initializers.get(initializer)
         self.members = members
 
-    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None, **kwargs: Any) -> Any:
         own = tuple(shape[1:])
         return tf.stack(
             [

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+from tfbbb.types import Constraint, Initializer, Regularizer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -101,13 +102,13 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         attention_axes: int | Sequence[int] | None = None,
         sliding_window: int | None = None,
         flash_attention: bool | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         use_gate: bool = False,
         seed: int | None = None,
         *,

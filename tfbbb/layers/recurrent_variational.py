@@ -14,6 +14,7 @@ from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers.variational import VariationalLayer, active_engine
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Shape, Tensor
 
 # (input products at a time step, previous states) -> (outputs, new states)
 Step = Callable[[Any, Any], tuple[Any, list[Any]]]
@@ -83,17 +84,17 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self,
         units: int,
         *,
-        activation: Any,
+        activation: Activation,
         use_bias: bool,
-        kernel_initializer: Any,
-        recurrent_initializer: Any,
-        bias_initializer: Any,
-        kernel_regularizer: Any,
-        recurrent_regularizer: Any,
-        bias_regularizer: Any,
-        kernel_constraint: Any,
-        recurrent_constraint: Any,
-        bias_constraint: Any,
+        kernel_initializer: Initializer,
+        recurrent_initializer: Initializer,
+        bias_initializer: Initializer,
+        kernel_regularizer: Regularizer,
+        recurrent_regularizer: Regularizer,
+        bias_regularizer: Regularizer,
+        kernel_constraint: Constraint,
+        recurrent_constraint: Constraint,
+        bias_constraint: Constraint,
         dropout: float,
         recurrent_dropout: float,
         **options: Any,
@@ -124,7 +125,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     def build(
         self,
         sequences_shape: tuple[int | None, ...],
-        initial_state_shape: Any = None,
+        initial_state_shape: Shape = None,
     ) -> None:
         input_dim = sequences_shape[-1]
         if input_dim is None:
@@ -179,7 +180,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return [(0, self.num_gates)]
 
     def step(
-        self, inputs: Any, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         """Returns the output of a time step and the states after it.
 
@@ -197,7 +198,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         initial_state: Any = None,
         mask: Any = None,
         training: bool = False,
-    ) -> Any:
+    ) -> Tensor:
         if self.stateful and active_engine.get() is not None:
             raise ValueError(
                 f"The layer '{self.name}' keeps one state for each row, and not one "
@@ -208,7 +209,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     def inner_loop(
         self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
-    ) -> Any:
+    ) -> Tensor:
         rows = ops.shape(sequences)[0]
         kernels = self._drawn(rows, training)
         biases = self._biases(kernels, rows)
@@ -278,7 +279,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for gate in range(len(dropped))
         ]
 
-        def by_gate(inputs: Any) -> Any:
+        def by_gate(inputs: Tensor) -> Any:
             products = [
                 gate.product(inputs * mask)
                 for gate, mask in zip(gates, dropped, strict=True)
@@ -348,7 +349,7 @@ class _Cell:
         self.state_size = [units] * num_states
         self.output_size = units
 
-    def call(self, inputs: Any, states: Any) -> tuple[Any, list[Any]]:
+    def call(self, inputs: Tensor, states: Any) -> tuple[Any, list[Any]]:
         return _step_of_this_call.get()(inputs, states)
 
     __call__ = call
@@ -360,13 +361,13 @@ class _Cell:
 class _SampleFold:
     """The order of a batch that an engine has folded: by sample, by row."""
 
-    def __init__(self, count: Any):
+    def __init__(self, count: int | Tensor):
         self._count = count
 
-    def split(self, tensor: Any) -> Any:
+    def split(self, tensor: Tensor) -> Any:
         return split_leading(tensor, self._count)
 
-    def merge(self, tensor: Any, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: Any) -> Any:
         return merge_leading(tensor)
 
 

@@ -7,6 +7,7 @@ import keras
 from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -80,18 +81,18 @@ class SeparableConv2DVariational(keras.Layer):
         data_format: str | None = None,
         dilation_rate: Size = (1, 1),
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
+        depthwise_initializer: Initializer = "glorot_uniform",
+        pointwise_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        depthwise_regularizer: Regularizer = None,
+        pointwise_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        depthwise_constraint: Constraint = None,
+        pointwise_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         *,
         posterior: Any = "mean_field_normal",
         prior: Any = "normal",
@@ -152,7 +153,7 @@ class SeparableConv2DVariational(keras.Layer):
         self.pointwise.build(self.depthwise.compute_output_shape(input_shape))
         self.input_spec = self.depthwise.input_spec
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
         return self.pointwise(
             self.depthwise(inputs, training=training), training=training
         )

@@ -9,6 +9,7 @@ from tfbbb.layers.recurrent_variational import (
     RecurrentVariationalLayer,
     RecurrentVariationalOptions,
 )
+from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
@@ -93,18 +94,18 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: Activation = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer = "orthogonal",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        recurrent_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        activity_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        recurrent_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
@@ -141,7 +142,7 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
         )
 
     def step(
-        self, inputs: Any, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         (product,) = recurrent
         output = self.activation(inputs + product(states[0]))

@@ -18,13 +18,14 @@ from tfbbb.divergences import kl_divergence
 from tfbbb.fold import Fold, current_samples
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
+from tfbbb.types import Constraint, Initializer, Regularizer, Shape, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
 class PredictionEngine(Protocol):
     """Draws the outputs of layers while a posterior predictive is computed."""
 
-    def outputs(self, layer: Any, inputs: Any) -> Any:
+    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Any:
         """Returns draws of the pre-activations of a layer that is linear in a kernel.
 
         Its inputs have the samples folded into the batch or not, its outputs do.
@@ -142,10 +143,10 @@ class VariationalLayer(keras.Layer):
         shape: tuple[int, ...],
         *,
         fan_in: int,
-        initializer: Any,
+        initializer: Initializer,
         is_bias: bool = False,
-        regularizer: Any = None,
-        constraint: Any = None,
+        regularizer: Regularizer = None,
+        constraint: Constraint = None,
     ) -> VariationalWeight:
         """Creates one weight tensor with its posterior and its prior.
 
@@ -161,7 +162,10 @@ class VariationalLayer(keras.Layer):
         """
 
         def add_weight(
-            parameter: str, shape: Any, initializer: Any, trainable: bool = True
+            parameter: str,
+            shape: Shape,
+            initializer: Initializer,
+            trainable: bool = True,
         ) -> keras.Variable:
             of_mean = parameter == "mean"
             if self.members > 1:
@@ -300,7 +304,7 @@ class VariationalLayer(keras.Layer):
         return value.size == 1 and not math.isnan(value)
 
     @property
-    def step_kl(self) -> Any:
+    def step_kl(self) -> Tensor:
         """KL(q || p) in nats as counted in the latest ordinary call, or None.
 
         With members it is the mean of theirs.
@@ -323,7 +327,7 @@ class VariationalLayer(keras.Layer):
             return Fold(self.members, samples)
         return Fold(self.members, self.estimator.num_samples, dealt=True)
 
-    def noise_seed(self, place: str, *, shared: bool) -> Any:
+    def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise.
 
         Args:
@@ -355,7 +359,7 @@ class VariationalLayer(keras.Layer):
             self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
 
-    def _next_seed(self) -> Any:
+    def _next_seed(self) -> Tensor:
         seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
         if self.seed is not None:
             # Layers with the same seed must draw different noise.
@@ -417,7 +421,7 @@ class VariationalLayer(keras.Layer):
             # The step has counted this layer already; the latest call replaces it.
             self._losses[:] = [loss for loss in self._losses if loss is not step.loss]
 
-        def draw(weight: VariationalWeight) -> Any:
+        def draw(weight: VariationalWeight) -> Tensor:
             if weight.name in draws:
                 return draws[weight.name]
             return weight.draw(self.noise_seed(f"{weight.name}_kl", shared=True))
@@ -449,7 +453,7 @@ class VariationalLayer(keras.Layer):
 class _Step:
     """The state of one layer between its calls in one step."""
 
-    def __init__(self, identity: Any = None, seed: Any = None):
+    def __init__(self, identity: Any = None, seed: Tensor = None):
         self.identity = identity
         self.seed = seed
         self.calls = 0

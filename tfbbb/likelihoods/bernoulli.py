@@ -1,12 +1,11 @@
 """The likelihood of two classes."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -56,10 +55,10 @@ class Bernoulli(Classification):
             )
         super().build(output_shape)
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         logits = at_least_float32(outputs)
         return {"logits": logits, "probs": tf.sigmoid(logits)}
 
-    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)
         return tf.math.log_sigmoid(tf.concat([-logits, logits], axis=-1))

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
+from tfbbb.types import ArrayLike, DType, Tensor
 
 # Nearer to a bound, single precision loses the mean.
 _LARGEST_LOGIT = 30.0
@@ -85,7 +86,7 @@ class Beta(MeanConcentration):
         self._check_concentration(initial, values)
         return np.log(above / below), deviation / span / binomial
 
-    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
         """Returns the concentrations of the upper and the lower bound."""
         raw = self._raw(outputs)
         logit = tf.clip_by_value(
@@ -100,20 +101,20 @@ class Beta(MeanConcentration):
         )
         return concentration * tf.sigmoid(logit), concentration * tf.sigmoid(-logit)
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         upper, lower = self._parameters(outputs)
         return {"concentration1": upper, "concentration0": lower}
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         upper, lower = self._parameters(outputs)
         return self.low + (self.high - self.low) * upper / (upper + lower)
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         upper, lower = self._parameters(outputs)
         total, span = upper + lower, self.high - self.low
         return span**2 * (upper / total) * (lower / total) / (1.0 + total)
 
-    def _log_density(self, values: Any, outputs: Any) -> tf.Tensor:
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         import tensorflow_probability as tfp
 
         upper, lower = self._parameters(outputs)
@@ -129,14 +130,16 @@ class Beta(MeanConcentration):
         )
         return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         upper, lower = self._parameters(outputs)
         above, _ = self._distances(values, upper.dtype)
         return tf.math.betainc(
             *_broadcast(upper, lower, tf.clip_by_value(above, 0.0, 1.0))
         )
 
-    def _distances(self, values: Any, dtype: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    def _distances(
+        self, values: ArrayLike, dtype: DType
+    ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns those from both bounds; the span is 1."""
         values, span = tf.cast(values, dtype), self.high - self.low
         return (values - self.low) / span, (self.high - values) / span

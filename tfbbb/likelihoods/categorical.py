@@ -1,12 +1,11 @@
 """The likelihood of unordered classes."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -40,17 +39,17 @@ class Categorical(Classification):
         super().build(output_shape)
         self.num_classes = output_shape[-1]
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         logits = at_least_float32(outputs)
         return {"logits": logits, "probs": tf.nn.softmax(logits)}
 
-    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         return tf.nn.log_softmax(at_least_float32(outputs))
 
-    def probabilities(self, outputs: Any) -> tf.Tensor:
+    def probabilities(self, outputs: Tensor) -> tf.Tensor:
         return tf.nn.softmax(at_least_float32(outputs))
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         logits = at_least_float32(outputs)
         targets = tf.broadcast_to(tf.cast(targets, tf.int32), tf.shape(logits)[:-1])
         return -tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.likelihoods.likelihood import Likelihood
+from tfbbb.types import ArrayLike, Tensor
 
 
 class Classification(Likelihood):
@@ -25,11 +26,11 @@ class Classification(Likelihood):
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         self._rank = len(output_shape) - 1
 
-    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""
         raise NotImplementedError
 
-    def check_targets(self, targets: Any) -> np.ndarray:
+    def check_targets(self, targets: ArrayLike) -> np.ndarray:
         values = np.asarray(targets)
         coded = values.ndim == self._rank + 1
         if coded and values.shape[-1] == self.num_classes:
@@ -66,7 +67,7 @@ class Classification(Likelihood):
             )
         return indices
 
-    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
         return tf.cond(
             tf.size(targets) == tf.reduce_prod(rows),
@@ -79,26 +80,26 @@ class Classification(Likelihood):
             ),
         )
 
-    def tempered(self, outputs: Any, temperature: Any) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
         """Returns outputs of which the logits are divided by a temperature."""
         outputs = tf.convert_to_tensor(outputs)
         return outputs / tf.cast(temperature, outputs.dtype)
 
-    def probabilities(self, outputs: Any) -> tf.Tensor:
+    def probabilities(self, outputs: Tensor) -> tf.Tensor:
         return tf.exp(self.log_probabilities(outputs))
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         return self.probabilities(outputs)
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         probabilities = self.probabilities(outputs)
         return probabilities * (1.0 - probabilities)
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         log_probabilities = self.log_probabilities(outputs)
         return -tf.reduce_sum(tf.exp(log_probabilities) * log_probabilities, axis=-1)
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         log_probabilities = self.log_probabilities(outputs)
         places = tf.shape(log_probabilities)[:-1]
         targets = tf.broadcast_to(tf.cast(targets, tf.int32), places)
@@ -113,7 +114,7 @@ class Classification(Likelihood):
     def noise_size(self) -> int:
         return 1
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         """Returns class indices, [...], from standard normal noise [..., 1]."""
         cumulative = tf.cumsum(self.probabilities(outputs), axis=-1)
         noise = tf.cast(noise, cumulative.dtype)

@@ -12,6 +12,7 @@ from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import Regression, at_least_float32
 from tfbbb.support import LARGEST_COUNT
+from tfbbb.types import ArrayLike, Tensor
 
 _LARGEST_LOG_MEAN = math.log(LARGEST_COUNT)
 # Largest value at which a distribution function is evaluated.
@@ -54,7 +55,7 @@ class Counts(Regression):
         """Returns the concentration, [..., k], or None where it is infinite."""
         raise NotImplementedError
 
-    def _distribution(self, outputs: Any) -> tuple[Any, ...]:
+    def _distribution(self, outputs: Tensor) -> tuple[Any, ...]:
         """Returns mean, log mean and concentration, [..., k] each."""
         raw = self._raw(outputs)
         log_mean = raw["location"]
@@ -64,29 +65,29 @@ class Counts(Regression):
         log_mean = tf.minimum(log_mean, _LARGEST_LOG_MEAN) + tf.math.log1p(beyond)
         return tf.exp(log_mean), log_mean, self._concentration(raw)
 
-    def _in_doubles(self, outputs: Any) -> tuple[tuple[Any, ...], tf.DType]:
+    def _in_doubles(self, outputs: Tensor) -> tuple[tuple[Any, ...], tf.DType]:
         """Returns the distribution in float64, and the precision of the outputs."""
         dtype = at_least_float32(outputs).dtype
         return self._distribution(tf.cast(outputs, tf.float64)), dtype
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         return self._distribution(outputs)[0]
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         return _variance(*self._distribution(outputs))
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         (mean, _, concentration), dtype = self._in_doubles(outputs)
         entropies = count_distribution.entropy(mean, concentration)
         return tf.cast(tf.reduce_sum(entropies, axis=-1), dtype)
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         distribution = self._distribution(outputs)
         targets = tf.cast(targets, distribution[0].dtype)
         masses = count_distribution.log_mass(targets, *distribution)
         return tf.reduce_sum(masses, axis=-1)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns the mass at `values`, [..., k], 0 for what is no count."""
         distribution = self._distribution(outputs)
         values = tf.cast(values, distribution[0].dtype)
@@ -94,15 +95,15 @@ class Counts(Regression):
         mass = tf.exp(count_distribution.log_mass(counts, *distribution))
         return tf.where(counts == values, mass, 0.0)
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         distribution, dtype = self._in_doubles(outputs)
         return tf.cast(_cdf(tf.cast(values, tf.float64), *distribution), dtype)
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         distribution, dtype = self._in_doubles(outputs)
         return tf.cast(_quantile(tf.cast(levels, tf.float64), *distribution), dtype)
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         distribution, dtype = self._in_doubles(outputs)
         levels = standard_normal_cdf(tf.cast(noise, tf.float64))
         return tf.cast(_quantile(levels, *distribution), dtype)

@@ -1,7 +1,6 @@
 """The gamma likelihood."""
 
 import math
-from typing import Any
 
 import keras
 import numpy as np
@@ -11,6 +10,7 @@ from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.likelihoods.stirling_correction import stirling_correction
 from tfbbb.support import LARGEST_TARGET
+from tfbbb.types import ArrayLike, Tensor
 
 # No mean is further than the targets may be.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
@@ -58,7 +58,7 @@ class Gamma(MeanConcentration):
         self._check_concentration(np.square(mean / deviation), values)
         return np.log(mean), deviation / mean
 
-    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
         """Returns concentration and mean."""
         raw = self._raw(outputs)
         log_mean = tf.clip_by_value(
@@ -68,18 +68,18 @@ class Gamma(MeanConcentration):
         concentration = self._concentration(raw, initial=1.0 / tf.square(variation))
         return concentration, tf.exp(log_mean)
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         concentration, mean = self._parameters(outputs)
         return {"concentration": concentration, "rate": concentration / mean}
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         return self._parameters(outputs)[1]
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         concentration, mean = self._parameters(outputs)
         return tf.square(mean) / concentration
 
-    def _log_density(self, values: Any, outputs: Any) -> tf.Tensor:
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         concentration, mean = self._parameters(outputs)
         values = tf.cast(values, mean.dtype)
         inside = values > 0.0
@@ -94,7 +94,7 @@ class Gamma(MeanConcentration):
         )
         return tf.where(inside, densities, tf.constant(-math.inf, densities.dtype))
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         concentration, mean = self._parameters(outputs)
         values = tf.maximum(tf.cast(values, mean.dtype), 0.0)
         return tf.math.igamma(concentration, concentration * values / mean)

@@ -1,12 +1,12 @@
 """The Laplace likelihood."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb.likelihoods.location_scale import LocationScale
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -54,8 +54,8 @@ class Laplace(LocationScale):
         tail = tf.math.log(2.0 * tf.minimum(levels, 1.0 - levels))
         return tf.where(levels < 0.5, tail, -tail)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         return 2.0
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         return 1.0 + math.log(2.0)

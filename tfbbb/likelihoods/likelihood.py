@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.support import Support
+from tfbbb.types import ArrayLike, Tensor
 
 
 class Likelihood(keras.Layer):
@@ -73,13 +74,13 @@ class Likelihood(keras.Layer):
         """Whether `adapt` has been called, or there is nothing to adapt."""
         return True
 
-    def adapt(self, targets: Any) -> None:
+    def adapt(self, targets: ArrayLike) -> None:
         """Fixes shift and scale of the targets at those of `targets`, [n, k].
 
         Only the first call has an effect.
         """
 
-    def check_targets(self, targets: Any) -> np.ndarray:
+    def check_targets(self, targets: ArrayLike) -> np.ndarray:
         """Returns `targets` in the shape that `log_prob` takes.
 
         Raises:
@@ -87,7 +88,7 @@ class Likelihood(keras.Layer):
         """
         raise NotImplementedError
 
-    def negative_log_likelihood(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def negative_log_likelihood(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns -log p(targets | outputs) of each row, [rows].
 
         Args:
@@ -99,14 +100,14 @@ class Likelihood(keras.Layer):
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
 
-    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         """Returns a minibatch's targets in the shape that `log_prob` takes.
 
         Between two datasets, Keras may retrace with targets of unknown rank.
         """
         raise NotImplementedError
 
-    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
         """Returns outputs with what the likelihood has learned for their member.
 
         With several members, all other methods take these outputs, whose last
@@ -118,7 +119,7 @@ class Likelihood(keras.Layer):
         """
         return tf.convert_to_tensor(outputs)
 
-    def with_location_variance(self, outputs: Any, variance: Any) -> tf.Tensor:
+    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
         """Returns outputs whose first k are the means of normal ones, [..., P + k].
 
         A linear last layer is integrated so: given the layer before, the network's
@@ -136,52 +137,52 @@ class Likelihood(keras.Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
-    def location_variance(self, outputs: Any) -> tf.Tensor:
+    def location_variance(self, outputs: Tensor) -> tf.Tensor:
         """Returns what `with_location_variance` added, [..., k], in raw units.
 
         It is 0 where nothing was.
         """
         return tf.zeros_like(self.mean(outputs))
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         """Returns the parameters of p(y | outputs) in raw units, by their usual names.
 
         Each is [..., k], or [..., k, components] of a mixture.
         """
         raise NotImplementedError
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         """Returns E[y | outputs], [..., k]; of classes, that of their one-hot code."""
         raise NotImplementedError
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         """Returns Var[y | outputs], [..., k], that of the noise."""
         raise NotImplementedError
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         """Returns the entropy of y given outputs, [...], in nats.
 
         That of all targets together; of a density, in their raw units.
         """
         raise NotImplementedError
 
-    def probabilities(self, outputs: Any) -> tf.Tensor:
+    def probabilities(self, outputs: Tensor) -> tf.Tensor:
         """Returns the probability of each class, [..., C]."""
         raise NotImplementedError(f"{type(self).__name__} has no classes.")
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns log p(targets | outputs), [...], in nats, summed over the targets."""
         raise NotImplementedError
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns P(y <= values | outputs), target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns the density or mass of y at `values`, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns the quantiles of y given outputs, target by target, [..., k]."""
         raise NotImplementedError(f"{type(self).__name__} has no ordered targets.")
 
@@ -190,7 +191,7 @@ class Likelihood(keras.Layer):
         """How many standard normals `sample` takes for a draw."""
         raise NotImplementedError
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         """Returns draws of y given outputs, [..., k]; of classes their indices, [...].
 
         Args:

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods.regression import Regression, check_given_or_output
+from tfbbb.types import ArrayLike, Tensor
 
 
 class LocationScale(Regression):
@@ -78,51 +79,51 @@ class LocationScale(Regression):
         lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
         return -tf.sign(noise) * self._inverse(lower, *shape)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         raise NotImplementedError
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         location, scale, *shape = self._of_the_noise(self._raw(outputs))
         spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
         named = dict(zip(self._shape_names, spread, strict=True))
         return {"loc": location, "scale": scale, **named}
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         return self._located(self._raw(outputs)["location"])
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         _, scale, *shape = self._of_the_noise(self._raw(outputs))
         return tf.square(scale) * self._standard_variance(*shape)
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         _, scale, *shape = self._of_the_noise(self._raw(outputs))
         entropies = tf.math.log(scale) + self._standard_entropy(*shape)
         return tf.reduce_sum(entropies, axis=-1)
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         location, scale, *shape = self._of_the_target(self._raw(outputs))
         z = (tf.cast(targets, location.dtype) - location) / scale
         densities = self._log_density(z, *shape) - tf.math.log(scale)
         return tf.reduce_sum(densities, axis=-1)
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         location, scale, *shape = self._of_the_target(self._raw(outputs))
         z = (tf.cast(values, location.dtype) - location) / scale
         return self._distribution(z, *shape)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         location, scale, *shape = self._of_the_target(self._raw(outputs))
         z = (tf.cast(values, location.dtype) - location) / scale
         return tf.exp(self._log_density(z, *shape)) / scale
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         location, scale, *shape = self._of_the_target(self._raw(outputs))
         return location + scale * self._inverse(tf.cast(levels, scale.dtype), *shape)
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         location, scale, *shape = self._of_the_target(self._raw(outputs))
         return location + scale * self._of_noise(tf.cast(noise, scale.dtype), *shape)
 

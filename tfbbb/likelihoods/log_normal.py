@@ -1,7 +1,5 @@
 """The log-normal likelihood."""
 
-from typing import Any
-
 import keras
 import numpy as np
 import tensorflow as tf
@@ -9,6 +7,7 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.normal_noise import NormalNoise
 from tfbbb.likelihoods.regression import at_least_float32
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -49,39 +48,39 @@ class LogNormal(NormalNoise):
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         location, scale = self._of_the_noise(self._raw(outputs))
         return tf.exp(location + 0.5 * tf.square(scale))
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         location, scale = self._of_the_noise(self._raw(outputs))
         return tf.math.expm1(tf.square(scale)) * tf.exp(
             2.0 * location + tf.square(scale)
         )
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         location, _ = self._of_the_noise(self._raw(outputs))
         return super().entropy(outputs) + tf.reduce_sum(location, axis=-1)
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         logs = _logarithms(targets, outputs)
         return super().log_prob(logs, outputs) - tf.reduce_sum(logs, axis=-1)
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return super().cdf(_logarithms(values, outputs), outputs)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         density = super().prob(_logarithms(values, outputs), outputs)
         return tf.math.divide_no_nan(density, tf.cast(values, density.dtype))
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return tf.exp(super().quantile(levels, outputs))
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         return tf.exp(super().sample(outputs, noise))
 
 
-def _logarithms(values: Any, outputs: Any) -> tf.Tensor:
+def _logarithms(values: ArrayLike, outputs: Tensor) -> tf.Tensor:
     """Returns `log y` in the precision of the outputs; minus infinity below 0."""
     values = tf.cast(values, at_least_float32(outputs).dtype)
     return tf.math.log(tf.maximum(values, 0.0))

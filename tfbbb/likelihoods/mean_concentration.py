@@ -13,6 +13,7 @@ from tfbbb.likelihoods.regression import (
     check_given_or_output,
     positive,
 )
+from tfbbb.types import ArrayLike, Tensor
 
 # Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
 # beta functions lose precision.
@@ -94,7 +95,7 @@ class MeanConcentration(Regression):
                 f"deviation of {values[:, column].std():.2g}"
             )
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         parameters = self._parameters(tf.cast(outputs, tf.float64))
         found = self._inverse(tf.cast(levels, tf.float64), *parameters)
         return tf.cast(found, at_least_float32(outputs).dtype)
@@ -103,11 +104,11 @@ class MeanConcentration(Regression):
         """Returns quantiles, in float64: single precision has no upper tail."""
         raise NotImplementedError
 
-    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, ...]:
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
         """Returns the two parameters that the density is written in, [..., k] each."""
         raise NotImplementedError
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         # A difference of large numbers where the concentration is large.
         entropies = self._entropies(*self._parameters(tf.cast(outputs, tf.float64)))
         total = tf.reduce_sum(entropies, axis=-1)
@@ -116,16 +117,16 @@ class MeanConcentration(Regression):
     def _entropies(self, *parameters: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return tf.reduce_sum(self._log_density(targets, outputs), axis=-1)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return tf.exp(self._log_density(values, outputs))
 
-    def _log_density(self, values: Any, outputs: Any) -> tf.Tensor:
+    def _log_density(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         raise NotImplementedError
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         levels = standard_normal_cdf(tf.cast(noise, tf.float64))
         # The largest level below 1: eight standard deviations.
         return self.quantile(tf.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

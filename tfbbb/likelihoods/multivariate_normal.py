@@ -11,6 +11,7 @@ from tfbbb.posteriors.cholesky_factor import (
     number_of_correlations,
     solve,
 )
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -90,11 +91,11 @@ class MultivariateNormal(NormalNoise):
         variance = tf.reduce_sum(tf.square(self._factor(raw)), axis=-1)
         return location, tf.broadcast_to(tf.sqrt(variance), tf.shape(location))
 
-    def covariance(self, outputs: Any) -> tf.Tensor:
+    def covariance(self, outputs: Tensor) -> tf.Tensor:
         """Returns the covariance of the noise in raw units, [..., k, k]."""
         return _squared(self.parameters(outputs)["scale_tril"])
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         raw = self._raw(outputs)
         location = self._located(raw["location"])
         shape = tf.concat([tf.shape(location), [self.num_targets]], axis=0)
@@ -103,7 +104,7 @@ class MultivariateNormal(NormalNoise):
             "scale_tril": tf.broadcast_to(self._factor(raw), shape),
         }
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
         location, factor = (
             self._located(raw["location"]),
@@ -113,13 +114,13 @@ class MultivariateNormal(NormalNoise):
         densities = standard_normal_log_prob(solve(factor, residuals))
         return tf.reduce_sum(densities - _log_diagonal(factor), axis=-1)
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
         entropies = _log_diagonal(self._factor(raw)) + self._standard_entropy()
         entropies = tf.broadcast_to(entropies, tf.shape(raw["location"]))
         return tf.reduce_sum(entropies, axis=-1)
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
         location, factor = (
             self._located(raw["location"]),

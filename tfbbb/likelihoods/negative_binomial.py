@@ -8,6 +8,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods.counts import Counts
 from tfbbb.likelihoods.regression import check_given_or_output
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -91,6 +92,6 @@ class NegativeBinomial(Counts):
         variation = tf.square(self._value(self.target_scale, like))
         return tf.maximum(variation - inverse_mean, inverse_mean)
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         mean, _, concentration = self._distribution(outputs)
         return {"mean": mean, "concentration": concentration}

@@ -14,6 +14,7 @@ from tfbbb.likelihoods.normal_noise import (
     standard_normal_log_prob,
 )
 from tfbbb.likelihoods.regression import Regression, at_least_float32
+from tfbbb.types import ArrayLike, Tensor
 
 # Between these, in standard deviations from the location of every component, the
 # density of a mixture is smooth; beyond the last there is nothing that counts.
@@ -65,7 +66,7 @@ class NormalMixture(Regression):
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {"noise": self.components * num_targets}
 
-    def _parameters(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns logarithms of weights, locations and scales, [..., C, k] each."""
         by_component = {}
         for name, raw in self._raw(outputs).items():
@@ -80,7 +81,7 @@ class NormalMixture(Regression):
         log_weights = tf.nn.log_softmax(by_component["logits"], axis=-2)
         return log_weights, self._located(locations) + offsets, scales
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         log_weights, locations, scales = self._parameters(outputs)
         by_component = {"probs": tf.exp(log_weights), "loc": locations, "scale": scales}
         return {
@@ -88,28 +89,28 @@ class NormalMixture(Regression):
             for name, value in by_component.items()
         }
 
-    def mean(self, outputs: Any) -> tf.Tensor:
+    def mean(self, outputs: Tensor) -> tf.Tensor:
         log_weights, locations, _ = self._parameters(outputs)
         return tf.reduce_sum(tf.exp(log_weights) * locations, axis=-2)
 
-    def variance(self, outputs: Any) -> tf.Tensor:
+    def variance(self, outputs: Tensor) -> tf.Tensor:
         log_weights, locations, scales = self._parameters(outputs)
         weights = tf.exp(log_weights)
         mean = tf.reduce_sum(weights * locations, axis=-2, keepdims=True)
         squares = tf.square(scales) + tf.square(locations - mean)
         return tf.reduce_sum(weights * squares, axis=-2)
 
-    def log_prob(self, targets: Any, outputs: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
         parameters = self._parameters(outputs)
         return tf.reduce_sum(_log_density(targets, *parameters), axis=-1)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return tf.exp(_log_density(values, *self._parameters(outputs)))
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         return _distribution(values, *self._parameters(outputs))
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         parameters = self._parameters(tf.cast(outputs, tf.float64))
         levels = tf.cast(levels, tf.float64)
         _, locations, scales = parameters
@@ -128,7 +129,7 @@ class NormalMixture(Regression):
     def noise_size(self) -> int:
         return 2 * self.num_targets
 
-    def sample(self, outputs: Any, noise: Any) -> tf.Tensor:
+    def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         log_weights, locations, scales = self._parameters(outputs)
         choosing, normal = tf.split(tf.cast(noise, scales.dtype), 2, axis=-1)
         uniform = standard_normal_cdf(choosing)[..., tf.newaxis, :]
@@ -141,7 +142,7 @@ class NormalMixture(Regression):
         location = tf.reduce_sum(chosen * locations, axis=-2)
         return location + tf.reduce_sum(chosen * scales, axis=-2) * normal
 
-    def entropy(self, outputs: Any) -> tf.Tensor:
+    def entropy(self, outputs: Tensor) -> tf.Tensor:
         """Returns `-int p log p` by Gauss-Legendre quadrature between breakpoints."""
         parameters = self._parameters(tf.cast(outputs, tf.float64))
         _, locations, scales = parameters
@@ -168,7 +169,7 @@ class NormalMixture(Regression):
         return tf.cast(total, at_least_float32(outputs).dtype)
 
 
-def _for_each(values: Any, locations: tf.Tensor) -> tf.Tensor:
+def _for_each(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:
     """Returns values [..., k], or a scalar, as [..., 1, k]."""
     num_targets = locations.shape[-1]
     values = tf.cast(values, locations.dtype) + tf.zeros([num_targets], locations.dtype)
@@ -176,7 +177,7 @@ def _for_each(values: Any, locations: tf.Tensor) -> tf.Tensor:
 
 
 def _log_density(
-    values: Any, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
+    values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
 ) -> tf.Tensor:
     z = (_for_each(values, locations) - locations) / scales
     of_each = log_weights + standard_normal_log_prob(z) - tf.math.log(scales)
@@ -184,7 +185,7 @@ def _log_density(
 
 
 def _distribution(
-    values: Any, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
+    values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
 ) -> tf.Tensor:
     z = (_for_each(values, locations) - locations) / scales
     return tf.reduce_sum(tf.exp(log_weights) * standard_normal_cdf(z), axis=-2)

@@ -1,11 +1,11 @@
 """The base class of location-scale likelihoods with normal noise."""
 
 import math
-from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.likelihoods.location_scale import LocationScale
+from tfbbb.types import Tensor
 
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -40,10 +40,10 @@ class NormalNoise(LocationScale):
     def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         return noise
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         return 1.0
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         return 0.5 + HALF_LOG_2PI
 
     def _of_the_target(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:

@@ -10,6 +10,7 @@ from tfbbb.checked_numbers import positive_integer
 from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32, positive
+from tfbbb.types import ArrayLike, Tensor
 
 # Beyond it, in either direction, the probabilities hardly depend on the scale, and its
 # powers have no place in single precision.
@@ -145,7 +146,7 @@ class OrderedLogistic(Classification):
     def adapted(self) -> bool:
         return bool(self._adapted.numpy())
 
-    def adapt(self, targets: Any) -> None:
+    def adapt(self, targets: ArrayLike) -> None:
         if self.adapted:
             return
         labels = self.check_targets(targets).ravel()
@@ -154,7 +155,7 @@ class OrderedLogistic(Classification):
         self._initial_cutpoints.assign(_cutpoints_of(counts / counts.sum()))
         self._adapted.assign(1.0)
 
-    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs
@@ -168,7 +169,7 @@ class OrderedLogistic(Classification):
         )
         return tf.concat([outputs, raw], axis=-1)
 
-    def tempered(self, outputs: Any, temperature: Any) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
         """Returns outputs of which the scale is multiplied by a temperature.
 
         That divides `cutpoints - loc`, the logits of being below. The outputs have one
@@ -179,7 +180,7 @@ class OrderedLogistic(Classification):
         column = log_temperature * tf.ones_like(outputs[..., :1])
         return tf.concat([outputs, column], axis=-1)
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         location, log_scale, cutpoints = self._parts(outputs)
         return {
             "loc": location,
@@ -187,7 +188,7 @@ class OrderedLogistic(Classification):
             "cutpoints": cutpoints + tf.zeros_like(location),
         }
 
-    def log_probabilities(self, outputs: Any) -> tf.Tensor:
+    def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         # sigmoid(b) - sigmoid(a) = sigmoid(b) sigmoid(-a) (1 - exp(a - b))
         location, log_scale, cutpoints = self._parts(outputs)
         inverse_scale = tf.exp(-log_scale)
@@ -199,31 +200,31 @@ class OrderedLogistic(Classification):
         between = tf.concat([end, tf.math.log(-tf.math.expm1(-gaps)), end], axis=-1)
         return below_upper + above_lower + between
 
-    def cdf(self, values: Any, outputs: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns P(y <= values | outputs), [..., 1]."""
         cumulative = self._cumulative(outputs)
         values = tf.floor(tf.cast(values, cumulative.dtype))
         index = tf.clip_by_value(values, -1.0, self.num_classes - 1.0)
         return _picked(cumulative, index)
 
-    def prob(self, values: Any, outputs: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns P(y = values | outputs), [..., 1], 0 for what is no class."""
         probabilities = self.probabilities(outputs)
         return _picked(probabilities, tf.cast(values, probabilities.dtype))
 
-    def quantile(self, levels: Any, outputs: Any) -> tf.Tensor:
+    def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
         """Returns the least class whose `cdf` reaches the levels, [..., 1]."""
         cumulative = self._cumulative(outputs)
         below = cumulative[..., :-1] < tf.cast(levels, cumulative.dtype)
         return tf.reduce_sum(tf.cast(below, cumulative.dtype), axis=-1, keepdims=True)
 
-    def _cumulative(self, outputs: Any) -> tf.Tensor:
+    def _cumulative(self, outputs: Tensor) -> tf.Tensor:
         """Returns P(y <= c) of every class, [..., C]."""
         location, log_scale, cutpoints = self._parts(outputs)
         below = tf.sigmoid((cutpoints - location) * tf.exp(-log_scale))
         return tf.concat([below, tf.ones_like(below[..., :1])], axis=-1)
 
-    def _parts(self, outputs: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    def _parts(self, outputs: Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Returns location and log scale, [..., 1], and cutpoints, [C - 1] or more."""
         outputs = at_least_float32(outputs)
         sizes = [1, int(self.heteroscedastic)]

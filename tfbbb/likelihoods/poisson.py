@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.likelihoods.counts import Counts
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -44,5 +45,5 @@ class Poisson(Counts):
     def _concentration(self, raw: dict[str, tf.Tensor]) -> None:
         return None
 
-    def parameters(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         return {"rate": self.mean(outputs)}

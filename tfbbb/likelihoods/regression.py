@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.standardized_targets import StandardizedTargets
+from tfbbb.types import ArrayLike, Tensor
 
 # In units of the targets' scale. It bounds the density where a heteroscedastic net
 # meets a row that it fits exactly.
@@ -97,7 +98,7 @@ class Regression(StandardizedTargets):
             f"{number} * num_targets"
         )
 
-    def of_members(self, outputs: Any, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs
@@ -107,13 +108,13 @@ class Regression(StandardizedTargets):
             together.append(_spread_over(tf.gather(each, member), outputs))
         return tf.concat(together, axis=-1)
 
-    def with_location_variance(self, outputs: Any, variance: Any) -> tf.Tensor:
+    def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
         if not self.integrates_location:
             return super().with_location_variance(outputs, variance)
         outputs = tf.convert_to_tensor(outputs)
         return tf.concat([outputs, _spread_over(variance, outputs)], axis=-1)
 
-    def location_variance(self, outputs: Any) -> tf.Tensor:
+    def location_variance(self, outputs: Tensor) -> tf.Tensor:
         raw = self._raw(outputs)
         if "location_variance" not in raw:
             return super().location_variance(outputs)
@@ -126,7 +127,7 @@ class Regression(StandardizedTargets):
             return variance
         return tf.square(self._value(self.target_scale, variance)) * variance
 
-    def _raw(self, outputs: Any) -> dict[str, tf.Tensor]:
+    def _raw(self, outputs: Tensor) -> dict[str, tf.Tensor]:
         """Returns every parameter as the network gave it or it was learned.
 
         Those of the outputs are [..., size], the learned ones of a single model [size].
@@ -167,7 +168,7 @@ def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:
         )
 
 
-def _spread_over(values: Any, outputs: tf.Tensor) -> tf.Tensor:
+def _spread_over(values: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
     """Returns values [..., size], one of each for every place of the outputs."""
     values = tf.cast(values, outputs.dtype)
     shape = tf.concat([tf.shape(outputs)[:-1], tf.shape(values)[-1:]], 0)
@@ -175,7 +176,7 @@ def _spread_over(values: Any, outputs: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(spread, [*outputs.shape[:-1], values.shape[-1]])
 
 
-def at_least_float32(outputs: Any) -> tf.Tensor:
+def at_least_float32(outputs: Tensor) -> tf.Tensor:
     """Returns outputs in the precision that a likelihood computes in."""
     outputs = tf.convert_to_tensor(outputs)
     return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.support import LARGEST_TARGET, Support
+from tfbbb.types import ArrayLike
 
 # A spread below this share of a target's size is lost in single precision.
 _SMALLEST_SPREAD = 1e-6
@@ -56,7 +57,7 @@ class StandardizedTargets(Likelihood):
             autocast=False,
         )
 
-    def check_targets(self, targets: Any) -> np.ndarray:
+    def check_targets(self, targets: ArrayLike) -> np.ndarray:
         values = np.asarray(targets, dtype=np.float64)
         if values.ndim == 1 and self.num_targets == 1:
             values = values[:, np.newaxis]
@@ -79,7 +80,7 @@ class StandardizedTargets(Likelihood):
     def adapted(self) -> bool:
         return bool(self._adapted.numpy())
 
-    def adapt(self, targets: Any) -> None:
+    def adapt(self, targets: ArrayLike) -> None:
         if self.adapted:
             return
         values = self.check_targets(targets).reshape(-1, self.num_targets)
@@ -106,7 +107,7 @@ class StandardizedTargets(Likelihood):
             )
         return shift, scale
 
-    def _aligned(self, targets: Any, outputs: tf.Tensor) -> tf.Tensor:
+    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         rows = tf.shape(outputs)[:-1]
         return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 
@@ -114,7 +115,7 @@ class StandardizedTargets(Likelihood):
     def noise_size(self) -> int:
         return self.num_targets
 
-    def _value(self, variable: Any, like: tf.Tensor) -> tf.Tensor:
+    def _value(self, variable: keras.Variable, like: tf.Tensor) -> tf.Tensor:
         return tf.cast(tf.convert_to_tensor(variable), like.dtype)
 
     def _located(self, raw: tf.Tensor) -> tf.Tensor:

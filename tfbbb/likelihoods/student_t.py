@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.likelihoods.regression import positive
+from tfbbb.types import Tensor
 
 # A noise has a variance from here on.
 _LEAST_DF = 2.0
@@ -93,17 +94,17 @@ class StudentT(LocationScale):
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         return _standard(*shape).quantile(levels)
 
-    def _standard_variance(self, *shape: tf.Tensor) -> Any:
+    def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         (df,) = shape
         return df / (df - _LEAST_DF)
 
-    def _standard_entropy(self, *shape: tf.Tensor) -> Any:
+    def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         (df,) = shape
         # A difference of large numbers where there are many degrees of freedom.
         return tf.cast(_standard(tf.cast(df, tf.float64)).entropy(), df.dtype)
 
 
-def _standard(df: tf.Tensor) -> Any:
+def _standard(df: tf.Tensor) -> Tensor:
     import tensorflow_probability as tfp
 
     return tfp.distributions.StudentT(df, loc=0.0, scale=1.0)

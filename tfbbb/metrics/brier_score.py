@@ -9,20 +9,24 @@ import tensorflow as tf
 from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.point_prediction import PredictedProbabilities
 from tfbbb.metrics.targets import checked_targets
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike, DType, Tensor
 
 
 @overload
 def brier_score(
-    prediction: Any, y: Any, *, per_row: Literal[False] = False
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[False] = False
 ) -> float: ...
 
 
 @overload
-def brier_score(prediction: Any, y: Any, *, per_row: Literal[True]) -> np.ndarray: ...
+def brier_score(
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[True]
+) -> np.ndarray: ...
 
 
 def brier_score(
-    prediction: Any, y: Any, *, per_row: bool = False
+    prediction: Predictive, y: ArrayLike, *, per_row: bool = False
 ) -> float | np.ndarray:
     """Computes the mean squared error of class probabilities (Brier 1950).
 
@@ -75,22 +79,22 @@ class BrierScore(MeanScore):
     default_name = "brier_score"
 
     def __init__(
-        self, from_logits: bool = False, name: str | None = None, dtype: Any = None
+        self, from_logits: bool = False, name: str | None = None, dtype: DType = None
     ):
         super().__init__(name=name, dtype=dtype)
         self.from_logits = from_logits
 
-    def of_mean(self, y_pred: Any) -> PredictedProbabilities:
+    def of_mean(self, y_pred: Tensor) -> PredictedProbabilities:
         return PredictedProbabilities(y_pred, self.from_logits)
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _scores(prediction, targets)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "from_logits": self.from_logits}
 
 
-def _scores(prediction: Any, targets: Any) -> tf.Tensor:
+def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     probabilities = tf.cast(prediction.probabilities, tf.float64)
     num_classes = probabilities.shape[-1]
     one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)

@@ -11,6 +11,8 @@ import tensorflow as tf
 from tfbbb.metrics.pit import cdf_step, pit_values
 from tfbbb.metrics.predictive_metric import PredictiveMetric
 from tfbbb.metrics.targets import is_discrete
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike, DType
 
 _LEVELS = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())
 
@@ -30,8 +32,8 @@ class CalibrationCurve:
 
 
 def calibration_curve(
-    prediction: Any,
-    y: Any,
+    prediction: Predictive,
+    y: ArrayLike,
     levels: Sequence[float] | None = None,
     *,
     central: bool = False,
@@ -75,8 +77,8 @@ def calibration_curve(
 
 
 def calibration_error(
-    prediction: Any,
-    y: Any,
+    prediction: Predictive,
+    y: ArrayLike,
     levels: Sequence[float] | None = None,
     *,
     central: bool = False,
@@ -140,7 +142,7 @@ class CalibrationError(PredictiveMetric):
         self,
         levels: Sequence[float] | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DType = None,
     ):
         super().__init__(name=name, dtype=dtype)
         self.levels = _validate_levels(_LEVELS if levels is None else levels).tolist()
@@ -148,7 +150,7 @@ class CalibrationError(PredictiveMetric):
         self.weight = self.add_variable((), "zeros", name="weight")
 
     def accumulate(
-        self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
+        self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         below, up_to = (part[..., tf.newaxis] for part in cdf_step(prediction, targets))
         levels = tf.constant(self.levels, tf.float64)

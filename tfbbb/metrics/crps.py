@@ -10,6 +10,8 @@ import tensorflow as tf
 from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.pit import ordered_values
 from tfbbb.metrics.targets import checked_targets, is_discrete
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike
 
 # Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
 _TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
@@ -19,14 +21,20 @@ _MAX_TERMS = 256
 
 
 @overload
-def crps(prediction: Any, y: Any, *, per_row: Literal[False] = False) -> float: ...
+def crps(
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[False] = False
+) -> float: ...
 
 
 @overload
-def crps(prediction: Any, y: Any, *, per_row: Literal[True]) -> np.ndarray: ...
+def crps(
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[True]
+) -> np.ndarray: ...
 
 
-def crps(prediction: Any, y: Any, *, per_row: bool = False) -> float | np.ndarray:
+def crps(
+    prediction: Predictive, y: ArrayLike, *, per_row: bool = False
+) -> float | np.ndarray:
     """Computes `integral (F(z) - 1{z >= y})^2 dz`, in units of y.
 
     F is the predictive distribution function of a target (Matheson and Winkler 1976;
@@ -85,18 +93,18 @@ class CRPS(MeanScore):
 
     default_name = "crps"
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _scores(prediction, targets)
 
 
-def _scores(prediction: Any, targets: Any) -> tf.Tensor:
+def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     values = ordered_values(prediction, targets)
     if is_discrete(prediction):
         return _score_integers(prediction, values)
     return _score_numbers(prediction, values)
 
 
-def _score_numbers(prediction: Any, values: Any) -> tf.Tensor:
+def _score_numbers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
     below = tf.cast(prediction.cdf(values), tf.float64)
     nodes = tf.cast(prediction.quantile(_LEVELS), tf.float64)
     # Move the levels to the last axis: [rows, ..., k, Q].
@@ -148,7 +156,7 @@ def _phi(t: tf.Tensor) -> tf.Tensor:
     return 0.5 * tf.math.erfc(-t / math.sqrt(2.0))
 
 
-def _score_integers(prediction: Any, values: Any) -> tf.Tensor:
+def _score_integers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
     bounds = tf.cast(prediction.quantile([_RARE, 1.0 - _RARE]), tf.float64)
     first, end = bounds[:, 0], bounds[:, 1]
     target = tf.convert_to_tensor(values)

@@ -11,6 +11,8 @@ from tfbbb.checked_numbers import positive_integer
 from tfbbb.metrics.point_prediction import PredictedProbabilities
 from tfbbb.metrics.predictive_metric import PredictiveMetric
 from tfbbb.metrics.targets import checked_targets
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class ReliabilityDiagram:
 
 
 def reliability_diagram(
-    prediction: Any, y: Any, *, bins: int = 15
+    prediction: Predictive, y: ArrayLike, *, bins: int = 15
 ) -> ReliabilityDiagram:
     """Computes accuracy against confidence (DeGroot and Fienberg 1983).
 
@@ -59,7 +61,9 @@ def reliability_diagram(
     return _diagram(prediction, y, bins, "reliability_diagram")
 
 
-def expected_calibration_error(prediction: Any, y: Any, *, bins: int = 15) -> float:
+def expected_calibration_error(
+    prediction: Predictive, y: ArrayLike, *, bins: int = 15
+) -> float:
     """Computes `sum_b (n_b / n) |accuracy_b - confidence_b|` (Naeini et al. 2015).
 
     The bins b of the probability of the predicted class have equal width (Guo et al.
@@ -123,7 +127,7 @@ class ExpectedCalibrationError(PredictiveMetric):
         bins: int = 15,
         from_logits: bool = False,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DType = None,
     ):
         super().__init__(name=name, dtype=dtype)
         self.bins = positive_integer("bins", bins)
@@ -132,11 +136,11 @@ class ExpectedCalibrationError(PredictiveMetric):
         # For each bin, the number of right predictions minus the expected number.
         self.excess = self.add_variable((self.bins,), "zeros", name="excess")
 
-    def of_mean(self, y_pred: Any) -> PredictedProbabilities:
+    def of_mean(self, y_pred: Tensor) -> PredictedProbabilities:
         return PredictedProbabilities(y_pred, self.from_logits)
 
     def accumulate(
-        self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
+        self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         index, confidence, right = _binned(prediction, targets, self.bins)
         places = tf.ones_like(confidence)
@@ -161,7 +165,9 @@ class ExpectedCalibrationError(PredictiveMetric):
         }
 
 
-def _diagram(prediction: Any, y: Any, bins: int, score: str) -> ReliabilityDiagram:
+def _diagram(
+    prediction: Predictive, y: ArrayLike, bins: int, score: str
+) -> ReliabilityDiagram:
     positive_integer("bins", bins)
     targets = checked_targets(prediction, y, "classes", score)
     index, confidence, right = (
@@ -178,7 +184,7 @@ def _diagram(prediction: Any, y: Any, bins: int, score: str) -> ReliabilityDiagr
 
 
 def _binned(
-    prediction: Any, targets: Any, bins: int
+    prediction: Predictive, targets: ArrayLike, bins: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Returns bin, confidence and whether the prediction is right, [rows, ...] each."""
     probabilities = tf.cast(prediction.probabilities, tf.float64)

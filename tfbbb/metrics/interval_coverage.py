@@ -1,6 +1,6 @@
 """The share of targets within their predictive intervals."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
@@ -11,22 +11,28 @@ from tfbbb.metrics.mean_score import average
 from tfbbb.metrics.pit import cdf_step, ordered_values
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.levels import checked_level
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike
 
 
 @overload
 def interval_coverage(
-    prediction: Any, y: Any, level: float = 0.9, *, per_row: Literal[False] = False
+    prediction: Predictive,
+    y: ArrayLike,
+    level: float = 0.9,
+    *,
+    per_row: Literal[False] = False,
 ) -> float: ...
 
 
 @overload
 def interval_coverage(
-    prediction: Any, y: Any, level: float = 0.9, *, per_row: Literal[True]
+    prediction: Predictive, y: ArrayLike, level: float = 0.9, *, per_row: Literal[True]
 ) -> np.ndarray: ...
 
 
 def interval_coverage(
-    prediction: Any, y: Any, level: float = 0.9, *, per_row: bool = False
+    prediction: Predictive, y: ArrayLike, level: float = 0.9, *, per_row: bool = False
 ) -> float | np.ndarray:
     """Computes the share of targets within their central predictive interval.
 
@@ -81,11 +87,11 @@ class IntervalCoverage(IntervalMetric):
 
     default_name = "interval_coverage"
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _covered(prediction, targets, self.level)
 
 
-def _covered(prediction: Any, targets: Any, level: float) -> tf.Tensor:
+def _covered(prediction: Predictive, targets: ArrayLike, level: float) -> tf.Tensor:
     bounds = non_quantile_interval(prediction, level)
     if bounds is not None:
         values = ordered_values(prediction, targets)

@@ -4,6 +4,8 @@ from typing import Any
 
 from tfbbb.metrics.mean_score import MeanScore
 from tfbbb.prediction.levels import checked_level
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import DType
 
 
 class IntervalMetric(MeanScore):
@@ -17,7 +19,9 @@ class IntervalMetric(MeanScore):
 
     scored = "ordered"
 
-    def __init__(self, level: float = 0.9, name: str | None = None, dtype: Any = None):
+    def __init__(
+        self, level: float = 0.9, name: str | None = None, dtype: DType = None
+    ):
         super().__init__(name=name, dtype=dtype)
         self.level = checked_level(level)
 
@@ -25,7 +29,7 @@ class IntervalMetric(MeanScore):
         return {**super().get_config(), "level": self.level}
 
 
-def non_quantile_interval(prediction: Any, level: float) -> Any:
+def non_quantile_interval(prediction: Predictive, level: float) -> Any:
     """Returns the bounds of intervals that are not pairs of quantiles, else None."""
     if getattr(prediction, "central_intervals", True):
         return None

@@ -1,6 +1,6 @@
 """The width of predictive intervals."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
@@ -9,22 +9,23 @@ import tensorflow as tf
 from tfbbb.metrics.interval_metric import IntervalMetric, non_quantile_interval
 from tfbbb.metrics.mean_score import average
 from tfbbb.prediction.levels import checked_level
+from tfbbb.prediction.result import Predictive
 
 
 @overload
 def interval_width(
-    prediction: Any, level: float = 0.9, *, per_row: Literal[False] = False
+    prediction: Predictive, level: float = 0.9, *, per_row: Literal[False] = False
 ) -> float: ...
 
 
 @overload
 def interval_width(
-    prediction: Any, level: float = 0.9, *, per_row: Literal[True]
+    prediction: Predictive, level: float = 0.9, *, per_row: Literal[True]
 ) -> np.ndarray: ...
 
 
 def interval_width(
-    prediction: Any, level: float = 0.9, *, per_row: bool = False
+    prediction: Predictive, level: float = 0.9, *, per_row: bool = False
 ) -> float | np.ndarray:
     """Computes the mean width of central predictive intervals, in units of y.
 
@@ -77,11 +78,11 @@ class IntervalWidth(IntervalMetric):
 
     default_name = "interval_width"
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _widths(prediction, self.level)
 
 
-def _widths(prediction: Any, level: float) -> tf.Tensor:
+def _widths(prediction: Predictive, level: float) -> tf.Tensor:
     bounds = non_quantile_interval(prediction, level)
     if bounds is not None:
         return tf.cast(bounds[1] - bounds[0], tf.float64)

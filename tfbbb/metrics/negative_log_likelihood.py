@@ -1,6 +1,6 @@
 """The negative log likelihood of a predictive distribution."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
@@ -8,22 +8,24 @@ import tensorflow as tf
 
 from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.targets import checked_targets
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike
 
 
 @overload
 def negative_log_likelihood(
-    prediction: Any, y: Any, *, per_row: Literal[False] = False
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[False] = False
 ) -> float: ...
 
 
 @overload
 def negative_log_likelihood(
-    prediction: Any, y: Any, *, per_row: Literal[True]
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[True]
 ) -> np.ndarray: ...
 
 
 def negative_log_likelihood(
-    prediction: Any, y: Any, *, per_row: bool = False
+    prediction: Predictive, y: ArrayLike, *, per_row: bool = False
 ) -> float | np.ndarray:
     """Computes `-log p(y | x, data)`, the logarithmic score (Good 1952), in nats.
 
@@ -76,10 +78,10 @@ class NegativeLogLikelihood(MeanScore):
 
     default_name = "negative_log_likelihood"
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _scores(prediction, targets)
 
 
-def _scores(prediction: Any, targets: Any) -> tf.Tensor:
+def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     log_prob = tf.convert_to_tensor(prediction.log_prob(targets))
     return -tf.reduce_sum(log_prob, axis=list(range(1, len(log_prob.shape))))

@@ -14,6 +14,7 @@ from tfbbb.metrics.uncertainty import (
     named_uncertainty,
     uncertainty,
 )
+from tfbbb.types import ArrayLike, Tensor
 
 _OF_NUMBERS = "epistemic"
 
@@ -90,7 +91,9 @@ class OutOfDistributionMetric(RankedByUncertainty):
 
     of_numbers = _OF_NUMBERS
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: ArrayLike, y_pred: Tensor, sample_weight: ArrayLike = None
+    ) -> None:
         """Adds the rows of a minibatch or of a prediction.
 
         Args:
@@ -204,7 +207,7 @@ def _marks_and_scores(
     return marks, np.concatenate(scores)
 
 
-def _checked_marks(y: Any, rows: int) -> np.ndarray:
+def _checked_marks(y: ArrayLike, rows: int) -> np.ndarray:
     marks = np.asarray(y)
     if marks.shape not in ((rows,), (rows, 1)) or not np.isin(marks, (0, 1)).all():
         raise ValueError(

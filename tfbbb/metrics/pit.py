@@ -8,6 +8,8 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.metrics.targets import checked_targets, is_discrete
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class PITHistogram:
         return self.counts / (self.counts.sum() * np.diff(self.edges))
 
 
-def pit_values(prediction: Any, y: Any, *, seed: int = 0) -> np.ndarray:
+def pit_values(prediction: Predictive, y: ArrayLike, *, seed: int = 0) -> np.ndarray:
     """Computes `F(y)`, the predictive distribution function at the target.
 
     For a calibrated prediction the values are uniform from 0 to 1 (Dawid 1984). For
@@ -64,7 +66,7 @@ def pit_values(prediction: Any, y: Any, *, seed: int = 0) -> np.ndarray:
 
 
 def pit_histogram(
-    prediction: Any, y: Any, *, bins: int = 10, seed: int = 0
+    prediction: Predictive, y: ArrayLike, *, bins: int = 10, seed: int = 0
 ) -> PITHistogram:
     """Counts the probability integral transform of targets in bins of equal width.
 
@@ -102,7 +104,7 @@ def pit_histogram(
     return PITHistogram(edges=edges, counts=counts)
 
 
-def cdf_step(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -119,7 +121,7 @@ def cdf_step(prediction: Any, targets: Any) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.where(values >= 1.0, below, 0.0), up_to
 
 
-def ordered_values(prediction: Any, targets: Any) -> Any:
+def ordered_values(prediction: Predictive, targets: ArrayLike) -> Any:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets

@@ -1,8 +1,8 @@
 """Predictions of plain Keras models: means or class probabilities alone."""
 
-from typing import Any
-
 import tensorflow as tf
+
+from tfbbb.types import ArrayLike, Tensor
 
 
 class PredictedNumbers:
@@ -12,10 +12,10 @@ class PredictedNumbers:
         mean: The network's outputs.
     """
 
-    def __init__(self, mean: Any):
+    def __init__(self, mean: Tensor):
         self.mean = tf.cast(mean, tf.float64)
 
-    def aligned(self, targets: Any) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike) -> tf.Tensor:
         """Returns a minibatch's targets in the shape of the means."""
         return tf.reshape(tf.cast(targets, tf.float64), tf.shape(self.mean))
 
@@ -29,7 +29,7 @@ class PredictedProbabilities:
         from_logits: Whether the outputs are logits.
     """
 
-    def __init__(self, outputs: Any, from_logits: bool):
+    def __init__(self, outputs: Tensor, from_logits: bool):
         outputs = tf.cast(outputs, tf.float64)
         if outputs.shape[-1] == 1:
             second = tf.sigmoid(outputs) if from_logits else outputs
@@ -38,7 +38,7 @@ class PredictedProbabilities:
             self.probabilities = tf.nn.softmax(outputs) if from_logits else outputs
         self.mean = self.probabilities
 
-    def aligned(self, targets: Any) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike) -> tf.Tensor:
         """Returns a minibatch's targets, indices or one-hot, as indices [rows, ...]."""
         targets = tf.convert_to_tensor(targets)
         rows = tf.shape(self.probabilities)[:-1]

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from tfbbb.metrics.step_prediction import current_prediction
 from tfbbb.metrics.targets import Scored, check_kind, checked_targets
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike, DType, Tensor
 
 
 class PredictiveMetric(keras.metrics.Metric):
@@ -30,10 +32,12 @@ class PredictiveMetric(keras.metrics.Metric):
     scored: Scored = "any"
     default_name: str | None = None
 
-    def __init__(self, name: str | None = None, dtype: Any = None):
+    def __init__(self, name: str | None = None, dtype: DType = None):
         super().__init__(name=name or self.default_name, dtype=dtype)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: ArrayLike, y_pred: Tensor, sample_weight: ArrayLike = None
+    ) -> None:
         """Adds the rows of a minibatch or of a prediction.
 
         Args:
@@ -62,7 +66,7 @@ class PredictiveMetric(keras.metrics.Metric):
         self.accumulate(prediction, tf.convert_to_tensor(targets), weights)
 
     def accumulate(
-        self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
+        self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         """Adds the rows of a prediction to the state.
 
@@ -74,7 +78,7 @@ class PredictiveMetric(keras.metrics.Metric):
         """
         raise NotImplementedError
 
-    def of_mean(self, y_pred: Any) -> Any:
+    def of_mean(self, y_pred: Tensor) -> Any:
         """Returns the prediction of a plain Keras model, which predicts only a mean."""
         raise ValueError(
             f"`{type(self).__name__}` scores a predictive distribution, but a plain "

@@ -11,6 +11,8 @@ from tfbbb.metrics.uncertainty import (
     named_uncertainty,
     uncertainty,
 )
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import DType
 
 # An uncertainty may have any unit, so bins have equal width in its logarithm: 0.14 %
 # each, from 4e-15 to 3e14.
@@ -34,14 +36,16 @@ class RankedByUncertainty(PredictiveMetric):
     of_numbers: str
 
     def __init__(
-        self, by: str | None = None, name: str | None = None, dtype: Any = None
+        self, by: str | None = None, name: str | None = None, dtype: DType = None
     ):
         super().__init__(name=name, dtype=dtype)
         self.by = check_uncertainty(by)
         self.weights = self.add_variable((_BINS,), "zeros", name="weights")
         self.values = self.add_variable((_BINS,), "zeros", name="values")
 
-    def add(self, prediction: Any, values: tf.Tensor, weights: tf.Tensor) -> None:
+    def add(
+        self, prediction: Predictive, values: tf.Tensor, weights: tf.Tensor
+    ) -> None:
         """Adds the values [rows] and weights [rows] of rows to their bins."""
         by = named_uncertainty(prediction, self.by, self.of_numbers)
         octaves = tf.math.log(uncertainty(prediction, by)) / math.log(2.0) + _OCTAVES

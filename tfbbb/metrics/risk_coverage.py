@@ -1,7 +1,6 @@
 """The loss of the most certain rows against their share."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import keras
 import numpy as np
@@ -14,6 +13,8 @@ from tfbbb.metrics.uncertainty import (
     named_uncertainty,
     uncertainty,
 )
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike
 
 # The default uncertainty of numbers.
 OF_NUMBERS = "variance"
@@ -38,7 +39,7 @@ class RiskCoverageCurve:
 
 
 def risk_coverage_curve(
-    prediction: Any, y: Any, *, by: str | None = None
+    prediction: Predictive, y: ArrayLike, *, by: str | None = None
 ) -> RiskCoverageCurve:
     """Computes the risk of predicting only the most certain rows, against their share.
 
@@ -89,7 +90,7 @@ def risk_coverage_curve(
 
 
 def area_under_risk_coverage(
-    prediction: Any, y: Any, *, by: str | None = None
+    prediction: Predictive, y: ArrayLike, *, by: str | None = None
 ) -> float:
     """Computes the mean risk over all coverages (AURC, Geifman et al. 2019).
 
@@ -143,7 +144,7 @@ class AreaUnderRiskCoverage(RankedByUncertainty):
     of_numbers = OF_NUMBERS
 
     def accumulate(
-        self, prediction: Any, targets: tf.Tensor, weights: tf.Tensor
+        self, prediction: Predictive, targets: tf.Tensor, weights: tf.Tensor
     ) -> None:
         self.add(prediction, row_losses(prediction, targets), weights)
 
@@ -162,7 +163,7 @@ class AreaUnderRiskCoverage(RankedByUncertainty):
         return tf.cast(mean, self.dtype)
 
 
-def row_losses(prediction: Any, targets: Any) -> tf.Tensor:
+def row_losses(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     """Returns the loss of each row, [rows]: see `risk_coverage_curve`.
 
     Args:

@@ -1,6 +1,6 @@
 """The error of the predictive mean."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
@@ -9,22 +9,24 @@ import tensorflow as tf
 from tfbbb.metrics.mean_score import MeanScore
 from tfbbb.metrics.point_prediction import PredictedNumbers
 from tfbbb.metrics.targets import checked_targets
+from tfbbb.prediction.result import Predictive
+from tfbbb.types import ArrayLike, Tensor
 
 
 @overload
 def root_mean_squared_error(
-    prediction: Any, y: Any, *, per_row: Literal[False] = False
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[False] = False
 ) -> float: ...
 
 
 @overload
 def root_mean_squared_error(
-    prediction: Any, y: Any, *, per_row: Literal[True]
+    prediction: Predictive, y: ArrayLike, *, per_row: Literal[True]
 ) -> np.ndarray: ...
 
 
 def root_mean_squared_error(
-    prediction: Any, y: Any, *, per_row: bool = False
+    prediction: Predictive, y: ArrayLike, *, per_row: bool = False
 ) -> float | np.ndarray:
     """Computes `sqrt(mean((E[y] - y)^2))` over rows and targets, in units of y.
 
@@ -67,15 +69,15 @@ class RootMeanSquaredError(MeanScore):
     scored = "numbers"
     default_name = "root_mean_squared_error"
 
-    def of_mean(self, y_pred: Any) -> PredictedNumbers:
+    def of_mean(self, y_pred: Tensor) -> PredictedNumbers:
         return PredictedNumbers(y_pred)
 
-    def score(self, prediction: Any, targets: tf.Tensor) -> tf.Tensor:
+    def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
         return _squared_errors(prediction, targets)
 
     def result(self) -> tf.Tensor:
         return tf.sqrt(super().result())
 
 
-def _squared_errors(prediction: Any, targets: Any) -> tf.Tensor:
+def _squared_errors(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
     return tf.square(tf.cast(prediction.mean, tf.float64) - targets)

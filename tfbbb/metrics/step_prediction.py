@@ -3,13 +3,13 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.levels import checked_levels
 from tfbbb.prediction.mixture import Mixture
+from tfbbb.types import ArrayLike, Tensor
 
 _current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
 
@@ -44,7 +44,7 @@ class StepPrediction:
         outputs: Outputs of the network, [rows, S, ..., P].
     """
 
-    def __init__(self, likelihood: Likelihood, outputs: Any):
+    def __init__(self, likelihood: Likelihood, outputs: Tensor):
         self._likelihood = likelihood
         self._outputs = tf.cast(outputs, tf.float64)
         self._mixture = Mixture(likelihood, self._outputs)
@@ -99,10 +99,10 @@ class StepPrediction:
         # Jensen's inequality: negative only by rounding.
         return tf.maximum(_entropy(tf.reduce_mean(of_draws, axis=1)) - expected, 0.0)
 
-    def log_prob(self, y: Any) -> tf.Tensor:
+    def log_prob(self, y: ArrayLike) -> tf.Tensor:
         return self._mixture.log_prob(y)
 
-    def cdf(self, y: Any) -> tf.Tensor:
+    def cdf(self, y: ArrayLike) -> tf.Tensor:
         self._check_order()
         return self._mixture.cdf(y)
 
@@ -114,7 +114,7 @@ class StepPrediction:
             return self._likelihood.quantile(levels.reshape(shape), self._outputs)
         return self._mixture.quantiles(levels)
 
-    def aligned(self, targets: Any) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike) -> tf.Tensor:
         """Returns a minibatch's targets in the format of scores.
 
         That is float64 [rows, ..., k], or class indices [rows, ...].

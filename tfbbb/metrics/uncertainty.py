@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.metrics.targets import is_of_classes
+from tfbbb.prediction.result import Predictive
 
 _OF_CLASSES = ("entropy", "mutual_information")
 _OF_BOTH = ("epistemic", "aleatoric", "variance")
@@ -23,12 +24,12 @@ def check_uncertainty(by: str | None) -> str | None:
     raise ValueError(f"`by` must be one of {names}. Received: by={by!r}")
 
 
-def named_uncertainty(prediction: Any, by: str | None, of_numbers: str) -> str:
+def named_uncertainty(prediction: Predictive, by: str | None, of_numbers: str) -> str:
     """Returns `by`, or if it is None "entropy" for classes and `of_numbers` else."""
     return by or ("entropy" if is_of_classes(prediction) else of_numbers)
 
 
-def uncertainty(prediction: Any, by: str) -> tf.Tensor:
+def uncertainty(prediction: Predictive, by: str) -> tf.Tensor:
     """Returns an uncertainty of each row of a prediction, [rows], float64.
 
     Variances are summed over targets or classes, which gives the trace of the

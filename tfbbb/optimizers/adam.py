@@ -27,7 +27,9 @@ class Adam(keras.optimizers.Adam):
     >>> optimizer = tfbbb.optimizers.Adam(learning_rate=0.01)
     """
 
-    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+    def update_step(
+        self, gradient: Any, variable: keras.Variable, learning_rate: Any
+    ) -> None:
         if self.amsgrad or tf.distribute.has_strategy():
             super().update_step(gradient, variable, learning_rate)
             return
@@ -49,7 +51,7 @@ class Adam(keras.optimizers.Adam):
         )
 
 
-def _resource(variable: Any) -> Any:
+def _resource(variable: keras.Variable) -> Any:
     if isinstance(variable, keras.Variable):
         variable = variable.value
     return variable.handle

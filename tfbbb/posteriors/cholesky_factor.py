@@ -4,13 +4,15 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.types import ArrayLike, Tensor
+
 
 def number_of_correlations(size: int) -> int:
     """Returns the number of entries strictly below the diagonal."""
     return size * (size - 1) // 2
 
 
-def cholesky_factor(log_scale: Any, correlations: Any) -> Any:
+def cholesky_factor(log_scale: Tensor, correlations: Any) -> Tensor:
     """Returns `L = diag(exp(log_scale)) (I + C)`, C strictly lower triangular.
 
     The entries below the diagonal are in units of the scale of their row, so that one
@@ -32,6 +34,6 @@ def cholesky_factor(log_scale: Any, correlations: Any) -> Any:
     return tf.exp(log_scale)[..., tf.newaxis] * factor
 
 
-def solve(factor: Any, values: Any) -> Any:
+def solve(factor: Any, values: ArrayLike) -> Tensor:
     """Returns `L^-1 v` of vectors, [..., n]."""
     return tf.linalg.triangular_solve(factor, values[..., tf.newaxis])[..., 0]

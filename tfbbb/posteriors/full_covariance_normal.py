@@ -23,6 +23,7 @@ from tfbbb.posteriors.posterior import (
     flatten_weights,
     unflatten_weights,
 )
+from tfbbb.types import Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -56,7 +57,7 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         size = math.prod(shape)
         if self.covariance_size(shape) > MAX_COVARIANCE:
@@ -75,27 +76,27 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
             ),
         }
 
-    def scale_tril(self, parameters: Parameters) -> Any:
+    def scale_tril(self, parameters: Parameters) -> Tensor:
         """Returns the Cholesky factor L of the covariance, [..., n, n]."""
         return cholesky_factor(parameters["log_scale"], parameters["correlations"])
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         variances = tf.reduce_sum(tf.square(self.scale_tril(parameters)), axis=-1)
         return unflatten_weights(variances, shape)
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         flat_noise = flatten_weights(noise, shape)
         deviations = tf.linalg.matvec(self.scale_tril(parameters), flat_noise)
         return unflatten_weights(deviations, shape)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         deviations = flatten_weights(weights - parameters["mean"], shape)
         standardized = solve(self.scale_tril(parameters), deviations)
         return (
@@ -104,6 +105,6 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         log_scales = tf.reduce_sum(parameters["log_scale"], axis=-1)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY

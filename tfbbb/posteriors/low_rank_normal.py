@@ -20,6 +20,7 @@ from tfbbb.posteriors.posterior import (
     sum_over_weights,
     unflatten_weights,
 )
+from tfbbb.types import Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -62,7 +63,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         log_scale = self.initial_log_scale(fan_in)
         factor_scale = 0.1 * math.exp(log_scale) / math.sqrt(self.rank)
@@ -81,16 +82,16 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (math.prod(shape) + self.rank,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         along_directions = tf.reduce_sum(tf.square(parameters["factor"]), axis=-1)
         return tf.exp(2.0 * parameters["log_scale"]) + along_directions
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         size = math.prod(shape)
         own = unflatten_weights(noise[..., :size], shape)
         shared = tf.linalg.matvec(
@@ -100,7 +101,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         deviations = weights - parameters["mean"]
         standardized = flatten_weights(
             deviations * tf.exp(-parameters["log_scale"]), shape
@@ -117,12 +118,12 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         _, capacitance = self._capacitance(parameters, shape)
         log_determinant = self._log_determinant(parameters, capacitance, shape)
         return 0.5 * log_determinant + math.prod(shape) * NORMAL_ENTROPY
 
-    def _flat_factor(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def _flat_factor(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         matrix = (math.prod(shape), self.rank)
         return reshape_last_axes(parameters["factor"], len(shape) + 1, matrix)
 
@@ -138,7 +139,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
 
     def _log_determinant(
         self, parameters: Parameters, capacitance: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         # Sylvester: |D + F F^T| = |D| |I + G^T G|
         diagonal = sum_over_weights(parameters["log_scale"], shape)
         roots = tf.math.log(tf.linalg.diag_part(capacitance))

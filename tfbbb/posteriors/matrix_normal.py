@@ -26,6 +26,7 @@ from tfbbb.posteriors.posterior import (
     reshape_last_axes,
     sum_over_weights,
 )
+from tfbbb.types import ArrayLike, Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -81,7 +82,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         rows, columns = matrix_sides(shape)
         log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
@@ -105,10 +106,10 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             variables[name] = add_weight(name, correlations, "zeros")
         return variables
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         row, column = self._log_scales(parameters)
         if self.covariance == "diagonal":
             row_variance, column_variance = tf.exp(2.0 * row), tf.exp(2.0 * column)
@@ -122,8 +123,8 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         )
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         noise = _as_matrix(noise, shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -137,7 +138,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         deviations = _as_matrix(weights - parameters["mean"], shape)
         if self.covariance == "diagonal":
             row, column = self._log_scales(parameters)
@@ -158,7 +159,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             - math.prod(shape) * HALF_LOG_2PI
         )
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         log_scales = self._log_scale_sum(parameters, shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
@@ -175,15 +176,15 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             cholesky_factor(column, parameters["column_correlations"]),
         )
 
-    def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
         rows, _ = matrix_sides(shape)
         return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
 
 
-def _as_matrix(values: Any, shape: tuple[int, ...]) -> Any:
+def _as_matrix(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     return reshape_last_axes(values, len(shape), matrix_sides(shape))
 
 
-def _as_weights(values: Any, shape: tuple[int, ...]) -> Any:
+def _as_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     return reshape_last_axes(values, 2, shape)

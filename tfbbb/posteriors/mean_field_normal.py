@@ -14,6 +14,7 @@ from tfbbb.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.posteriors.posterior import AddWeight, Parameters, sum_over_weights
+from tfbbb.types import ArrayLike, Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -45,7 +46,7 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
         return {
@@ -53,26 +54,26 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
             "log_scale": add_weight("log_scale", shape, log_scale),
         }
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return _squared_exp(parameters["log_scale"])
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         return _exp_times(parameters["log_scale"], noise)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         log_scale = parameters["log_scale"]
         standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)
         densities = -0.5 * ops.square(standardized) - log_scale - HALF_LOG_2PI
         return sum_over_weights(densities, shape)
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         log_scales = sum_over_weights(parameters["log_scale"], shape)
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
@@ -83,19 +84,19 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
 
 
 @tf.custom_gradient
-def _squared_exp(x: Any) -> Any:
+def _squared_exp(x: ArrayLike) -> Tensor:
     # By the exponential itself, which the perturbation needs too.
     values = tf.square(tf.exp(x))
     return values, lambda gradient: (2.0 * gradient) * values
 
 
-def _exp_times(x: Any, noise: Any) -> Any:
+def _exp_times(x: ArrayLike, noise: Tensor) -> Tensor:
     # Where one serves several draws, TensorFlow sums the gradients over these.
     if tuple(x.shape) != tuple(noise.shape):
         return tf.exp(x) * noise
 
     @tf.custom_gradient
-    def product(x: Any) -> Any:
+    def product(x: ArrayLike) -> Tensor:
         values = tf.exp(x) * noise
         return values, lambda gradient: gradient * values
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.families.posteriors import PointPosterior
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
+from tfbbb.types import Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -32,28 +33,28 @@ class Point(PointPosterior, Posterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         return {"mean": add_weight("mean", shape, mean_initializer)}
 
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (0,)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return tf.zeros_like(parameters["mean"])
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         leading = tf.shape(noise)[:-1]
         return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         raise ValueError(
             "The posterior 'point' has no density. Ask the weight for its `mean`, or "
             f"give the layer another posterior. Received: posterior={self!r}"

@@ -12,6 +12,7 @@ from tfbbb.families.posteriors import PosteriorFamily
 from tfbbb.families.priors import PriorFamily
 from tfbbb.snake_case import snake_case
 from tfbbb.strategy import Strategy
+from tfbbb.types import ArrayLike, Initializer, Tensor
 
 AddWeight = Callable[..., keras.Variable]
 Parameters = Mapping[str, Any]
@@ -57,7 +58,7 @@ class Posterior(PosteriorFamily, Strategy):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         """Creates the variational parameters of a weight of shape `shape`.
 
@@ -73,17 +74,17 @@ class Posterior(PosteriorFamily, Strategy):
         """Returns the shape of the standard normal noise behind one draw."""
         return shape
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         """Returns E[w], [..., *shape]."""
         raise NotImplementedError
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         """Returns Var[w], element by element, [..., *shape]."""
         raise NotImplementedError
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         """Returns `w - E[w]`, [..., *shape], as a function of standard normal noise.
 
         Args:
@@ -93,38 +94,40 @@ class Posterior(PosteriorFamily, Strategy):
         """
         raise NotImplementedError
 
-    def draw(self, parameters: Parameters, noise: Any, shape: tuple[int, ...]) -> Any:
+    def draw(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         """Returns w, [..., *shape], as a function of standard normal noise."""
         mean = self.mean(parameters, shape)
         return mean + self.perturb(parameters, noise, shape)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         """Returns log q(weights), summed over the weights, [...], in nats."""
         raise NotImplementedError
 
-    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         """Returns E[-log q(w)], [...], in nats, where it has a closed form."""
         raise NotImplementedError
 
 
-def sum_over_weights(values: Any, shape: tuple[int, ...]) -> Any:
+def sum_over_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     """Returns `values`, [..., *shape], summed over the weights, [...]."""
     return ops.sum(values, axis=tuple(range(-len(shape), 0)))
 
 
-def flatten_weights(values: Any, shape: tuple[int, ...]) -> Any:
+def flatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     """Returns `values`, [..., *shape], as [..., number of weights]."""
     return reshape_last_axes(values, len(shape), (math.prod(shape),))
 
 
-def unflatten_weights(values: Any, shape: tuple[int, ...]) -> Any:
+def unflatten_weights(values: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     """Returns `values`, [..., number of weights], as [..., *shape]."""
     return reshape_last_axes(values, 1, shape)
 
 
-def reshape_last_axes(values: Any, count: int, shape: tuple[int, ...]) -> Any:
+def reshape_last_axes(values: ArrayLike, count: int, shape: tuple[int, ...]) -> Tensor:
     """Returns `values` with its last `count` axes reshaped to `shape`."""
     values = tf.convert_to_tensor(values)
     leading = tf.shape(values)[: len(values.shape) - count]

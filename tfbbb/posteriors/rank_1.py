@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.posteriors import Rank1Posterior
 from tfbbb.posteriors.posterior import AddWeight, Parameters, Posterior
+from tfbbb.types import Initializer, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -56,7 +57,7 @@ class Rank1(Rank1Posterior, Posterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         variables = {"weights": add_weight("weights", shape, mean_initializer)}
         factors = _factor_sizes(shape)
@@ -72,11 +73,11 @@ class Rank1(Rank1Posterior, Posterior):
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (sum(_factor_sizes(shape).values()),)
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         factors = [parameters[f"{side}_mean"] for side in _factor_sizes(shape)]
         return parameters["weights"] * _outer(factors, shape)
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         squared_means, variances = [], []
         for side in _factor_sizes(shape):
             squared_means.append(tf.square(parameters[f"{side}_mean"]))
@@ -85,7 +86,9 @@ class Rank1(Rank1Posterior, Posterior):
         spread = _outer(second_moments, shape) - _outer(squared_means, shape)
         return tf.square(parameters["weights"]) * spread
 
-    def draw(self, parameters: Parameters, noise: Any, shape: tuple[int, ...]) -> Any:
+    def draw(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         sizes = _factor_sizes(shape)
         noises = tf.split(noise, list(sizes.values()), axis=-1)
         factors = [
@@ -96,21 +99,23 @@ class Rank1(Rank1Posterior, Posterior):
         return parameters["weights"] * _outer(factors, shape)
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         draws = self.draw(parameters, noise, shape)
         return draws - self.mean(parameters, shape)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         raise ValueError(
             "The posterior 'rank_1' has no density over the weights: its draws lie on "
             "a surface of fewer dimensions. Where a density is needed use e.g. "
             f"'low_rank_normal'. Received: posterior={self!r}"
         )
 
-    def factor_divergence(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def factor_divergence(
+        self, parameters: Parameters, shape: tuple[int, ...]
+    ) -> Tensor:
         """Returns KL(q(r) || p(r)) + KL(q(s) || p(s)), [...], in nats."""
         return tf.add_n(
             [
@@ -121,7 +126,7 @@ class Rank1(Rank1Posterior, Posterior):
             ]
         )
 
-    def _from_factor_prior(self, mean: Any, log_scale: Any) -> Any:
+    def _from_factor_prior(self, mean: Tensor, log_scale: Tensor) -> Tensor:
         # KL(N(mean, sigma^2) || N(1, s^2))
         log_ratio = log_scale - math.log(self.factor_scale)
         distance = tf.square((mean - 1.0) / self.factor_scale)
@@ -135,7 +140,7 @@ def _factor_sizes(shape: tuple[int, ...]) -> dict[str, int]:
     return {"input": shape[-2], "output": shape[-1]}
 
 
-def _outer(factors: list[Any], shape: tuple[int, ...]) -> Any:
+def _outer(factors: list[Any], shape: tuple[int, ...]) -> Tensor:
     """Returns the product of factors, [..., size], over the last axes of a weight."""
     axes = min(len(shape), 2)
     product: Any = 1.0

@@ -16,6 +16,7 @@ from tfbbb.posteriors.posterior import (
     Posterior,
     sum_over_weights,
 )
+from tfbbb.types import Distribution, DType, Initializer, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
@@ -194,7 +195,7 @@ class TFPDistribution(Posterior):
         add_weight: AddWeight,
         shape: tuple[int, ...],
         fan_in: int,
-        mean_initializer: Any,
+        mean_initializer: Initializer,
     ) -> dict[str, keras.Variable]:
         scale = 0.1 / math.sqrt(fan_in)
         values = {
@@ -229,7 +230,7 @@ class TFPDistribution(Posterior):
     def noise_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (2,)
 
-    def distribution(self, parameters: Parameters) -> Any:
+    def distribution(self, parameters: Parameters) -> Distribution:
         """Returns q(w) as the distribution of TFP."""
         made = self.make(
             **{
@@ -246,17 +247,19 @@ class TFPDistribution(Posterior):
             )
         return made
 
-    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return self._moment("mean", parameters)
 
-    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Any:
+    def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return self._moment("variance", parameters)
 
-    def draw(self, parameters: Parameters, noise: Any, shape: tuple[int, ...]) -> Any:
+    def draw(
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         """Returns w, [..., *shape]; the bits of the noise seed TFP's sampler."""
         noise = tf.convert_to_tensor(noise)
 
-        def draw_one(arguments: tuple[Any, dict[str, Any]]) -> Any:
+        def draw_one(arguments: tuple[Any, dict[str, Any]]) -> Tensor:
             bits, own = arguments
             sample = self.distribution(own).sample(seed=tf.bitcast(bits, tf.int32))
             return tf.cast(tf.ensure_shape(sample, shape), noise.dtype)
@@ -276,14 +279,14 @@ class TFPDistribution(Posterior):
         return tf.reshape(draws, tf.concat([leading, shape], axis=0))
 
     def perturb(
-        self, parameters: Parameters, noise: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, parameters: Parameters, noise: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         draws = self.draw(parameters, noise, shape)
         return draws - self.mean(parameters, shape)
 
     def log_prob(
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         distribution = self.distribution(parameters)
         batch_axes = shape[: len(shape) - len(distribution.event_shape)]
         return sum_over_weights(distribution.log_prob(weights), batch_axes)
@@ -336,7 +339,7 @@ def _unconstrained(value: Any, bijector: Any) -> Any:
         return initializer
     is_matrix = bijector.inverse_min_event_ndims == 2
 
-    def initial_value(shape: Any, dtype: Any = None) -> Any:
+    def initial_value(shape: Shape, dtype: DType = None) -> Any:
         shape = bijector.forward_event_shape(shape)
         start = tf.convert_to_tensor(initializer(shape, dtype=dtype))
         if is_matrix and isinstance(value, Real):
@@ -346,5 +349,7 @@ def _unconstrained(value: Any, bijector: Any) -> Any:
     return initial_value
 
 
-def _scratch_variable(name: str, shape: Any, initializer: Any) -> keras.Variable:
+def _scratch_variable(
+    name: str, shape: Shape, initializer: Initializer
+) -> keras.Variable:
     return keras.Variable(initializer, shape=shape, dtype="float32", trainable=False)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +10,7 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.prediction.passes import PassesFor
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import PILOT, Sampling
+from tfbbb.types import Tensor
 
 # Per row: a draw takes some hundred bytes, a thousand draws a millisecond or more.
 MOST_SAMPLES = 1 << 20
@@ -22,7 +22,7 @@ _LARGER_PILOT = 16
 
 def predict_adaptively(
     passes_for: PassesFor,
-    inputs: Any,
+    inputs: Tensor,
     *,
     num_samples: int,
     seed: int,

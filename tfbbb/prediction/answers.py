@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tfbbb.types import Tensor
+
 Summary = dict[str, Any]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
 Quantiles = Callable[[np.ndarray], Any]
@@ -47,7 +49,7 @@ class Answers:
         """Whether intervals lie between two quantiles."""
         return self.reach is None
 
-    def ask(self, question: str, outputs: Any, *arguments: Any) -> Any:
+    def ask(self, question: str, outputs: Tensor, *arguments: Any) -> Any:
         """Returns the answer to the question of this name.
 
         Raises:

@@ -6,6 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb.prediction.sizes import Sizes
+from tfbbb.types import Tensor
 
 # 256 MB of float32: what prediction holds at a time.
 MAX_FLOATS = 1 << 26
@@ -15,7 +16,7 @@ _LIVE_TENSORS = 4
 
 def block_sizes(
     sizes: Sizes,
-    num_rows: Any,
+    num_rows: int | Tensor,
     num_rounds: Any,
     max_floats: int = MAX_FLOATS,
     least: Callable[[Any, Any], Any] = min,
@@ -95,10 +96,10 @@ def reduce_blocks(
         block: Number of items in one block, at least 1.
     """
 
-    def of_block(first: Any) -> Any:
+    def of_block(first: int | Tensor) -> Any:
         return compute(first, tf.minimum(block, total - first))
 
-    def body(first: Any, merged: Any) -> Any:
+    def body(first: int | Tensor, merged: Any) -> Any:
         return first + block, merge(merged, of_block(first))
 
     start = of_block(tf.constant(0))

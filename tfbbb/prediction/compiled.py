@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.types import ArrayLike
+
 
 def traced(function: Callable[..., Any], *specs: Any) -> Any:
     """Returns the concrete function of one structure of arguments.
@@ -54,6 +56,6 @@ def _packing(structure: Any) -> Callable[[Iterator[Any]], Any]:
     return next
 
 
-def spec_of(values: Any) -> Any:
+def spec_of(values: ArrayLike) -> Any:
     """Returns the `tf.TensorSpec`s of a structure of tensors or of their specs."""
     return tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values)

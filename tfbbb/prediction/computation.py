@@ -21,6 +21,7 @@ from tfbbb.prediction.snapshot import Snapshot
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.types import ArrayLike, Shape, Tensor
 
 _INTEGER = tf.TensorSpec([], tf.int32)
 _SEED = tf.TensorSpec([2], tf.int32)
@@ -50,7 +51,7 @@ class Computation:
         model: keras.Model,
         likelihoods: Sequence[Likelihood],
         plan: Plan,
-        inputs: Any,
+        inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
     ) -> "Computation":
         """Returns the model's computation, which the first call of its kind makes."""
@@ -141,7 +142,7 @@ class Computation:
         return [tf.TensorSpec(v.shape, v.dtype) for v in self._posterior]
 
     def _with_posterior(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def pure(values: Any, *arguments: Any) -> Any:
+        def pure(values: ArrayLike, *arguments: Any) -> Any:
             state = zip(self._posterior, values, strict=True)
             with keras.StatelessScope(state_mapping=state):
                 return function(*arguments)
@@ -149,7 +150,7 @@ class Computation:
         return pure
 
     def _of_rows(self, function: Callable[..., Any]) -> Compiled:
-        def pure(values: Any, *arguments: Any) -> Any:
+        def pure(values: ArrayLike, *arguments: Any) -> Any:
             state = zip(self._others, values, strict=True)
             with keras.StatelessScope(state_mapping=state):
                 return function(*arguments)
@@ -214,10 +215,10 @@ class LivePasses(Passes):
         compute = functools.partial(self._computation.draws, self._posterior.values)
         return self._kept.draws(compute, key, first, count, keep)
 
-    def summaries(self, inputs: Any, draws: Tensors) -> tuple[list[Any], list[Any]]:
+    def summaries(self, inputs: Tensor, draws: Tensors) -> tuple[list[Any], list[Any]]:
         return self._computation.summaries(*self._arguments(inputs, draws))
 
-    def sums(self, inputs: Any, draws: Tensors) -> tuple[list[Any], list[Any]]:
+    def sums(self, inputs: Tensor, draws: Tensors) -> tuple[list[Any], list[Any]]:
         return self._computation.sums(*self._arguments(inputs, draws))
 
     def merged(self, one: Any, other: Any) -> Any:
@@ -226,7 +227,7 @@ class LivePasses(Passes):
     def summary(self, found: Any) -> dict[str, tf.Tensor]:
         return self._program.summary(found)
 
-    def outputs(self, inputs: Any, draws: Tensors) -> list[Any]:
+    def outputs(self, inputs: Tensor, draws: Tensors) -> list[Any]:
         return self._computation.outputs(*self._arguments(inputs, draws))
 
     def of_functions(self) -> "LivePasses":
@@ -243,7 +244,7 @@ class LivePasses(Passes):
             computation, self._posterior, self._others, self.recalibration
         )
 
-    def _arguments(self, inputs: Any, draws: Tensors) -> tuple[Any, ...]:
+    def _arguments(self, inputs: Tensor, draws: Tensors) -> tuple[Any, ...]:
         if self._moments is None:
             self._moments = self._computation.moments(self._posterior.values)
         return self._others.values, inputs, self._moments, draws
@@ -275,7 +276,7 @@ def _program(
     model: keras.Model,
     likelihoods: Sequence[Likelihood],
     plan: Plan,
-    inputs: Any,
+    inputs: Tensor,
     recalibration: Recalibration,
 ) -> Program:
     kind = PropagatedProgram if plan.propagated else Program
@@ -290,7 +291,7 @@ def _key(likelihood: Likelihood, structure: Structure) -> Any:
     return type(likelihood), repr(config), repr(likelihood.get_weights())
 
 
-def _copy(likelihood: Likelihood, output_shape: Any) -> Likelihood:
+def _copy(likelihood: Likelihood, output_shape: Shape) -> Likelihood:
     copy = type(likelihood).from_config(likelihood.get_config())
     copy.build(tuple(output_shape))
     if likelihood.built:

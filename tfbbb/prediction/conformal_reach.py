@@ -1,16 +1,17 @@
 """How far conformal intervals reach."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from tfbbb.types import ArrayLike
 
 # Levels come in single precision too, in which few of interest are exact.
 _ROUNDING = 1e-7
 
 
-def conformal_reach(scores: Sequence[Sequence[float]], level: Any) -> tf.Tensor:
+def conformal_reach(scores: Sequence[Sequence[float]], level: ArrayLike) -> tf.Tensor:
     """Returns how far intervals of a level reach from the mean, [..., k].
 
     That is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and

@@ -17,6 +17,7 @@ from tfbbb.estimators.local import weight_moments
 from tfbbb.fold import merge_leading
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import LayerInfo, Structure
+from tfbbb.types import Shape, Tensor
 
 # The number of noise streams of a layer: its pre-activations, then its weights.
 _PLACES = 64
@@ -36,9 +37,9 @@ def local_moments(structure: Structure, plan: Plan) -> Tensors:
 def draw(
     structure: Structure,
     plan: Plan,
-    seed: Any,
-    first: Any,
-    count: Any,
+    seed: Tensor,
+    first: int | Tensor,
+    count: int | Tensor,
     moments: Tensors | None = None,
 ) -> Tensors:
     """Returns the noise or the weights of every layer, for `count` rounds.
@@ -116,13 +117,15 @@ class Noise:
         members: Number of members.
     """
 
-    def __init__(self, seed: Any, first: Any, count: Any, members: int):
+    def __init__(
+        self, seed: Tensor, first: int | Tensor, count: int | Tensor, members: int
+    ):
         self._seed = seed
         self._first = first
         self._count = count
         self._members = members
 
-    def normal(self, layer: int, number: int, shape: Any) -> tf.Tensor:
+    def normal(self, layer: int, number: int, shape: Shape) -> tf.Tensor:
         """Returns noise [2R, *shape]; with members [members, 2R, *shape].
 
         Args:

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.layers.sharing import graph_of
+from tfbbb.types import Tensor
 
 _ELEMENTWISE = (
     keras.layers.Dropout,
@@ -63,7 +64,7 @@ def _of_graph(model: keras.Layer) -> list[keras.Layer]:
     return [layer for part in graph.operations for layer in _of_graph(part)]
 
 
-def dropped(layer: keras.Layer, inputs: Any, noise: Any) -> tf.Tensor:
+def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
     """Returns a dropout layer's outputs for given noise.
 
     Args:
@@ -88,7 +89,7 @@ def dropped(layer: keras.Layer, inputs: Any, noise: Any) -> tf.Tensor:
     )
 
 
-def mask_shape(layer: keras.Layer, inputs: Any) -> list[Any]:
+def mask_shape(layer: keras.Layer, inputs: Tensor) -> list[Any]:
     """Returns the shape of one draw's noise: that of a row, 1 where a mask is shared.
 
     Args:

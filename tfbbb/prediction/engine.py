@@ -16,6 +16,7 @@ from tfbbb.prediction.draws import Noise, Tensors
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
+from tfbbb.types import Tensor
 
 
 class Engine:
@@ -61,7 +62,7 @@ class Engine:
         self._input_is_folded = True
         self._location_variance: Any = None
 
-    def run(self, inputs: Any) -> tuple[list[tf.Tensor], Any]:
+    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], Any]:
         """Runs the model.
 
         Returns:
@@ -78,7 +79,7 @@ class Engine:
         finally:
             active_engine.reset(token)
 
-    def outputs(self, layer: LinearVariationalLayer, inputs: Any) -> tf.Tensor:
+    def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
         index = self._structure.indices[id(layer)]
         folded = self._input_is_folded
@@ -99,12 +100,12 @@ class Engine:
         """
         return self._draws[self._key(layer)]
 
-    def unfold(self, tensor: Any) -> tf.Tensor:
+    def unfold(self, tensor: Tensor) -> tf.Tensor:
         """Returns [S * rows, ...] as [S, rows, ...]."""
         return split_leading(tensor, self.count)
 
     def _by_weights(
-        self, layer: LinearVariationalLayer, inputs: Any, folded: bool
+        self, layer: LinearVariationalLayer, inputs: Tensor, folded: bool
     ) -> tf.Tensor:
         """Returns every row's pre-activations for S draws of a layer's weights.
 
@@ -127,7 +128,7 @@ class Engine:
     def _by_pre_activations(
         self,
         layer: LinearVariationalLayer,
-        inputs: Any,
+        inputs: Tensor,
         folded: bool,
         num_integrated: int,
     ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -181,7 +182,7 @@ class Engine:
     def _key(self, layer: keras.Layer) -> str:
         return str(self._structure.indices[id(layer)])
 
-    def _walk(self, model: keras.Layer, inputs: Any) -> Any:
+    def _walk(self, model: keras.Layer, inputs: Tensor) -> Any:
         graph = graph_of(model)
         if graph is None:
             return self._call(model, inputs)
@@ -219,7 +220,7 @@ class Engine:
         tree.map_structure(lambda x: self._mark(x, folded=folded), outputs)
         return outputs
 
-    def _drop(self, layer: keras.Layer, inputs: Any) -> tf.Tensor:
+    def _drop(self, layer: keras.Layer, inputs: Tensor) -> tf.Tensor:
         """Returns a dropout layer's outputs, whose units all rows drop together."""
         folded = self._folded(inputs)
         shape = mask_shape(layer, inputs)
@@ -231,13 +232,13 @@ class Engine:
         self._mark(outputs, folded=True)
         return outputs
 
-    def _mark(self, tensor: Any, *, folded: bool) -> None:
+    def _mark(self, tensor: Tensor, *, folded: bool) -> None:
         self._batches[id(tensor)] = (tensor, folded)
 
-    def _is_folded(self, tensor: Any) -> bool:
+    def _is_folded(self, tensor: Tensor) -> bool:
         return self._batches.get(id(tensor), (None, False))[1]
 
-    def _folded(self, tensor: Any) -> Any:
+    def _folded(self, tensor: Tensor) -> Any:
         # A constant that the graph holds is not in the book: it has no rows to repeat.
         if id(tensor) not in self._batches or self._is_folded(tensor):
             return tensor
@@ -247,7 +248,7 @@ class Engine:
         self._mark(folded, folded=True)
         return folded
 
-    def _repeat_mask(self, masked: Any, folded: Any, copies: Any = None) -> None:
+    def _repeat_mask(self, masked: Tensor, folded: Any, copies: Any = None) -> None:
         """Gives a folded tensor the mask of another for every sample, if it has one."""
         mask = getattr(masked, "_keras_mask", None)
         if mask is not None:
@@ -255,7 +256,7 @@ class Engine:
             folded._keras_mask = tf.tile(mask, [copies, *[1] * (len(mask.shape) - 1)])
 
 
-def _by_sample(tensor: Any, members: int, samples: Any) -> tf.Tensor:
+def _by_sample(tensor: Tensor, members: int, samples: Any) -> tf.Tensor:
     """Returns [samples * rows, ...] as [samples, rows, ...], member by member."""
     if members == 1:
         return split_leading(tensor, samples)

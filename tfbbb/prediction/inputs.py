@@ -9,9 +9,10 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.layers.sharing import graph_of
+from tfbbb.types import ArrayLike
 
 
-def input_tensors(model: keras.Model, x: Any) -> Any:
+def input_tensors(model: keras.Model, x: ArrayLike) -> Any:
     """Returns `x` as tensors, floats in Keras' float type.
 
     Args:
@@ -40,7 +41,7 @@ def input_tensors(model: keras.Model, x: Any) -> Any:
     return tensors
 
 
-def flat_inputs(graph: keras.Model, x: Any) -> list[Any]:
+def flat_inputs(graph: keras.Model, x: ArrayLike) -> list[Any]:
     """Returns the arrays of `x`, as they are, in the order of a graph's inputs.
 
     The model finds the values of a dictionary by name, in any order: by the keys of its
@@ -62,7 +63,7 @@ def flat_inputs(graph: keras.Model, x: Any) -> list[Any]:
     return leaves
 
 
-def _leaves(form: Any, x: Any) -> list[Any] | None:
+def _leaves(form: Any, x: ArrayLike) -> list[Any] | None:
     """Returns the arrays in the order of the graph's inputs, None if they don't fit."""
     if isinstance(form, dict):
         if isinstance(x, list | tuple) and list(form) == sorted(form):
@@ -91,7 +92,7 @@ def _leaves(form: Any, x: Any) -> list[Any] | None:
     return leaves
 
 
-def _structure_message(graph: keras.Model, x: Any) -> str:
+def _structure_message(graph: keras.Model, x: ArrayLike) -> str:
     form = graph.input
     parts = tree.flatten(form) if _is_input(form) else form
     names = [tensor.name for tensor in graph.inputs]
@@ -117,7 +118,7 @@ def _is_input(form: Any) -> bool:
     return isinstance(form, keras.KerasTensor)
 
 
-def _single(reference: keras.KerasTensor, x: Any) -> Any:
+def _single(reference: keras.KerasTensor, x: ArrayLike) -> Any:
     """Returns the array of a model's only input, which may come in a list."""
     alone = isinstance(x, list | tuple) and len(x) == 1
     if alone and not _fits(reference, np.shape(x)) and _fits(reference, np.shape(x[0])):
@@ -125,7 +126,7 @@ def _single(reference: keras.KerasTensor, x: Any) -> Any:
     return x
 
 
-def _converted(x: Any) -> Any:
+def _converted(x: ArrayLike) -> Any:
     """Returns the inputs of a model without a graph, as tensors in their structure."""
     if isinstance(x, dict):
         return {name: _nested(value) for name, value in x.items()}
@@ -134,7 +135,7 @@ def _converted(x: Any) -> Any:
     return _tensor(x)
 
 
-def _nested(x: Any) -> Any:
+def _nested(x: ArrayLike) -> Any:
     # A list of plain numbers is an array.
     is_structure = isinstance(x, dict) or (
         isinstance(x, list | tuple)

@@ -11,6 +11,7 @@ from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import QUESTIONS, Question
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.types import Tensor
 
 State = list[tuple[keras.Variable, Any]]
 
@@ -29,7 +30,7 @@ def live_answers(
     if recalibration.acts_on_outputs:
         recalibration = IDENTITY
 
-    def answer(question: Question, outputs: Any, *arguments: Any) -> Any:
+    def answer(question: Question, outputs: Tensor, *arguments: Any) -> Any:
         scope = (
             contextlib.nullcontext()
             if state is None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from tfbbb.prediction.quantiles import quantiles
+from tfbbb.types import ArrayLike, Tensor
 
 if TYPE_CHECKING:
     from tfbbb.likelihoods import Likelihood
@@ -21,7 +22,7 @@ class Mixture:
         outputs: The network's outputs, [rows, S, ..., P], as the likelihood takes them.
     """
 
-    def __init__(self, likelihood: "Likelihood", outputs: Any):
+    def __init__(self, likelihood: "Likelihood", outputs: Tensor):
         self.likelihood = likelihood
         self.outputs = tf.convert_to_tensor(outputs)
 
@@ -35,11 +36,11 @@ class Mixture:
         """E[y | w] of each draw, [rows, S, ..., k]."""
         return self.likelihood.mean(tf.cast(self.outputs, tf.float64))
 
-    def quantiles(self, levels: Any) -> tf.Tensor:
+    def quantiles(self, levels: ArrayLike) -> tf.Tensor:
         """Returns quantiles, [rows, Q, ..., k]: see `tfbbb.prediction.quantiles`."""
         return quantiles(self.likelihood, levels, self.outputs)
 
-    def cdf(self, values: Any) -> tf.Tensor:
+    def cdf(self, values: ArrayLike) -> tf.Tensor:
         """Returns P(y <= values), target by target.
 
         Args:
@@ -52,24 +53,24 @@ class Mixture:
         of_draws = self.likelihood.cdf(values, tf.cast(self.outputs, tf.float64))
         return tf.reduce_mean(of_draws, axis=1)
 
-    def prob(self, values: Any) -> tf.Tensor:
+    def prob(self, values: ArrayLike) -> tf.Tensor:
         """Returns the density or mass at values, target by target, [rows, ..., k]."""
         values = tf.expand_dims(tf.cast(values, tf.float64), 1)
         of_draws = self.likelihood.prob(values, tf.cast(self.outputs, tf.float64))
         return tf.reduce_mean(of_draws, axis=1)
 
-    def log_prob(self, targets: Any) -> tf.Tensor:
+    def log_prob(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the log of the average likelihood of the targets, [rows, ...]."""
         of_draws = self.log_prob_of_draws(targets)
         num_draws = tf.cast(tf.shape(of_draws)[1], tf.float64)
         return tf.reduce_logsumexp(of_draws, axis=1) - tf.math.log(num_draws)
 
-    def log_prob_of_draws(self, targets: Any) -> tf.Tensor:
+    def log_prob_of_draws(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the log likelihood of the targets under each draw, [rows, S, ...]."""
         targets = tf.expand_dims(targets, 1)
         return self.likelihood.log_prob(targets, tf.cast(self.outputs, tf.float64))
 
-    def sample(self, draws: Any, noise: Any) -> tf.Tensor:
+    def sample(self, draws: Any, noise: Tensor) -> tf.Tensor:
         """Returns values of y, [rows, n, ..., k]; for classes indices, [rows, n, ...].
 
         Args:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from tfbbb.prediction.answers import Answers, Summary
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.sizes import Sizes
+from tfbbb.types import Tensor
 
 
 class Passes(Protocol):
@@ -39,10 +40,10 @@ class Passes(Protocol):
             keep: Whether to keep them from one call to the next.
         """
 
-    def summaries(self, inputs: Any, draws: Any) -> tuple[list[Summary], list[Any]]:
+    def summaries(self, inputs: Tensor, draws: Any) -> tuple[list[Summary], list[Any]]:
         """Returns the summaries of some rows over all draws, and the outputs."""
 
-    def sums(self, inputs: Any, draws: Any) -> tuple[list[Any], list[Any]]:
+    def sums(self, inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
         """Returns the sums that make a summary, and the outputs, [rows, S, ..., P]."""
 
     def merged(self, one: Any, other: Any) -> Any:
@@ -51,7 +52,7 @@ class Passes(Protocol):
     def summary(self, found: Any) -> Summary:
         """Returns the summary of one output's sums."""
 
-    def outputs(self, inputs: Any, draws: Any) -> list[Any]:
+    def outputs(self, inputs: Tensor, draws: Any) -> list[Any]:
         """Returns the outputs alone."""
 
     def of_functions(self) -> "Passes":

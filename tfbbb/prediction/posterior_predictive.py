@@ -20,6 +20,7 @@ from tfbbb.prediction.program import structure_of_outputs
 from tfbbb.prediction.sampling import Sampling
 from tfbbb.prediction.structure import Structure
 from tfbbb.recalibration.recalibration import IDENTITY
+from tfbbb.types import ArrayLike, Tensor
 
 
 class PredictiveOptions(TypedDict, total=False):
@@ -34,7 +35,7 @@ class PredictiveOptions(TypedDict, total=False):
 
 def predictive(
     model: keras.Model,
-    x: Any,
+    x: ArrayLike,
     *,
     likelihood: Any = None,
     num_samples: int = 100,
@@ -189,7 +190,7 @@ def _check_stochastic(
 
 
 def _likelihoods_of(
-    model: keras.Model, given: Any, inputs: Any
+    model: keras.Model, given: Any, inputs: Tensor
 ) -> tuple[Any, list[Likelihood]]:
     """Returns the structure of the model's outputs, and their likelihoods in order."""
     own = getattr(model, "likelihood", None)

@@ -18,6 +18,7 @@ from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.types import Tensor
 
 
 class Program:
@@ -48,7 +49,7 @@ class Program:
         model: keras.Model,
         likelihoods: Sequence[Likelihood],
         plan: Plan,
-        inputs: Any,
+        inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
         held_moments: Tensors | None = None,
     ):
@@ -89,12 +90,12 @@ class Program:
         """Returns the moments of the weights whose pre-activations are drawn."""
         return local_moments(self.structure, self.plan)
 
-    def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
+    def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
         """Returns noise and weights of `count` rounds of draws, from `first` on."""
         moments = self._held_moments
         return draw(self.structure, self.plan, seed, first, count, moments)
 
-    def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
+    def outputs(self, inputs: Tensor, moments: Tensors, draws: Tensors) -> list[Any]:
         """Returns the outputs as the likelihoods take them, [rows, S, ..., P] each.
 
         Args:
@@ -112,7 +113,7 @@ class Program:
         ]
 
     def sums(
-        self, inputs: Any, moments: Tensors, draws: Tensors
+        self, inputs: Tensor, moments: Tensors, draws: Tensors
     ) -> tuple[list[Sums], list[Any]]:
         """Returns what summaries are made of, by output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
@@ -126,14 +127,14 @@ class Program:
         """Returns the summary of one output's sums."""
         return summary(found)
 
-    def _rows_first(self, outputs: Any) -> tf.Tensor:
+    def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
         rows, *event = dimensions(outputs, 1)
         split = tf.reshape(outputs, [self.structure.members, 2, -1, rows, *event])
         return tf.transpose(split, [3, 2, 1, 0, *range(4, len(split.shape))])
 
     def _completed(
-        self, likelihood: Likelihood, outputs: Any, location_variance: Any
+        self, likelihood: Likelihood, outputs: Tensor, location_variance: Any
     ) -> tf.Tensor:
         """Returns outputs as the likelihood takes them, [rows, S, ..., P].
 
@@ -155,7 +156,9 @@ class Program:
         rows, rounds, signs, members, *event = dimensions(outputs, 0)
         return tf.reshape(outputs, [rows, rounds * signs * members, *event])
 
-    def _event_shape(self, likelihood: Likelihood, shape: Any) -> tf.TensorShape:
+    def _event_shape(
+        self, likelihood: Likelihood, shape: tf.TensorShape
+    ) -> tf.TensorShape:
         example = tf.zeros([1, *(size or 1 for size in shape[1:])])
         outputs = likelihood.of_members(example, 0)
         outputs = self.recalibration.outputs(likelihood, outputs)
@@ -166,7 +169,7 @@ class Program:
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
 
 
-def structure_of_outputs(model: keras.Model, inputs: Any) -> Any:
+def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
     """Returns a structure like the model's outputs, of what has a shape and a dtype."""
     graph = graph_of(model)
     if graph is not None:
@@ -177,5 +180,5 @@ def structure_of_outputs(model: keras.Model, inputs: Any) -> Any:
     return model.compute_output_spec(symbolic)
 
 
-def _rows_unknown(tensor: Any) -> tf.TensorSpec:
+def _rows_unknown(tensor: Tensor) -> tf.TensorSpec:
     return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)

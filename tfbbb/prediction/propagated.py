@@ -20,6 +20,7 @@ from tfbbb.prediction.program import Program
 from tfbbb.prediction.sizes import Sizes
 from tfbbb.prediction.summary import Sums, summary
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 # Nodes and their mirror images, at which a likelihood is averaged over its outputs.
@@ -42,7 +43,7 @@ class PropagatedProgram(Program):
         model: keras.Model,
         likelihoods: Sequence[Likelihood],
         plan: Plan,
-        inputs: Any,
+        inputs: Tensor,
         recalibration: Recalibration = IDENTITY,
     ):
         # Before anything else: it names what has no closed form.
@@ -66,10 +67,10 @@ class PropagatedProgram(Program):
         share = -(-self.structure.widest // (2 * _NUM_NODES))
         return dataclasses.replace(super().sizes, widest=share, rounds=_NUM_NODES)
 
-    def draws(self, seed: Any, first: Any, count: Any) -> Tensors:
+    def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
         return {"nodes": {"first": first, "count": count}}
 
-    def outputs(self, inputs: Any, moments: Tensors, draws: Tensors) -> list[Any]:
+    def outputs(self, inputs: Tensor, moments: Tensors, draws: Tensors) -> list[Any]:
         with contextlib.ExitStack() as stack:
             # Not the variables' own values, which may have changed.
             for name, weight in self._weights():
@@ -95,7 +96,12 @@ class PropagatedProgram(Program):
                 yield f"{info.key}/{weight.name}", weight
 
     def _at_nodes(
-        self, likelihood: Likelihood, mean: Any, variance: Any, first: Any, count: Any
+        self,
+        likelihood: Likelihood,
+        mean: Tensor,
+        variance: Tensor,
+        first: int | Tensor,
+        count: int | Tensor,
     ) -> tf.Tensor:
         """Returns the outputs at some of the nodes, of moments [K, rows, ..., P]."""
         mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))

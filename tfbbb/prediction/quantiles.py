@@ -12,6 +12,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.inversion import inverted
 from tfbbb.prediction.blocks import map_blocks
+from tfbbb.types import ArrayLike, Tensor
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
@@ -19,7 +20,7 @@ _MOST_COMPONENTS = 1 << 22
 _TERMS_OF_COUNTS = 11
 
 
-def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
+def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
     """Inverts the mixture's distribution function, target by target.
 
     Of integers it is the least whose distribution function reaches the level, found by
@@ -48,7 +49,7 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
         invert = _inverted
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
 
-    def block(first: Any, count: Any) -> tf.Tensor:
+    def block(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
         rows = slice(first, first + count)
         return invert(likelihood, levels[rows] if of_rows else levels, outputs[rows])
 
@@ -59,7 +60,7 @@ def quantiles(likelihood: Likelihood, levels: Any, outputs: Any) -> tf.Tensor:
     return map_blocks(block, shape[0], rows, spec)
 
 
-def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> Any:
+def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> Any:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     # [Q] -> [Q, 1, ..., 1] over places and targets.
     shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 3], tf.int32)], 0)
@@ -78,14 +79,14 @@ def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> 
     return least_integer(reaches, *bracket_of_counts(wanted, mean[:, :, 0], variance))
 
 
-def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Any) -> tf.Tensor:
+def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Tensor:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     if len(levels.shape) == 1:
         # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
         levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
     per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
 
-    def average(of_values: Any) -> Any:
+    def average(of_values: Any) -> Tensor:
         return lambda values: tf.reduce_mean(
             of_values(values[:, :, tf.newaxis], outputs), axis=2
         )

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.types import ArrayLike
+
 
 @dataclass(frozen=True)
 class Question:
@@ -38,7 +40,7 @@ def _mean_of_draws(recalibration: Any, mixture: Any) -> Any:
     return mixture.mean_of_draws
 
 
-def _log_prob_of_draws(recalibration: Any, mixture: Any, targets: Any) -> Any:
+def _log_prob_of_draws(recalibration: Any, mixture: Any, targets: ArrayLike) -> Any:
     log_probs = recalibration.log_prob_of_draws(mixture, targets)
     # A row may have several places, each with targets of its own.
     return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))

@@ -12,6 +12,7 @@ from tfbbb.checked_numbers import int32
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels
 from tfbbb.prediction.operation import Operation
+from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
     import pandas
@@ -224,7 +225,7 @@ class Predictive:
         bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
         return bounds[:, 0], bounds[:, 1]
 
-    def cdf(self, y: Any) -> np.ndarray:
+    def cdf(self, y: ArrayLike) -> np.ndarray:
         """Returns P(Y <= y | x, data), target by target, [rows, k].
 
         Args:
@@ -245,7 +246,7 @@ class Predictive:
             values = self._checked_targets(y).reshape(*places, -1)
         return self._ask("cdf", values)
 
-    def log_prob(self, y: Any) -> np.ndarray:
+    def log_prob(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
 
         It is the log of the likelihood of all targets of the row together, averaged
@@ -257,7 +258,7 @@ class Predictive:
         """
         return self._ask("log_prob", self._checked_targets(y))
 
-    def log_prob_of_draws(self, y: Any) -> np.ndarray:
+    def log_prob_of_draws(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
 
         It is the log likelihood of all targets of the row together. `log_prob` is the
@@ -351,7 +352,7 @@ class Predictive:
             samples = f"{np.min(self.num_samples)} to {np.max(self.num_samples)}"
         return f"Predictive(rows={len(self)}, {what}={these}, num_samples={samples})"
 
-    def _checked_targets(self, y: Any) -> np.ndarray:
+    def _checked_targets(self, y: ArrayLike) -> np.ndarray:
         targets = self._answers.check_targets(y)
         if len(targets) != len(self.mean):
             raise ValueError(

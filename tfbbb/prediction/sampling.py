@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfbbb.prediction.blocks import block_sizes
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.result import Predictive
+from tfbbb.types import Tensor
 
 # The streams of draws: of predictions, and of pilots that find the number of draws.
 MAIN, PILOT = 0, 1
@@ -34,7 +35,7 @@ class Sampling:
     def __init__(
         self,
         passes: Passes,
-        inputs: Any,
+        inputs: Tensor,
         num_samples: int,
         seed: int,
         max_floats: int,

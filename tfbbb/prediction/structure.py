@@ -12,6 +12,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
 from tfbbb.prediction.lru_cache import LRUCache
+from tfbbb.types import Tensor
 
 # What stands for a tensor that depends on weights that are drawn, or on none.
 _DRAWN, _KNOWN = object(), object()
@@ -178,7 +179,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
     """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
     firsts: set[int] = set()
 
-    def outputs(operation: Any, inputs: Any) -> Any:
+    def outputs(operation: Any, inputs: Tensor) -> Any:
         """Returns what an operation's outputs are, and notes the layers that it is."""
         stochastic = is_stochastic(operation)
         graph = graph_of(operation) if stochastic else None
@@ -188,7 +189,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
             firsts.add(id(operation))
         return _DRAWN if stochastic else inputs
 
-    def run(graph: keras.Model, inputs: Any) -> Any:
+    def run(graph: keras.Model, inputs: Tensor) -> Any:
         def operation(op: Any) -> Any:
             return lambda *args, **kwargs: (
                 [outputs(op, _any_drawn((args, kwargs)))] * _MANY

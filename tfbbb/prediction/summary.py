@@ -4,12 +4,11 @@ Sums are taken in float64 about the mean, block of draws by block of draws (Chan
 and LeVeque 1983), so that nothing is lost by a small variance beside a large mean.
 """
 
-from typing import Any
-
 import tensorflow as tf
 
 from tfbbb.fold import dimensions
 from tfbbb.likelihoods import Likelihood
+from tfbbb.types import Tensor
 
 Sums = dict[str, tf.Tensor]
 
@@ -22,7 +21,7 @@ _PLAIN_SUMS = (
 )
 
 
-def sums(likelihood: Likelihood, outputs: Any, members: int) -> Sums:
+def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
     """Returns what moments and information are made of, for one block of draws.
 
     Args:

@@ -10,6 +10,7 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import EmpiricalNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
+from tfbbb.types import ArrayLike, Tensor
 
 _MIN_GROUP = 10
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -104,7 +105,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         deviations = weights - _with_axes(parameters["mean"], shape)
         squares = sum_over_weights(tf.square(deviations), shape)
         return self._log_prob_of_squares(parameters["variance"], squares, shape)
@@ -112,18 +113,18 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         deviations = mean - _with_axes(parameters["mean"], shape)
         squares = sum_over_weights(tf.square(deviations) + variance, shape)
         return self._log_prob_of_squares(parameters["variance"], squares, shape)
 
     def _log_prob_of_squares(
-        self, variance: Any, squares: Any, shape: tuple[int, ...]
-    ) -> Any:
+        self, variance: Tensor, squares: Tensor, shape: tuple[int, ...]
+    ) -> Tensor:
         log_variance = tf.math.log(variance)
         log_prob = -0.5 * squares / variance - math.prod(shape) * (
             0.5 * log_variance + _HALF_LOG_2PI
@@ -137,7 +138,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         return log_prob + log_hyperprior
 
 
-def _with_axes(values: Any, shape: tuple[int, ...]) -> Any:
+def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Any:
     """Returns `values`, [...], with axes of length 1 for those of the weights."""
     for _ in shape:
         values = values[..., tf.newaxis]

@@ -9,6 +9,7 @@ import numpy as np
 from tfbbb import posteriors
 from tfbbb.posteriors.posterior import Posterior
 from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
+from tfbbb.types import DType, Initializer, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -122,7 +123,9 @@ class FromPosterior(Prior):
             )
         values = self._values.get(path, {})
 
-        def add_held(name: str, own_shape: Any, initializer: Any) -> keras.Variable:
+        def add_held(
+            name: str, own_shape: Shape, initializer: Initializer
+        ) -> keras.Variable:
             # Until the weights of a saved model are loaded, no number passes for one.
             held = values.get(name, np.full((1, *own_shape), np.nan, np.float32))
             if held.shape[1:] != tuple(own_shape):
@@ -160,7 +163,7 @@ class FromPosterior(Prior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         family, own = self.posterior(parameters)
         return family.log_prob(own, weights, shape)
 
@@ -186,7 +189,7 @@ class _Held(keras.initializers.Initializer):
         self.values = values
         self.seed = seed
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+    def __call__(self, shape: Shape, dtype: DType = None) -> Any:
         return keras.ops.convert_to_tensor(
             self.values[self.seed % len(self.values)], dtype
         )

@@ -10,6 +10,7 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import GammaNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -49,20 +50,20 @@ class GammaNormal(GammaNormalPrior, Prior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape)
 
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape)
 
-    def _log_prob_of_squares(self, squares: Any, shape: tuple[int, ...]) -> Any:
+    def _log_prob_of_squares(self, squares: Tensor, shape: tuple[int, ...]) -> Tensor:
         half_size = 0.5 * math.prod(shape)
         constant = (
             math.lgamma(self.shape + half_size)

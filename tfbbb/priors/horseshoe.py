@@ -11,6 +11,7 @@ from tfbbb.families.priors import HorseshoePrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -46,22 +47,22 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         return self._log_prob_of_squares(tf.square(weights), shape, fan_in)
 
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         return self._log_prob_of_squares(tf.square(mean) + variance, shape, fan_in)
 
     def _log_prob_of_squares(
-        self, squares: Any, shape: tuple[int, ...], fan_in: int
-    ) -> Any:
+        self, squares: Tensor, shape: tuple[int, ...], fan_in: int
+    ) -> Tensor:
         scale = self.scale_for(fan_in)
         densities = _log_scaled_exponential_integral(squares / (2.0 * scale**2))
         constant = math.log(scale) + 0.5 * math.log(2.0 * math.pi**3)
@@ -99,7 +100,7 @@ def _log_scaled_exponential_integral(z: Any) -> Any:
     return value, gradient
 
 
-def _polynomial(coefficients: Iterable[float], x: Any) -> Any:
+def _polynomial(coefficients: Iterable[float], x: ArrayLike) -> Any:
     value: Any = 0.0
     for coefficient in coefficients:
         value = value * x + coefficient

@@ -10,6 +10,7 @@ from tfbbb.families.priors import LaplacePrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -37,17 +38,17 @@ class Laplace(LaplacePrior, ScaledPrior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         return self._log_prob_of_absolute(tf.abs(weights), shape, fan_in)
 
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         ratio = mean * tf.math.rsqrt(2.0 * variance)
         absolute = tf.sqrt(2.0 / math.pi * variance) * tf.exp(
             -tf.square(ratio)

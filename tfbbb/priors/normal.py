@@ -10,6 +10,7 @@ from tfbbb.families.priors import NormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.types import Tensor
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -63,25 +64,29 @@ class Normal(NormalPrior, ScaledPrior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         squares = sum_over_weights(tf.square(weights), shape)
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         squares = sum_over_weights(variance, shape) + sum_over_weights(
             tf.square(mean), shape
         )
         return self.log_prob_of_squares(parameters, squares, shape, fan_in)
 
     def log_prob_of_squares(
-        self, parameters: Parameters, squares: Any, shape: tuple[int, ...], fan_in: int
+        self,
+        parameters: Parameters,
+        squares: Tensor,
+        shape: tuple[int, ...],
+        fan_in: int,
     ) -> Any:
         """Returns log p of weights whose squares add up to `squares`, [...]."""
         log_scale = self.log_scale(parameters, fan_in)

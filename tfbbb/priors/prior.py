@@ -7,6 +7,7 @@ import keras
 
 from tfbbb.families.priors import PriorFamily
 from tfbbb.strategy import Strategy
+from tfbbb.types import ArrayLike, Tensor
 
 AddWeight = Callable[..., keras.Variable]
 Parameters = Mapping[str, Any]
@@ -29,15 +30,15 @@ class WeightMoments(Protocol):
     members: int
 
     @property
-    def mean(self) -> Any: ...
+    def mean(self) -> Tensor: ...
 
     @property
-    def variance(self) -> Any: ...
+    def variance(self) -> Tensor: ...
 
     @property
     def prior_parameters(self) -> Parameters: ...
 
-    def sum(self, values: Any) -> Any:
+    def sum(self, values: ArrayLike) -> Any:
         """Returns `values` summed over the weights, [...]."""
 
 
@@ -73,7 +74,7 @@ class Prior(PriorFamily, Strategy):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         """Returns log p(weights), summed over the weights, [...], in nats.
 
         Args:
@@ -87,11 +88,11 @@ class Prior(PriorFamily, Strategy):
     def expected_log_prob(
         self,
         parameters: Parameters,
-        mean: Any,
-        variance: Any,
+        mean: Tensor,
+        variance: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         """Returns E[log p(w)] of normal weights, summed, [...], in nats.
 
         Only for priors where it has a closed form; in one that is a hierarchy it may

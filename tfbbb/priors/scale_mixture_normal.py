@@ -11,6 +11,7 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import ScaleMixtureNormalPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -53,14 +54,14 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         wide, narrow = self._log_components(tf.square(weights))
         larger = tf.maximum(wide, narrow)
         densities = larger + tf.math.softplus(-tf.abs(wide - narrow))
         return sum_over_weights(densities, shape)
 
     def estimated_expected_log_prob(
-        self, mean: Any, variance: Any, noise: Any, shape: tuple[int, ...]
+        self, mean: Tensor, variance: Tensor, noise: Tensor, shape: tuple[int, ...]
     ) -> Any:
         """Returns an unbiased estimate of E[log p(w)] for normal weights.
 
@@ -109,7 +110,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
         expected = tf.where(is_narrow, narrow, wide) + remainder
         return sum_over_weights(expected, shape)
 
-    def _log_components(self, squares: Any) -> tuple[Any, Any]:
+    def _log_components(self, squares: Tensor) -> tuple[Any, Any]:
         """Returns the log densities of the wide and the narrow component."""
         return tuple(
             math.log(share / scale)

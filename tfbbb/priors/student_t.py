@@ -11,6 +11,7 @@ from tfbbb.families.priors import StudentTPrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -43,7 +44,7 @@ class StudentT(StudentTPrior, ScaledPrior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         scale, df = self.scale_for(fan_in), self.df
         constant = (
             math.lgamma(0.5 * (df + 1.0))

@@ -11,6 +11,7 @@ import tensorflow as tf
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.distribution_config import from_config, to_config
 from tfbbb.priors.prior import AddWeight, Parameters, Prior
+from tfbbb.types import Distribution, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -39,7 +40,7 @@ class TFPDistribution(Prior):
             one; or, when built, the distribution's shape does not fit the weight.
     """
 
-    def __init__(self, distribution: Any):
+    def __init__(self, distribution: Distribution):
         if not (_is_distribution(distribution) or callable(distribution)):
             raise ValueError(
                 "`distribution` must be a distribution of TensorFlow Probability or a "
@@ -66,7 +67,7 @@ class TFPDistribution(Prior):
     def __repr__(self) -> str:
         return f"TFPDistribution({self._made_from!r})"
 
-    def distribution(self, shape: tuple[int, ...], fan_in: int) -> Any:
+    def distribution(self, shape: tuple[int, ...], fan_in: int) -> Distribution:
         """Returns p(w) as the distribution of TFP."""
         if _is_distribution(self._made_from):
             return self._made_from
@@ -111,7 +112,7 @@ class TFPDistribution(Prior):
         weights: Any,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         distribution = self.distribution(shape, fan_in)
         batch_axes = shape[: len(shape) - len(distribution.event_shape)]
         return sum_over_weights(distribution.log_prob(weights), batch_axes)

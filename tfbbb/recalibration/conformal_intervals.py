@@ -11,6 +11,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.recalibration import Recalibration
+from tfbbb.types import ArrayLike
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
@@ -104,5 +105,5 @@ class ConformalIntervals(Recalibration):
         scores = np.abs(targets - prediction.mean) / prediction.stddev
         return ConformalIntervals(scores.T.tolist())
 
-    def reach(self, level: Any) -> tf.Tensor:
+    def reach(self, level: ArrayLike) -> tf.Tensor:
         return conformal_reach(self.scores, level)

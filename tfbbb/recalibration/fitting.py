@@ -6,6 +6,7 @@ import numpy as np
 
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.recalibration.registry import get
+from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
     from tfbbb.model import BayesianModel
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 def recalibrate(
     model: "BayesianModel",
-    x: Any,
-    y: Any,
+    x: ArrayLike,
+    y: ArrayLike,
     method: Any = "auto",
     *,
     num_samples: int = 100,

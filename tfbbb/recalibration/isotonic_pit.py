@@ -16,6 +16,7 @@ from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.piecewise_linear import PiecewiseLinear
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.recalibration.variance_scaling import VARIANCES
+from tfbbb.types import ArrayLike, Tensor
 
 # In standard deviations of a normal: beyond it, 1 - F is rounding.
 _FARTHEST = 8.0
@@ -160,21 +161,21 @@ class IsotonicPIT(Recalibration):
         error = tf.sqrt(ratio) * summary["mean_standard_error"]
         return {**found, "mean": mean, "mean_standard_error": error}
 
-    def quantiles(self, mixture: Mixture, levels: Any) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
         scores = tf.math.ndtri(tf.cast(levels, tf.float64))
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
-    def cdf(self, mixture: Mixture, values: Any) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         return _probability(self._map(_score(mixture.cdf(values))))
 
-    def log_prob(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         return mixture.log_prob(targets) + self._log_slope(mixture, targets)
 
-    def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         log_slope = self._log_slope(mixture, targets)
         return mixture.log_prob_of_draws(targets) + log_slope[:, tf.newaxis]
 
-    def sample(self, mixture: Mixture, components: Any, noise: Any) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         # By its quantiles: a component's draws cannot be put right one by one.
         scores = tf.cast(noise[..., :1], tf.float64)
         return mixture.quantiles(_probability(self._raw_score(scores)))
@@ -183,7 +184,7 @@ class IsotonicPIT(Recalibration):
         """Returns the normal quantile of `R^-1(p)` from that of p."""
         return tf.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
 
-    def _log_slope(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def _log_slope(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         """Returns `log R'(F(y))`, [rows, ...]."""
         score = _score(mixture.cdf(targets))
         mapped, slope = self._map(score), self._map.slope(score)

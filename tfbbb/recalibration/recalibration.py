@@ -10,6 +10,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
 from tfbbb.strategy import Strategy
+from tfbbb.types import ArrayLike, Tensor
 
 
 class Recalibration(Strategy):
@@ -63,11 +64,11 @@ class Recalibration(Strategy):
         """
         return summary
 
-    def quantiles(self, mixture: Mixture, levels: Any) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(self, level: Any) -> Any:
+    def reach(self, level: ArrayLike) -> Any:
         """Returns the half-width of intervals in standard deviations.
 
         For levels [...] the result is [..., k]: infinite for a level without a finite
@@ -75,22 +76,22 @@ class Recalibration(Strategy):
         """
         return None
 
-    def cdf(self, mixture: Mixture, values: Any) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         """Returns P(y <= values), [rows, ..., k]."""
         return mixture.cdf(values)
 
-    def log_prob(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         """Returns the log density or mass of each row's targets, [rows, ...]."""
         return mixture.log_prob(targets)
 
-    def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         """Returns what each draw adds to the density, [rows, S, ...], as a log.
 
         `log_prob` is the log of the average density over the draws.
         """
         return mixture.log_prob_of_draws(targets)
 
-    def sample(self, mixture: Mixture, components: Any, noise: Any) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
         Args:

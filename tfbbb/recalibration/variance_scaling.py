@@ -13,6 +13,7 @@ from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.best_factor import best_factor
 from tfbbb.recalibration.recalibration import Recalibration
+from tfbbb.types import ArrayLike, Tensor
 
 # A density below it is taken for it: its logarithm stays finite.
 _LEAST_DENSITY = 1e-300
@@ -106,28 +107,28 @@ class VarianceScaling(Recalibration):
             for name, values in summary.items()
         }
 
-    def quantiles(self, mixture: Mixture, levels: Any) -> tf.Tensor:
+    def quantiles(self, mixture: Mixture, levels: ArrayLike) -> tf.Tensor:
         return self._scaled(mixture.quantiles(levels), mixture.mean[:, tf.newaxis])
 
-    def cdf(self, mixture: Mixture, values: Any) -> tf.Tensor:
+    def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         return mixture.cdf(self._unscaled(values, mixture.mean))
 
-    def log_prob(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         values = self._unscaled(targets, mixture.mean)
         return mixture.log_prob(values) - self._log_volume(values)
 
-    def log_prob_of_draws(self, mixture: Mixture, targets: Any) -> tf.Tensor:
+    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         values = self._unscaled(targets, mixture.mean)
         return mixture.log_prob_of_draws(values) - self._log_volume(values)
 
-    def sample(self, mixture: Mixture, components: Any, noise: Any) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         drawn = tf.cast(mixture.sample(components, noise), tf.float64)
         return self._scaled(drawn, mixture.mean[:, tf.newaxis])
 
-    def _scaled(self, values: Any, mean: Any) -> tf.Tensor:
+    def _scaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
         return mean + tf.constant(self.factors, tf.float64) * (values - mean)
 
-    def _unscaled(self, values: Any, mean: Any) -> tf.Tensor:
+    def _unscaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
         distance = tf.cast(values, tf.float64) - mean
         return mean + distance / tf.constant(self.factors, tf.float64)
 

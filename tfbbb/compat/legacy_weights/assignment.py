@@ -47,7 +47,7 @@ def _pairs(
     return list(zip(source, layers, strict=True))
 
 
-def _to_layer(legacy: LayerWeights, layer: Any) -> list[Assignment]:
+def _to_layer(legacy: LayerWeights, layer: keras.Layer) -> list[Assignment]:
     variables = ordered_weights(layer)
     names = [name for name, _ in legacy.weights]
     own_names = [variable.name for variable in variables]
@@ -64,7 +64,7 @@ def _to_layer(legacy: LayerWeights, layer: Any) -> list[Assignment]:
     return list(zip(variables, values, strict=True))
 
 
-def _to_variational(legacy: LayerWeights, layer: Any) -> list[Assignment]:
+def _to_variational(legacy: LayerWeights, layer: keras.Layer) -> list[Assignment]:
     values = dict(legacy.weights)
     found: list[Assignment] = []
     for weight in layer.variational_weights:

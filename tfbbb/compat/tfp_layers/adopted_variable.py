@@ -10,6 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
+from tfbbb.types import Initializer
 
 
 class AdoptedVariable(keras.Variable):
@@ -36,7 +37,7 @@ class AdoptedVariable(keras.Variable):
         )
         self.constraint = getattr(variable, "constraint", None)
 
-    def _initialize_with_initializer(self, initializer: Any) -> None:
+    def _initialize_with_initializer(self, initializer: Initializer) -> None:
         self._initialize(self._adopted)
 
 
@@ -116,7 +117,7 @@ def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
     return True
 
 
-def track_in_checkpoints(layer: keras.Layer, variable: Any) -> None:
+def track_in_checkpoints(layer: keras.Layer, variable: keras.Variable) -> None:
     """Makes a variable of a layer part of its checkpoints and SavedModels.
 
     TensorFlow saves what it reaches through attributes, not the variables that Keras

@@ -16,6 +16,15 @@ from tfbbb.compat.tfp_layers.function_config import (
     read_values,
     to_config,
 )
+from tfbbb.types import (
+    Activation,
+    ArrayLike,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 _ORDERS = ("left-to-right", "right-to-left", "random")
@@ -69,21 +78,21 @@ class AutoregressiveNetwork(keras.Layer):
     def __init__(
         self,
         params: Any,
-        event_shape: Any = None,
+        event_shape: Shape = None,
         conditional: bool = False,
-        conditional_event_shape: Any = None,
+        conditional_event_shape: Shape = None,
         conditional_input_layers: Any = "all_layers",
         hidden_units: Any = None,
         input_order: Any = "left-to-right",
         hidden_degrees: Any = "equal",
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        bias_initializer: Initializer = "zeros",
+        kernel_regularizer: Regularizer = None,
+        bias_regularizer: Regularizer = None,
+        kernel_constraint: Constraint = None,
+        bias_constraint: Constraint = None,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -137,7 +146,7 @@ class AutoregressiveNetwork(keras.Layer):
         """Number of inputs, [d]; None before it is known."""
         return None if self._event_size is None else [self._event_size]
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         size = input_shape[-1]
         if size is None or self._event_size not in (None, size):
             raise ValueError(
@@ -166,7 +175,7 @@ class AutoregressiveNetwork(keras.Layer):
                 )
         self.built = True
 
-    def call(self, x: Any, conditional_input: Any = None) -> Any:
+    def call(self, x: ArrayLike, conditional_input: Any = None) -> Tensor:
         if self._conditional and conditional_input is None:
             raise ValueError(
                 "A conditional network is called with an argument "
@@ -189,7 +198,7 @@ class AutoregressiveNetwork(keras.Layer):
         outputs.set_shape([*x.shape[:-1], self._event_size, self._params])
         return outputs
 
-    def compute_output_shape(self, input_shape: Any, **_: Any) -> tuple[Any, ...]:
+    def compute_output_shape(self, input_shape: Shape, **_: Any) -> tuple[Any, ...]:
         return (*input_shape, self._params)
 
     def get_config(self) -> dict[str, Any]:
@@ -218,7 +227,7 @@ class AutoregressiveNetwork(keras.Layer):
     def from_config(cls, config: dict[str, Any]) -> "AutoregressiveNetwork":
         return cls(**read_values(config))
 
-    def _add(self, name: str, shape: Any, options: dict[str, Any]) -> keras.Variable:
+    def _add(self, name: str, shape: Shape, options: dict[str, Any]) -> keras.Variable:
         variable = self.add_weight(name=name, shape=shape, **options)
         track_in_checkpoints(self, variable)
         return variable
@@ -263,7 +272,7 @@ class AutoregressiveNetwork(keras.Layer):
         return degrees[1:]
 
 
-def _apply(x: Any, kernel: Any) -> Any:
+def _apply(x: ArrayLike, kernel: Tensor) -> Any:
     return tf.tensordot(x, tf.convert_to_tensor(kernel), axes=1)
 
 

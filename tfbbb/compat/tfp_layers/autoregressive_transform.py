@@ -10,6 +10,7 @@ from tfbbb.compat.tfp_layers.adopted_variable import adopt
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.function_config import to_config
+from tfbbb.types import Distribution, Shape
 
 tfd = tfp.distributions
 tfb = tfp.bijectors
@@ -42,14 +43,14 @@ class AutoregressiveTransform(DistributionLambda):
             )
         self._made = made
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         if not self._made.built:
             self._made.build(tf.TensorShape(input_shape))
         if not isinstance(self._made, keras.Layer):
             adopt(self, self._made.variables)
         self.built = True
 
-    def compute_output_spec(self, distribution: Any) -> keras.KerasTensor:
+    def compute_output_spec(self, distribution: Distribution) -> keras.KerasTensor:
         # Before data flow there is a shape, but no distribution.
         return keras.KerasTensor(distribution.shape, distribution.dtype)
 
@@ -61,7 +62,7 @@ class AutoregressiveTransform(DistributionLambda):
             "made": to_config(self._made),
         }
 
-    def _transform(self, distribution: Any) -> tfp.distributions.Distribution:
+    def _transform(self, distribution: Distribution) -> tfp.distributions.Distribution:
         return tfd.TransformedDistribution(
             distribution=as_distribution(distribution),
             bijector=tfb.MaskedAutoregressiveFlow(

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from tfbbb.compat.tfp_layers.function_config import read_values, to_config
+from tfbbb.types import DType
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -52,7 +53,7 @@ class BlockwiseInitializer(keras.initializers.Initializer):
     def validate_args(self) -> bool:
         return self._validate_args
 
-    def __call__(self, shape: Any, dtype: Any = None) -> Any:
+    def __call__(self, shape: tuple[int, ...], dtype: DType = None) -> Any:
         shape = tuple(int(n) for n in shape)
         sizes = [int(n) for n in np.asarray(self.sizes)]
         if not shape or shape[-1] != sum(sizes):

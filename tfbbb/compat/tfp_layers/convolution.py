@@ -11,6 +11,7 @@ from tfbbb.compat.tfp_layers.weight_estimators import (
     Flipout,
     Reparameterization,
 )
+from tfbbb.types import Activation, ArrayLike, Regularizer, Shape, Tensor
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
@@ -28,8 +29,8 @@ class _Convolution(base.WeightPosterior):
         padding: str = "valid",
         data_format: str = "channels_last",
         dilation_rate: Any = 1,
-        activation: Any = None,
-        activity_regularizer: Any = None,
+        activation: Activation = None,
+        activity_regularizer: Regularizer = None,
         kernel_posterior_fn: Any = base.DEFAULT_POSTERIOR,
         kernel_posterior_tensor_fn: Any = base.sample,
         kernel_prior_fn: Any = base.DEFAULT_PRIOR,
@@ -64,7 +65,7 @@ class _Convolution(base.WeightPosterior):
             _, _, body = (cls.__mro__[1].__doc__ or "").partition("\n")
             cls.__doc__ = f"{cls.__doc__}\n{body}"
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         axis = 1 if self.data_format == "channels_first" else -1
         channels = input_shape[axis]
         if channels is None:
@@ -80,7 +81,7 @@ class _Convolution(base.WeightPosterior):
         )
         self.built = True
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return self._linear(
             keras.KerasTensor(input_shape),
             keras.KerasTensor(
@@ -99,7 +100,7 @@ class _Convolution(base.WeightPosterior):
             "dilation_rate": self.dilation_rate,
         }
 
-    def _linear(self, inputs: Any, kernel: Any) -> Any:
+    def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return keras.ops.conv(
             inputs,
             kernel,
@@ -109,24 +110,24 @@ class _Convolution(base.WeightPosterior):
             dilation_rate=self.dilation_rate,
         )
 
-    def _add_bias(self, outputs: Any, bias: Any) -> Any:
+    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         return outputs + self._over_space(tf.expand_dims(bias, 0))
 
-    def _sign_shapes(self, input_shape: Any) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
         axis = 1 if self.data_format == "channels_first" else -1
         return (
             tf.stack([input_shape[0], input_shape[axis]]),
             tf.stack([input_shape[0], self.filters]),
         )
 
-    def _over_space(self, values: Any) -> Any:
+    def _over_space(self, values: ArrayLike) -> Tensor:
         """Reshapes [rows, channels] to broadcast over the axes of space."""
         axis = -1 if self.data_format == "channels_first" else 1
         for _ in range(self.rank):
             values = tf.expand_dims(values, axis)
         return values
 
-    def _channels(self, shape: Any) -> Any:
+    def _channels(self, shape: Shape) -> Any:
         return (shape[1 if self.data_format == "channels_first" else -1],)
 
     def _per_axis(self, name: str, value: Any) -> tuple[int, ...]:

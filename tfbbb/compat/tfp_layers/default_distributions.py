@@ -9,6 +9,14 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.function_config import read_values, to_config
+from tfbbb.types import (
+    ArrayLike,
+    Constraint,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
 
 tfd = tfp.distributions
 
@@ -22,12 +30,12 @@ class LocScaleFn:
     def __init__(
         self,
         is_singular: bool = False,
-        loc_initializer: Any = None,
-        untransformed_scale_initializer: Any = None,
-        loc_regularizer: Any = None,
-        untransformed_scale_regularizer: Any = None,
-        loc_constraint: Any = None,
-        untransformed_scale_constraint: Any = None,
+        loc_initializer: Initializer = None,
+        untransformed_scale_initializer: Initializer = None,
+        loc_regularizer: Regularizer = None,
+        untransformed_scale_regularizer: Regularizer = None,
+        loc_constraint: Constraint = None,
+        untransformed_scale_constraint: Constraint = None,
     ):
         self.is_singular = is_singular
         self.loc = {
@@ -43,8 +51,8 @@ class LocScaleFn:
 
     def __call__(
         self,
-        dtype: Any,
-        shape: Any,
+        dtype: tf.DType,
+        shape: Shape,
         name: str,
         trainable: bool,
         add_variable_fn: Callable[..., Any],
@@ -61,7 +69,7 @@ class LocScaleFn:
         )
         smallest = tf.constant(ml_dtypes.finfo(dtype.as_numpy_dtype).eps, dtype)
 
-        def scale(x: Any) -> Any:
+        def scale(x: ArrayLike) -> Tensor:
             return smallest + tf.nn.softplus(x)
 
         return loc, tfp.util.DeferredTensor(untransformed, scale)
@@ -99,8 +107,8 @@ class MeanFieldNormalFn(LocScaleFn):
 
     def __call__(
         self,
-        dtype: Any,
-        shape: Any,
+        dtype: tf.DType,
+        shape: Shape,
         name: str,
         trainable: bool,
         add_variable_fn: Callable[..., Any],
@@ -113,14 +121,14 @@ class MeanFieldNormalFn(LocScaleFn):
 
 def default_loc_scale_fn(
     is_singular: bool = False,
-    loc_initializer: Any = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
-    untransformed_scale_initializer: Any = keras.initializers.RandomNormal(  # noqa: B008
+    loc_initializer: Initializer = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
+    untransformed_scale_initializer: Initializer = keras.initializers.RandomNormal(  # noqa: B008
         mean=-3.0, stddev=0.1
     ),
-    loc_regularizer: Any = None,
-    untransformed_scale_regularizer: Any = None,
-    loc_constraint: Any = None,
-    untransformed_scale_constraint: Any = None,
+    loc_regularizer: Regularizer = None,
+    untransformed_scale_regularizer: Regularizer = None,
+    loc_constraint: Constraint = None,
+    untransformed_scale_constraint: Constraint = None,
 ) -> LocScaleFn:
     """Returns a function that makes the variables of a location and a scale.
 
@@ -151,14 +159,14 @@ def default_loc_scale_fn(
 
 def default_mean_field_normal_fn(
     is_singular: bool = False,
-    loc_initializer: Any = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
-    untransformed_scale_initializer: Any = keras.initializers.RandomNormal(  # noqa: B008
+    loc_initializer: Initializer = keras.initializers.RandomNormal(stddev=0.1),  # noqa: B008
+    untransformed_scale_initializer: Initializer = keras.initializers.RandomNormal(  # noqa: B008
         mean=-3.0, stddev=0.1
     ),
-    loc_regularizer: Any = None,
-    untransformed_scale_regularizer: Any = None,
-    loc_constraint: Any = None,
-    untransformed_scale_constraint: Any = None,
+    loc_regularizer: Regularizer = None,
+    untransformed_scale_regularizer: Regularizer = None,
+    loc_constraint: Constraint = None,
+    untransformed_scale_constraint: Constraint = None,
 ) -> MeanFieldNormalFn:
     """Returns a function that makes the posterior of a weight: independent normals.
 
@@ -190,7 +198,7 @@ def default_mean_field_normal_fn(
 
 @keras.saving.register_keras_serializable(package=_PACKAGE)
 def default_multivariate_normal_fn(
-    dtype: Any, shape: Any, name: str, trainable: bool, add_variable_fn: Any
+    dtype: tf.DType, shape: Shape, name: str, trainable: bool, add_variable_fn: Any
 ) -> tfp.distributions.Independent:
     """Returns the default prior of a weight: independent standard normals.
 

@@ -12,6 +12,7 @@ from tfbbb.compat.tfp_layers.weight_estimators import (
     LocalReparameterization,
     Reparameterization,
 )
+from tfbbb.types import Activation, ArrayLike, Regularizer, Shape, Tensor
 
 _register = keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 
@@ -26,8 +27,8 @@ class _Dense(base.WeightPosterior):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
-        activity_regularizer: Any = None,
+        activation: Activation = None,
+        activity_regularizer: Regularizer = None,
         trainable: bool = True,
         kernel_posterior_fn: Any = base.DEFAULT_POSTERIOR,
         kernel_posterior_tensor_fn: Any = base.sample,
@@ -54,7 +55,7 @@ class _Dense(base.WeightPosterior):
         super().__init_subclass__(**kwargs)
         show_signature(cls)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         size = input_shape[-1]
         if size is None:
             raise ValueError(
@@ -65,22 +66,22 @@ class _Dense(base.WeightPosterior):
         self._add_distributions((size, self.units), (self.units,))
         self.built = True
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}
 
-    def _linear(self, inputs: Any, kernel: Any) -> Any:
+    def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         return keras.ops.matmul(inputs, kernel)
 
-    def _add_bias(self, outputs: Any, bias: Any) -> Any:
+    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         return tf.nn.bias_add(outputs, bias)
 
-    def _sign_shapes(self, input_shape: Any) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
         return input_shape, tf.concat([input_shape[:-1], [self.units]], axis=0)
 
-    def _over_space(self, values: Any) -> Any:
+    def _over_space(self, values: ArrayLike) -> Tensor:
         return values
 
 

@@ -20,6 +20,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     read_values,
     to_config,
 )
+from tfbbb.types import Activation, Regularizer, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -75,9 +76,9 @@ class DenseVariational(keras.Layer):
         make_prior_fn: Any,
         kl_weight: Any = None,
         kl_use_exact: bool = False,
-        activation: Any = None,
+        activation: Activation = None,
         use_bias: bool = True,
-        activity_regularizer: Any = None,
+        activity_regularizer: Regularizer = None,
         **kwargs: Any,
     ):
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
@@ -91,7 +92,7 @@ class DenseVariational(keras.Layer):
         self.supports_jit = False
         self.input_spec = keras.layers.InputSpec(min_ndim=2)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         dtype = tf.as_dtype(self.variable_dtype)
         if not dtype.is_floating:
             raise TypeError(
@@ -122,7 +123,7 @@ class DenseVariational(keras.Layer):
                     adopt(self, variables_of([make, make(inputs)]))
         self.built = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         inputs = tf.cast(inputs, self.compute_dtype)
         with tf.GradientTape() as tape:
             posterior, prior = self._posterior(inputs), self._prior(inputs)
@@ -151,7 +152,7 @@ class DenseVariational(keras.Layer):
             outputs += weights[..., size * self.units :]
         return self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return (*input_shape[:-1], self.units)
 
     def load_own_variables(self, store: Any) -> None:

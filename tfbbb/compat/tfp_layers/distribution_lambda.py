@@ -21,6 +21,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     from_config,
     to_config,
 )
+from tfbbb.types import Tensor
 
 tfd = tfp.distributions
 
@@ -81,7 +82,7 @@ class DistributionLambda(keras.Layer):
         # A layer among the attributes is trained with this one.
         self._prior = getattr(self.activity_regularizer, "distribution_b", None)
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         make_input, self._makes_input = self._makes_input, None
         if make_input is not None:
             # The layer before may be this one.
@@ -123,7 +124,7 @@ class DistributionLambda(keras.Layer):
         value = tf.convert_to_tensor(value, dtype_hint=distribution.dtype)
         return DistributionTensor(distribution, value)
 
-    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def compute_output_spec(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Any:
         # Before data flow, Keras passes shapes from layer to layer. A layer whose input
         # is a distribution makes it itself then, of the input of the layers before.
         start, make = getattr(inputs, "made_of", (inputs, None))
@@ -133,7 +134,7 @@ class DistributionLambda(keras.Layer):
         finally:
             self._makes_input = None
 
-        def make_output(tensor: Any) -> Any:
+        def make_output(tensor: Tensor) -> Any:
             return self.call(make(tensor) if make else tensor, *args, **kwargs)
 
         spec.made_of = start, make_output

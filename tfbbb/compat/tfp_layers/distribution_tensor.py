@@ -10,6 +10,8 @@ import tensorflow_probability as tfp
 # where they leave a `tf.function`.
 from tensorflow.python.util.dispatch import register_dispatchable_type
 
+from tfbbb.types import ArrayLike, Distribution, DType, Tensor
+
 tfd = tfp.distributions
 
 _ITS_OWN = frozenset(
@@ -73,7 +75,7 @@ class DistributionTensor(
     # `tf.is_tensor`, by which Keras tells tensors from other objects, looks for it.
     is_tensor_like = True
 
-    def __init__(self, distribution: Any, value: Any):
+    def __init__(self, distribution: Distribution, value: Any):
         # Attributes of its own, past the forwarding below and past `tf.Module`, which
         # would track the tensor.
         self.__dict__["tensor_distribution"] = distribution
@@ -93,7 +95,7 @@ class DistributionTensor(
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__[name] = value
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype)
 
     def __repr__(self) -> str:
@@ -120,21 +122,23 @@ class DistributionTensor(
     def numpy(self) -> np.ndarray:
         return self._concrete_value.numpy()
 
-    def _value(self, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+    def _value(
+        self, dtype: DType = None, name: Any = None, as_ref: bool = False
+    ) -> Any:
         """Returns the tensor; by this name TensorFlow Probability asks for it."""
         return self._concrete_value
 
 
-def as_distribution(value: Any) -> Any:
+def as_distribution(value: Any) -> Distribution:
     """Returns the distribution that `value` wraps, or `value` as it is."""
     return getattr(value, "tensor_distribution", value)
 
 
-def _taking_value_in_dtype(method: Any, distribution: Any) -> Any:
+def _taking_value_in_dtype(method: Any, distribution: Distribution) -> Any:
     # Keras gives a loss its targets in float32 whatever the dtype of the model.
     dtype = distribution.dtype
 
-    def call(value: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(value: Any, *args: Any, **kwargs: Any) -> Tensor:
         if (
             tf.is_tensor(value)
             and isinstance(dtype, tf.DType)
@@ -152,7 +156,7 @@ def _taking_value_in_dtype(method: Any, distribution: Any) -> Any:
 
 
 @tf.experimental.dispatch_for_api(tf.cast, {"x": DistributionTensor})
-def _cast(x: Any, dtype: Any, name: Any = None) -> DistributionTensor:
+def _cast(x: ArrayLike, dtype: DType, name: Any = None) -> DistributionTensor:
     value = tf.cast(tf.convert_to_tensor(x), dtype, name)
     return DistributionTensor(x.tensor_distribution, value)
 
@@ -188,10 +192,10 @@ def _is_of_batch(x: DistributionTensor) -> bool:
 
 
 @tfd.RegisterKL(DistributionTensor, tfd.Distribution)
-def _kl_from(a: Any, b: Any, name: Any = None) -> Any:
+def _kl_from(a: Any, b: Any, name: Any = None) -> Tensor:
     return tfd.kl_divergence(a.tensor_distribution, as_distribution(b), name=name)
 
 
 @tfd.RegisterKL(tfd.Distribution, DistributionTensor)
-def _kl_to(a: Any, b: Any, name: Any = None) -> Any:
+def _kl_to(a: Any, b: Any, name: Any = None) -> Tensor:
     return tfd.kl_divergence(a, b.tensor_distribution, name=name)

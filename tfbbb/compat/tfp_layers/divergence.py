@@ -12,6 +12,7 @@ from tfbbb.compat.tfp_layers.adopted_variable import adopt, variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.full_precision import full_precision
 from tfbbb.compat.tfp_layers.function_config import from_config, to_config
+from tfbbb.types import Distribution, Shape, Tensor
 
 tfd = tfp.distributions
 
@@ -80,7 +81,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
 
     def __init__(
         self,
-        distribution_b: Any,
+        distribution_b: Distribution,
         use_exact_kl: bool = False,
         test_points_reduce_axis: Any = (),
         test_points_fn: Any = tf.convert_to_tensor,
@@ -92,7 +93,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
         self.test_points_fn = test_points_fn
         self.weight = weight
 
-    def __call__(self, distribution_a: Any) -> tf.Tensor:
+    def __call__(self, distribution_a: Distribution) -> tf.Tensor:
         if not isinstance(distribution_a, tfd.Distribution):
             raise TypeError(
                 "The divergence from a prior is that of a distribution: the layer must "
@@ -158,7 +159,7 @@ class KLDivergenceAddLoss(keras.Layer):
 
     def __init__(
         self,
-        distribution_b: Any,
+        distribution_b: Distribution,
         use_exact_kl: bool = False,
         test_points_reduce_axis: Any = None,
         test_points_fn: Any = tf.convert_to_tensor,
@@ -178,14 +179,14 @@ class KLDivergenceAddLoss(keras.Layer):
         adopt(self, self._regularizer.variables)
         self.supports_jit = False
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         prior = self._regularizer.distribution_b
         if isinstance(prior, keras.Layer) and not prior.built:
             with tf.init_scope():
                 prior.build(_NO_INPUT)
         self.built = True
 
-    def call(self, distribution_a: Any) -> Any:
+    def call(self, distribution_a: Distribution) -> Tensor:
         self.add_loss(self._regularizer(distribution_a))
         return distribution_a
 
@@ -196,7 +197,7 @@ class KLDivergenceAddLoss(keras.Layer):
     def from_config(cls, config: dict[str, Any]) -> "KLDivergenceAddLoss":
         return cls(**{key: from_config(value) for key, value in config.items()})
 
-    def compute_output_spec(self, distribution_a: Any) -> keras.KerasTensor:
+    def compute_output_spec(self, distribution_a: Distribution) -> keras.KerasTensor:
         # Before data flow there is a shape, but no distribution.
         spec = keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
         if hasattr(distribution_a, "made_of"):

@@ -1,12 +1,12 @@
 """Shapes of events, of static numbers or of tensors."""
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.types import Shape
 
-def event_size(event_shape: Any) -> Any:
+
+def event_size(event_shape: Shape) -> int:
     """Returns the number of elements of an event: an integer if it is known.
 
     A Python integer, as Keras takes no other for a number of units.
@@ -18,12 +18,12 @@ def event_size(event_shape: Any) -> Any:
     return int(np.prod(static, dtype=np.int64))
 
 
-def as_vector(event_shape: Any) -> tf.Tensor:
+def as_vector(event_shape: Shape) -> tf.Tensor:
     """Returns an event's shape, a scalar or vector, as a vector."""
     return tf.reshape(tf.convert_to_tensor(event_shape, dtype_hint=tf.int32), [-1])
 
 
-def with_event_shape(params: tf.Tensor, event_shape: Any) -> tf.Tensor:
+def with_event_shape(params: tf.Tensor, event_shape: Shape) -> tf.Tensor:
     """Reshapes [..., prod(event_shape)] to [..., *event_shape]."""
     shape = tf.concat(
         [tf.shape(params)[:-1], tf.cast(as_vector(event_shape), tf.int32)], axis=0

@@ -1,11 +1,11 @@
 """The dtype policy of layers that hold or make distributions."""
 
-from typing import Any
-
 import keras
 
+from tfbbb.types import DType, Tensor
 
-def full_precision(dtype: Any) -> Any:
+
+def full_precision(dtype: DType) -> Tensor:
     """Returns the policy of `dtype` without its half precision for computations.
 
     Under `mixed_float16` or `mixed_bfloat16` densities and divergences stay in

@@ -14,6 +14,7 @@ import tensorflow_probability as tfp
 from tfbbb.compat.tfp_layers.adopted_variable import variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.priors import distribution_config
+from tfbbb.types import Activation
 
 _PACKAGE = "tfbbb.compat.tfp_layers"
 _PICKLED = "pickled_function"
@@ -91,7 +92,7 @@ def read_values(config: dict[Any, Any]) -> dict[Any, Any]:
     }
 
 
-def activation_config(activation: Any) -> Any:
+def activation_config(activation: Activation) -> Any:
     """Returns an activation by the name that Keras has for it, else by `to_config`."""
     library = (getattr(activation, "__module__", None) or "").partition(".")[0]
     name = getattr(activation, "__name__", "")

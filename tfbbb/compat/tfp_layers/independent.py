@@ -12,6 +12,7 @@ from tfbbb.compat.tfp_layers.event_shape import (
     with_event_shape,
 )
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.types import DType, Shape
 
 tfd = tfp.distributions
 
@@ -23,7 +24,7 @@ class _Independent(Parametric):
 
     def __init__(
         self,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
@@ -51,9 +52,9 @@ class IndependentBernoulli(Parametric):
 
     def __init__(
         self,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
-        sample_dtype: Any = None,
+        sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -68,8 +69,8 @@ class IndependentBernoulli(Parametric):
     @staticmethod
     def new(
         params: Any,
-        event_shape: Any = (),
-        dtype: Any = None,
+        event_shape: Shape = (),
+        dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -88,7 +89,7 @@ class IndependentBernoulli(Parametric):
         return distribution
 
     @staticmethod
-    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size(event_shape)
 
@@ -110,7 +111,7 @@ class IndependentLogistic(_Independent):
     @staticmethod
     def new(
         params: Any,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -118,7 +119,7 @@ class IndependentLogistic(_Independent):
         return _loc_scale(tfd.Logistic, params, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return 2 * event_size(event_shape)
 
@@ -148,7 +149,7 @@ class IndependentNormal(_Independent):
     @staticmethod
     def new(
         params: Any,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -156,7 +157,7 @@ class IndependentNormal(_Independent):
         return _loc_scale(tfd.Normal, params, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return 2 * event_size(event_shape)
 
@@ -176,7 +177,7 @@ class IndependentPoisson(_Independent):
     @staticmethod
     def new(
         params: Any,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -188,12 +189,14 @@ class IndependentPoisson(_Independent):
         return _independent(poisson, event_shape, validate_args)
 
     @staticmethod
-    def params_size(event_shape: Any = (), name: str | None = None) -> Any:
+    def params_size(event_shape: Shape = (), name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size(event_shape)
 
 
-def _loc_scale(family: Any, params: Any, event_shape: Any, validate_args: bool) -> Any:
+def _loc_scale(
+    family: Any, params: Any, event_shape: Shape, validate_args: bool
+) -> Any:
     loc, scale = tf.split(tf.convert_to_tensor(params, name="params"), 2, axis=-1)
     base = family(
         loc=with_event_shape(loc, event_shape),
@@ -203,7 +206,7 @@ def _loc_scale(family: Any, params: Any, event_shape: Any, validate_args: bool) 
     return _independent(base, event_shape, validate_args)
 
 
-def _independent(base: Any, event_shape: Any, validate_args: bool) -> Any:
+def _independent(base: Any, event_shape: Shape, validate_args: bool) -> Any:
     return tfd.Independent(
         base,
         reinterpreted_batch_ndims=tf.size(as_vector(event_shape)),

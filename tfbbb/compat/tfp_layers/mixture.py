@@ -10,6 +10,7 @@ from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.function_config import to_config
 from tfbbb.compat.tfp_layers.independent import IndependentLogistic, IndependentNormal
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.types import Shape
 
 tfd = tfp.distributions
 
@@ -70,7 +71,7 @@ class MixtureSameFamily(Parametric):
     @staticmethod
     def params_size(
         num_components: int, component_params_size: Any, name: str | None = None
-    ) -> Any:
+    ) -> int:
         """Returns the number of parameters of one distribution."""
         return num_components * (1 + component_params_size)
 
@@ -85,7 +86,7 @@ class _Mixture(Parametric):
     def __init__(
         self,
         num_components: int,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
@@ -116,7 +117,7 @@ class MixtureNormal(_Mixture):
     def new(
         params: Any,
         num_components: int,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -127,8 +128,8 @@ class MixtureNormal(_Mixture):
 
     @staticmethod
     def params_size(
-        num_components: int, event_shape: Any = (), name: str | None = None
-    ) -> Any:
+        num_components: int, event_shape: Shape = (), name: str | None = None
+    ) -> int:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, IndependentNormal.params_size(event_shape)
@@ -152,7 +153,7 @@ class MixtureLogistic(_Mixture):
     def new(
         params: Any,
         num_components: int,
-        event_shape: Any = (),
+        event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -163,8 +164,8 @@ class MixtureLogistic(_Mixture):
 
     @staticmethod
     def params_size(
-        num_components: int, event_shape: Any = (), name: str | None = None
-    ) -> Any:
+        num_components: int, event_shape: Shape = (), name: str | None = None
+    ) -> int:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, IndependentLogistic.params_size(event_shape)
@@ -172,7 +173,11 @@ class MixtureLogistic(_Mixture):
 
 
 def _mixture_of(
-    layer: Any, params: Any, num_components: int, event_shape: Any, validate_args: bool
+    layer: keras.Layer,
+    params: Any,
+    num_components: int,
+    event_shape: Shape,
+    validate_args: bool,
 ) -> Any:
     return MixtureSameFamily.new(
         params,

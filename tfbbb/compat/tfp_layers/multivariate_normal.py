@@ -70,6 +70,6 @@ class MultivariateNormalTriL(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size: int, name: str | None = None) -> Any:
+    def params_size(event_size: int, name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size + event_size * (event_size + 1) // 2

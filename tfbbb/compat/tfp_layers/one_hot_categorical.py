@@ -9,6 +9,7 @@ import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.mixture import MixtureSameFamily
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.types import Distribution, DType
 
 tfd = tfp.distributions
 
@@ -32,7 +33,7 @@ class OneHotCategorical(Parametric):
         self,
         event_size: int,
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
-        sample_dtype: Any = None,
+        sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -48,7 +49,7 @@ class OneHotCategorical(Parametric):
     def new(
         params: Any,
         event_size: int,
-        dtype: Any = None,
+        dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -61,7 +62,7 @@ class OneHotCategorical(Parametric):
         )
 
     @staticmethod
-    def params_size(event_size: int, name: str | None = None) -> Any:
+    def params_size(event_size: int, name: str | None = None) -> int:
         """Returns the number of parameters of one distribution."""
         return event_size
 
@@ -89,7 +90,7 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
         event_size: int,
         num_components: int,
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
-        sample_dtype: Any = None,
+        sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -107,7 +108,7 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
         params: Any,
         event_size: int,
         num_components: int,
-        dtype: Any = None,
+        dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
     ) -> Any:
@@ -131,14 +132,14 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
     @staticmethod
     def params_size(
         event_size: int, num_components: int, name: str | None = None
-    ) -> Any:
+    ) -> int:
         """Returns the number of parameters of one distribution."""
         return MixtureSameFamily.params_size(
             num_components, OneHotCategorical.params_size(event_size)
         )
 
 
-def _at_all_classes(function: Any, distribution: Any) -> Any:
+def _at_all_classes(function: Any, distribution: Distribution) -> Any:
     """Returns a function's value for each class, [*batch, d]."""
     classes = distribution.event_shape_tensor()[-1]
     batch_axes = tf.size(distribution.batch_shape_tensor())

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.types import Shape
 
 tfd = tfp.distributions
 
@@ -25,7 +26,7 @@ class Parametric(DistributionLambda):
         super().__init__(self._make, convert_to_tensor_fn, **kwargs)
         self._options = options
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         # Keras would call the layer to build a layer of components, which needs none.
         self.built = True
 

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.types import ArrayLike, Tensor
 
 # Under a strategy, Keras traces model, metrics and loss before the first step, each in
 # its own graph, and passes only shape and dtype of the predictions from one to the
@@ -13,7 +14,7 @@ from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
 _build_from_shapes = keras.Model._symbolic_build
 
 
-def _symbolic_build(model: Any, *args: Any, **kwargs: Any) -> None:
+def _symbolic_build(model: keras.Model, *args: Any, **kwargs: Any) -> None:
     if not any(isinstance(k, DistributionLambda) for k in model._flatten_layers()):
         _build_from_shapes(model, *args, **kwargs)
         return
@@ -29,8 +30,8 @@ def _symbolic_build(model: Any, *args: Any, **kwargs: Any) -> None:
             del vars(model)[name]
 
 
-def _on_own_predictions(model: Any, method: Any) -> Any:
-    def call(x: Any, y: Any, y_pred: Any, **kwargs: Any) -> Any:
+def _on_own_predictions(model: keras.Model, method: Any) -> Any:
+    def call(x: ArrayLike, y: ArrayLike, y_pred: Tensor, **kwargs: Any) -> Tensor:
         return method(x, y, model(x, training=False), **kwargs)
 
     return call

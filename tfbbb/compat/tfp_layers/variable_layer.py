@@ -12,6 +12,15 @@ from tfbbb.compat.tfp_layers.function_config import (
     read_values,
     to_config,
 )
+from tfbbb.types import (
+    Activation,
+    Constraint,
+    DType,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
@@ -43,12 +52,12 @@ class VariableLayer(keras.Layer):
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any = None,
-        activation: Any = None,
-        initializer: Any = "zeros",
-        regularizer: Any = None,
-        constraint: Any = None,
+        shape: Shape,
+        dtype: DType = None,
+        activation: Activation = None,
+        initializer: Initializer = "zeros",
+        regularizer: Regularizer = None,
+        constraint: Constraint = None,
         **kwargs: Any,
     ):
         super().__init__(dtype=full_precision(dtype), **kwargs)
@@ -74,7 +83,7 @@ class VariableLayer(keras.Layer):
         )
         self.built = True
 
-    def call(self, _: Any) -> Any:
+    def call(self, _: Any) -> Tensor:
         return self.activation(tf.convert_to_tensor(self._var))
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> keras.KerasTensor:

@@ -6,6 +6,8 @@ import keras
 import tensorflow as tf
 import tensorflow_probability as tfp
 
+from tfbbb.types import DType
+
 
 class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # type: ignore[metaclass]
     """A variable of a layer that a distribution reads whenever it is evaluated.
@@ -28,7 +30,7 @@ class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # 
             raise AttributeError(name)
         return getattr(self.__dict__["variable"], name)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> Any:
         return self.variable.numpy().astype(dtype or self.variable.dtype)
 
     @property
@@ -39,6 +41,8 @@ class VariableReference(tf.Module, metaclass=type(tfp.util.DeferredTensor)):  # 
     def shape(self) -> tf.TensorShape:
         return tf.TensorShape(self.variable.shape)
 
-    def _value(self, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+    def _value(
+        self, dtype: DType = None, name: Any = None, as_ref: bool = False
+    ) -> Any:
         """Returns the value; by this name TensorFlow Probability asks for it."""
         return tf.convert_to_tensor(self.variable, dtype=dtype, name=name)

@@ -15,6 +15,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     to_config,
 )
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
+from tfbbb.types import ArrayLike, Initializer, Shape
 
 tfd = tfp.distributions
 tfb = tfp.bijectors
@@ -58,12 +59,12 @@ class VariationalGaussianProcess(DistributionLambda):
         self,
         num_inducing_points: int,
         kernel_provider: Any,
-        event_shape: Any = (1,),
-        inducing_index_points_initializer: Any = None,
-        unconstrained_observation_noise_variance_initializer: Any = (
+        event_shape: Shape = (1,),
+        inducing_index_points_initializer: Initializer = None,
+        unconstrained_observation_noise_variance_initializer: Initializer = (
             keras.initializers.Constant(-10.0)  # noqa: B008
         ),
-        variational_inducing_observations_scale_initializer: Any = None,
+        variational_inducing_observations_scale_initializer: Initializer = None,
         mean_fn: Any = None,
         jitter: float = 1e-6,
         convert_to_tensor_fn: Any = tfd.Distribution.sample,
@@ -85,7 +86,7 @@ class VariationalGaussianProcess(DistributionLambda):
         self._mean_fn = mean_fn
         self._jitter = jitter
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         with tf.init_scope():
             if not self._kernel_provider.built:
                 self._kernel_provider.build(input_shape)
@@ -119,9 +120,9 @@ class VariationalGaussianProcess(DistributionLambda):
 
     @staticmethod
     def new(
-        x: Any,
+        x: ArrayLike,
         kernel_provider: Any,
-        event_shape: Any,
+        event_shape: Shape,
         inducing_index_points: Any,
         mean_fn: Any,
         variational_inducing_observations_loc: Any,
@@ -149,7 +150,7 @@ class VariationalGaussianProcess(DistributionLambda):
             tfd.Independent(process, reinterpreted_batch_ndims=1), bijector=transpose
         )
 
-        def variational_loss(y: Any, kl_weight: Any = 1.0) -> Any:
+        def variational_loss(y: ArrayLike, kl_weight: Any = 1.0) -> Any:
             # Keras passes targets in `floatx`, whatever the dtype of the model.
             y, kl_weight = tf.cast(y, process.dtype), tf.cast(kl_weight, process.dtype)
             return process.variational_loss(transpose.forward(y), kl_weight=kl_weight)
@@ -187,14 +188,16 @@ class VariationalGaussianProcess(DistributionLambda):
         }
         return cls(**{**read_values(config), **read})
 
-    def _add(self, name: str, shape: tuple, initializer: Any) -> VariableReference:
+    def _add(
+        self, name: str, shape: tuple, initializer: Initializer
+    ) -> VariableReference:
         return VariableReference(
             self.add_weight(
                 name=name, shape=shape, initializer=initializer, autocast=False
             )
         )
 
-    def _make(self, x: Any) -> tfp.distributions.Distribution:
+    def _make(self, x: ArrayLike) -> tfp.distributions.Distribution:
         return type(self).new(
             x,
             kernel_provider=self._kernel_provider,

@@ -6,6 +6,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.weight_posterior import WeightPosterior
+from tfbbb.types import Tensor
 
 tfd = tfp.distributions
 
@@ -13,7 +14,7 @@ tfd = tfp.distributions
 class Reparameterization(WeightPosterior):
     """Draws one kernel per call (Kingma & Welling 2014)."""
 
-    def _draw(self, inputs: Any) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
         kernel = self.kernel_posterior_tensor_fn(self.kernel_posterior)
         self._last_draws.update(kernel_posterior_tensor=kernel)
         return self._linear(inputs, tf.cast(kernel, self.compute_dtype)), kernel
@@ -22,7 +23,7 @@ class Reparameterization(WeightPosterior):
 class LocalReparameterization(WeightPosterior):
     """Draws the outputs of each row (Kingma, Salimans & Welling 2015)."""
 
-    def _draw(self, inputs: Any) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
         kernel = self._normal_kernel()
         dtype = self.variable_dtype
         mean = self._linear(inputs, tf.cast(kernel.loc, self.compute_dtype))
@@ -48,7 +49,7 @@ class Flipout(WeightPosterior):
     takes_seed = True
     salt = "Flipout"
 
-    def _draw(self, inputs: Any) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
         kernel = self._normal_kernel()
         affine = tfd.Normal(tf.zeros_like(kernel.loc), kernel.scale)
         perturbation = self.kernel_posterior_tensor_fn(affine)

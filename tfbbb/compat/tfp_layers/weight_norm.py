@@ -7,6 +7,8 @@ import keras
 import tensorflow as tf
 from keras.src.backend import in_stateless_scope
 
+from tfbbb.types import Shape, Tensor
+
 _TESTED = ("Dense", "Conv2D", "Conv2DTranspose")
 
 
@@ -38,7 +40,7 @@ class WeightNorm(keras.layers.Wrapper):
         ValueError: For what is no layer, and, when built, for a layer without a kernel.
     """
 
-    def __init__(self, layer: Any, data_init: bool = True, **kwargs: Any):
+    def __init__(self, layer: keras.Layer, data_init: bool = True, **kwargs: Any):
         if not isinstance(layer, keras.Layer):
             raise ValueError(
                 f"`layer` must be a `keras.Layer`. Received: layer={layer!r}"
@@ -52,7 +54,7 @@ class WeightNorm(keras.layers.Wrapper):
         super().__init__(layer, **{"dtype": layer.dtype_policy, **kwargs})
         self.data_init = data_init
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape = None) -> None:
         super().build(input_shape)
         if not isinstance(getattr(self.layer, "kernel", None), keras.Variable):
             raise ValueError(
@@ -83,7 +85,7 @@ class WeightNorm(keras.layers.Wrapper):
         """The direction of the kernel, of any length."""
         return self.layer.kernel
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         # Without data flow, as in a scope that keeps its updates, there are no data.
         if not in_stateless_scope():
             tf.cond(self.initialized, lambda: False, lambda: self._initialize(inputs))
@@ -94,7 +96,7 @@ class WeightNorm(keras.layers.Wrapper):
             self.add_loss(loss)
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Shape:
         return self.layer.compute_output_shape(input_shape)
 
     def get_config(self) -> dict[str, Any]:
@@ -107,7 +109,7 @@ class WeightNorm(keras.layers.Wrapper):
         kernel = tf.nn.l2_normalize(v, self._norm_axes) * tf.reshape(self.g, shape)
         return [*((w, w.value) for w in self.layer.variables), (self.v, kernel)]
 
-    def _initialize(self, inputs: Any) -> bool:
+    def _initialize(self, inputs: Tensor) -> bool:
         if self.data_init:
             mean, variance = self._moments(inputs)
             scale = tf.math.rsqrt(variance + 1e-10)
@@ -120,7 +122,7 @@ class WeightNorm(keras.layers.Wrapper):
         self.initialized.assign(True)
         return True
 
-    def _moments(self, inputs: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    def _moments(self, inputs: Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns mean and variance of each output before bias and activation."""
         state = self._state()
         if self.layer.bias is not None:

@@ -25,6 +25,16 @@ from tfbbb.compat.tfp_layers.function_config import (
 )
 from tfbbb.compat.tfp_layers.last_draws import LastDraws
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
+from tfbbb.types import (
+    Activation,
+    Constraint,
+    Distribution,
+    DType,
+    Initializer,
+    Regularizer,
+    Shape,
+    Tensor,
+)
 
 tfd = tfp.distributions
 
@@ -43,13 +53,13 @@ FUNCTIONS = (
 
 
 @_register
-def sample(distribution: Any) -> Any:
+def sample(distribution: Distribution) -> Any:
     """Returns a draw: the default `kernel_posterior_tensor_fn`."""
     return distribution.sample()
 
 
 @_register
-def exact_divergence(q: Any, p: Any, ignore: Any) -> Any:
+def exact_divergence(q: Any, p: Any, ignore: Any) -> Tensor:
     """Returns `KL(q || p)` in closed form: the default `kernel_divergence_fn`."""
     return tfd.kl_divergence(q, p)
 
@@ -80,7 +90,9 @@ class WeightPosterior(keras.Layer):
 
     takes_seed = False
 
-    def __init__(self, activation: Any, functions: Any, seed: int | None, kwargs: Any):
+    def __init__(
+        self, activation: Activation, functions: Any, seed: int | None, kwargs: Any
+    ):
         super().__init__(**kwargs)
         if seed is not None and not self.takes_seed:
             raise TypeError(
@@ -95,7 +107,7 @@ class WeightPosterior(keras.Layer):
         self.supports_jit = False
 
     @property
-    def kernel_posterior_tensor(self) -> Any:
+    def kernel_posterior_tensor(self) -> Tensor:
         """The kernel that the last call drew; None where it drew no kernel.
 
         Eager code reads what the last eager call drew, a traced function what the last
@@ -112,24 +124,24 @@ class WeightPosterior(keras.Layer):
         return self._last_draws.get("kernel_posterior_affine")
 
     @property
-    def kernel_posterior_affine_tensor(self) -> Any:
+    def kernel_posterior_affine_tensor(self) -> Tensor:
         """The last draw of `kernel_posterior_affine`, or None."""
         return self._last_draws.get("kernel_posterior_affine_tensor")
 
     @property
-    def bias_posterior_tensor(self) -> Any:
+    def bias_posterior_tensor(self) -> Tensor:
         """The bias that the last call drew; None without a bias."""
         return self._last_draws.get("bias_posterior_tensor")
 
     def add_variable(
         self,
         name: str | None = None,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
+        shape: Shape = None,
+        dtype: DType = None,
+        initializer: Initializer = None,
+        regularizer: Regularizer = None,
         trainable: bool = True,
-        constraint: Any = None,
+        constraint: Constraint = None,
     ) -> VariableReference:
         """Creates a variable that distributions may refer to."""
         variable = self.add_weight(
@@ -167,7 +179,7 @@ class WeightPosterior(keras.Layer):
                 # At once, for the order of the weights in legacy files.
                 adopt(self, variables_of(distribution))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Tensor:
         inputs = tf.cast(inputs, self.compute_dtype)
         outputs, kernel = self._draw(inputs)
         bias = None
@@ -187,22 +199,22 @@ class WeightPosterior(keras.Layer):
             return
         self.add_loss(tf.convert_to_tensor(function(posterior, prior, draw)))
 
-    def _draw(self, inputs: Any) -> tuple[Any, Any]:
+    def _draw(self, inputs: Tensor) -> tuple[Any, Any]:
         """Returns the product of a random kernel, and the kernel if one is drawn."""
         raise NotImplementedError
 
-    def _linear(self, inputs: Any, kernel: Any) -> Any:
+    def _linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns the product of inputs and kernel, or their convolution."""
         raise NotImplementedError
 
-    def _add_bias(self, outputs: Any, bias: Any) -> Any:
+    def _add_bias(self, outputs: Tensor, bias: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _sign_shapes(self, input_shape: Any) -> tuple[Any, Any]:
+    def _sign_shapes(self, input_shape: Shape) -> tuple[Any, Any]:
         """Returns the shapes of flipout's signs of the inputs and of the outputs."""
         raise NotImplementedError
 
-    def _over_space(self, signs: Any) -> Any:
+    def _over_space(self, signs: Tensor) -> Tensor:
         """Returns signs in a shape that broadcasts over the axes of space."""
         raise NotImplementedError
 

@@ -12,6 +12,7 @@ from tfbbb.prediction.moments.marginals import (
     variance_of,
 )
 from tfbbb.prediction.moments.registry import Call
+from tfbbb.types import Tensor
 
 DEPENDENT = "What it joins depends on the same weights, and is taken as independent."
 
@@ -48,7 +49,7 @@ def concatenated(call: Call, tensors: Sequence[Any], axis: int) -> Marginals:
 
 
 def _joined(
-    tensors: Any, mean: Any, variance: Any, *, normal: bool, copies: bool = True
+    tensors: Any, mean: Tensor, variance: Tensor, *, normal: bool, copies: bool = True
 ) -> Marginals:
     uncertain = [x for x in tensors if isinstance(x, Marginals)]
     # Where a tensor is broadcast, its elements serve several of the outputs.
@@ -70,7 +71,7 @@ def _note_dependence(call: Call, tensors: Any) -> None:
         call.approximate(DEPENDENT)
 
 
-def negative(tensor: Any) -> Any:
+def negative(tensor: Tensor) -> Tensor:
     """Returns `-x`, of marginals or of a tensor that is certain."""
     if isinstance(tensor, Marginals):
         return scaled(tensor, -1.0)

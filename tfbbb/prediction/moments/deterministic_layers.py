@@ -9,6 +9,7 @@ from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import through_fixed_kernel
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import ArrayLike, Tensor
 
 
 @register_moments(layers.Dense)
@@ -30,7 +31,7 @@ def convolution(call: Call) -> Marginals:
     layer = call.operation
     causal = layer.padding == "causal"
 
-    def convolve(x: Any, kernel: Any) -> Any:
+    def convolve(x: ArrayLike, kernel: Tensor) -> Tensor:
         if causal:
             steps = layer.dilation_rate[0] * (layer.kernel_size[0] - 1)
             paddings = [(0, 0), (0, 0), (0, 0)]
@@ -55,7 +56,7 @@ def transposed_convolution(call: Call) -> Marginals:
     """`activation(conv_transpose(x, W) + b)`."""
     layer = call.operation
 
-    def convolve(x: Any, kernel: Any) -> Any:
+    def convolve(x: ArrayLike, kernel: Tensor) -> Tensor:
         return ops.conv_transpose(
             x, kernel, output_padding=layer.output_padding, **_geometry(layer)
         )
@@ -117,7 +118,7 @@ def _has_channels_first(layer: Any) -> bool:
     return getattr(layer, "data_format", None) == "channels_first"
 
 
-def _bias(layer: Any) -> Any:
+def _bias(layer: Any) -> Tensor:
     if layer.bias is None:
         return None
     bias = tf.convert_to_tensor(layer.bias)

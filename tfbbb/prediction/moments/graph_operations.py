@@ -19,6 +19,7 @@ from tfbbb.prediction.moments.exponential import elu
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.rectified import leaky_relu
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import Activation, Tensor
 
 
 def _class_of(expression: Callable[[Any], Any]) -> type:
@@ -69,7 +70,7 @@ def negate(call: Call) -> Marginals:
 def square(call: Call) -> Marginals:
     """`x^2`, whose variance is `2 v^2 + 4 m^2 v` of a normal."""
 
-    def of_normal(mean: Any, variance: Any) -> tuple[Any, Any]:
+    def of_normal(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
         squared = tf.square(mean)
         return squared + variance, 2.0 * variance * (variance + 2.0 * squared)
 
@@ -129,5 +130,5 @@ for _operation, _activation in (
 ):
 
     @register_moments(_class_of(_operation))
-    def _function(call: Call, activation: Any = _activation) -> Marginals:
+    def _function(call: Call, activation: Activation = _activation) -> Marginals:
         return activated(call, activation, call.inputs)

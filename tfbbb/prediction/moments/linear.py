@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call
+from tfbbb.types import ArrayLike, Tensor
 
 CORRELATED = "Its inputs are taken as independent of each other, and they are not."
 
@@ -22,7 +23,7 @@ def through_fixed_kernel(
     inputs: Marginals,
     kernel: Callable[[], Any],
     linear: Callable[[Any, Any], Any],
-    bias: Any = None,
+    bias: Tensor = None,
 ) -> Marginals:
     """Returns the marginals of `linear(x, W) + b` with a certain W and b.
 
@@ -48,5 +49,5 @@ def through_fixed_kernel(
     return inputs.replace(mean=mean, variance=variance, independent=False)
 
 
-def _float32(values: Any) -> Any:
+def _float32(values: ArrayLike) -> Tensor:
     return tf.cast(tf.convert_to_tensor(values), tf.float32)

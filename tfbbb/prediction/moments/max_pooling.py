@@ -13,6 +13,7 @@ from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.mean_pooling import position_axes, same_padding
 from tfbbb.prediction.moments.rectified import rectified_parts
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import Tensor
 
 CLARK = "The larger one of two is taken as normal when it is compared with another."
 NOT_NORMAL = "Its inputs are taken as normal, and they are not quite."
@@ -51,7 +52,7 @@ def global_max_pooling(call: Call) -> Marginals:
     _note(call, x, number)
     others = [axis for axis in range(len(x.mean.shape)) if axis not in axes]
 
-    def positions_first(tensor: Any) -> Any:
+    def positions_first(tensor: Tensor) -> Tensor:
         sizes = [dimensions(tensor, 0)[axis] for axis in others]
         in_front = tf.transpose(tensor, [*axes, *others])
         return tf.reshape(in_front, [number, *sizes])
@@ -63,7 +64,7 @@ def global_max_pooling(call: Call) -> Marginals:
     return x.replace(mean=mean, variance=variance, normal=x.normal and number == 1)
 
 
-def largest(mean: Any, variance: Any) -> tuple[Any, Any]:
+def largest(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns mean and variance of the largest of independent normals (Clark 1961).
 
     Of two, with `d = m_1 - m_2`, `t^2 = v_1 + v_2` and `a = d / t`, exactly
@@ -105,7 +106,7 @@ def _larger(m_1: Any, v_1: Any, m_2: Any, v_2: Any) -> tuple[Any, Any]:
     return mean, tf.nn.relu(spread)
 
 
-def _windows(layer: Any, tensor: Any, padding: float) -> Any:
+def _windows(layer: Any, tensor: Tensor, padding: float) -> Tensor:
     """Returns the elements of every window, [elements, n, ...]."""
     axes = position_axes(layer, tensor)
     windows = []

@@ -10,6 +10,7 @@ from tfbbb.fold import dimensions
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import Tensor
 
 
 @register_moments(
@@ -57,13 +58,13 @@ def global_average_pooling(call: Call) -> Marginals:
     return x.replace(mean=mean, variance=variance / tf.cast(number, tf.float32))
 
 
-def position_axes(layer: Any, tensor: Any) -> list[int]:
+def position_axes(layer: Any, tensor: Tensor) -> list[int]:
     """Returns the axes of a tensor that a pooling layer moves or sums along."""
     first = 1 if layer.data_format == "channels_last" else 2
     return list(range(first, first + len(tensor.shape) - 2))
 
 
-def _elements_of_windows(layer: Any, inputs: Any) -> Any:
+def _elements_of_windows(layer: Any, inputs: Tensor) -> Any:
     """Returns how many elements each window has, in a shape that broadcasts."""
     counts: Any = 1.0
     for place, axis in enumerate(position_axes(layer, inputs)):

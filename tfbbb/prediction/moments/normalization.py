@@ -11,6 +11,7 @@ from keras import layers
 from tfbbb.fold import dimensions
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import ArrayLike, Tensor
 
 DELTA = "It is linearised about the means, and its inputs are taken as independent."
 
@@ -137,7 +138,7 @@ def standardized(
     sizes = dimensions(x.mean, 0)
     n = tf.cast(tf.reduce_prod([sizes[axis] for axis in axes]), tf.float32)
 
-    def average(values: Any) -> Any:
+    def average(values: ArrayLike) -> Tensor:
         return tf.reduce_mean(values, axes, keepdims=True)
 
     one = 1.0 if centred else 0.0
@@ -154,7 +155,7 @@ def standardized(
     )
 
 
-def _along(axes: Sequence[int], tensor: Any, values: Any) -> Any:
+def _along(axes: Sequence[int], tensor: Tensor, values: ArrayLike) -> Any:
     """Returns values along some axes of a tensor, in a shape that broadcasts."""
     rank = len(tensor.shape)
     places = {axis % rank for axis in axes}

@@ -13,10 +13,11 @@ from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
 from tfbbb.prediction.operation import Operation
+from tfbbb.types import Tensor
 
 
 def output_moments(
-    model: keras.Model, inputs: Any, prepared: Mapping[str, Any] | None = None
+    model: keras.Model, inputs: Tensor, prepared: Mapping[str, Any] | None = None
 ) -> Any:
     """Computes mean and variance of a network's outputs under the posterior q(w).
 
@@ -116,7 +117,7 @@ def _traced(model: keras.Model) -> Propagation:
     specs = tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), graph.input)
 
     @tf.function(autograph=False)
-    def run(inputs: Any) -> Any:
+    def run(inputs: Tensor) -> Any:
         outputs = tree.flatten(propagation.run(inputs))
         return [(mean_of(output), variance_of(output)) for output in outputs]
 

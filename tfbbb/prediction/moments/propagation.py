@@ -16,6 +16,7 @@ from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, rule_of
 from tfbbb.prediction.operation import Operation
 from tfbbb.prediction.structure import num_members
+from tfbbb.types import Tensor
 
 
 class Propagation:
@@ -38,18 +39,20 @@ class Propagation:
         self.operations: list[Operation] = []
         self.of_weights_alone: dict[str, Callable[[], Any]] = {}
 
-    def run(self, inputs: Any) -> Any:
+    def run(self, inputs: Tensor) -> Any:
         """Returns the outputs, each a `Marginals` or a tensor where it is certain."""
         with _certain_layers_at_their_mean():
             return self._walk(self._model, inputs, "")
 
-    def of_weights(self, layer: Any, name: str, compute: Callable[[], Any]) -> Any:
+    def of_weights(
+        self, layer: keras.Layer, name: str, compute: Callable[[], Any]
+    ) -> Any:
         """Returns a tensor that depends on weights alone, prepared or computed now."""
         key = f"{self._indices[id(layer)]}/{layer.name}/{name}"
         self.of_weights_alone[key] = compute
         return self._prepared[key] if key in self._prepared else compute()
 
-    def _walk(self, model: keras.Model, inputs: Any, path: str) -> Any:
+    def _walk(self, model: keras.Model, inputs: Tensor, path: str) -> Any:
         graph = graph_of(model)
         if graph is None:
             raise MomentsError(
@@ -102,7 +105,7 @@ class Propagation:
             for layer in sublayers(op)
         )
 
-    def _for_every_member(self, tensor: Any) -> Any:
+    def _for_every_member(self, tensor: Tensor) -> Any:
         if self.members == 1 or id(tensor) not in self._batches:
             return tensor
         return tf.tile(tensor, [self.members, *[1] * (len(tensor.shape) - 1)])
@@ -115,7 +118,7 @@ def _is_certain(layer: VariationalLayer) -> bool:
 class _AtTheMean:
     """Gives layers whose weights are points those points, and counts no divergence."""
 
-    def outputs(self, layer: Any, inputs: Any) -> Any:
+    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Any:
         inputs = layer.cast_inputs(inputs)
         kernel = tf.cast(layer.kernel.mean, layer.compute_dtype)
         outputs = layer.linear(inputs, kernel)

@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.types import Tensor
+
 NODES = 32
 QUADRATURE_ERROR = f"Its activation is integrated by quadrature, with {NODES} nodes."
 
@@ -42,7 +44,7 @@ def by_quadrature(
         function: An elementwise function of a tensor.
     """
 
-    def of_normal(mean: Any, variance: Any) -> tuple[Any, Any]:
+    def of_normal(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
         stddev = tf.sqrt(variance)
         centre = function(mean)
         first = second = tf.zeros_like(mean)
@@ -57,7 +59,7 @@ def by_quadrature(
     return of_normal
 
 
-def gelu(mean: Any, variance: Any) -> tuple[Any, Any]:
+def gelu(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns mean and variance of `x Phi(x)` of normals x.
 
     The mean in closed form, with `t = 1 / sqrt(1 + v)`

@@ -5,11 +5,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.types import Tensor
+
 # Far below every variance that matters, and above the smallest numbers of float32.
 _TINY = 1e-36
 
 
-def rectified_parts(mean: Any, variance: Any) -> tuple[Any, Any]:
+def rectified_parts(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns `P(x > 0)` and `E[max(x, 0)]` of normals x."""
     # Each pass over the elements counts: these are as few as there can be.
     root = tf.sqrt(2.0 * variance + _TINY)
@@ -20,7 +22,7 @@ def rectified_parts(mean: Any, variance: Any) -> tuple[Any, Any]:
     return positive, expected
 
 
-def rectified(mean: Any, variance: Any) -> tuple[Any, Any]:
+def rectified(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns mean and variance of `max(x, 0)` of normals x (Frey and Hinton 1999).
 
     With `s^2` the variance and `a = mean / s`,
@@ -39,7 +41,7 @@ def rectified(mean: Any, variance: Any) -> tuple[Any, Any]:
     return expected, tf.nn.relu(variance * positive - expected * (expected - mean))
 
 
-def leaky_relu(mean: Any, variance: Any, slope: Any) -> tuple[Any, Any]:
+def leaky_relu(mean: Tensor, variance: Tensor, slope: Any) -> tuple[Any, Any]:
     """Returns mean and variance of `max(x, 0) + slope min(x, 0)` of normals x.
 
     It is `max(x, 0) - slope max(-x, 0)`, a product of whose parts is always 0, so that
@@ -57,7 +59,7 @@ def leaky_relu(mean: Any, variance: Any, slope: Any) -> tuple[Any, Any]:
     )
 
 
-def clipped(mean: Any, variance: Any, upper: float) -> tuple[Any, Any]:
+def clipped(mean: Tensor, variance: Tensor, upper: float) -> tuple[Any, Any]:
     """Returns mean and variance of `min(max(x, 0), upper)` of normals x.
 
     It is `r - t` with `r = max(x, 0)` and `t = max(x - upper, 0)`; `E[r t]` is
@@ -78,13 +80,13 @@ def clipped(mean: Any, variance: Any, upper: float) -> tuple[Any, Any]:
     return tf.cast(low - high, dtype), tf.cast(spread, dtype)
 
 
-def hard_sigmoid(mean: Any, variance: Any) -> tuple[Any, Any]:
+def hard_sigmoid(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns mean and variance of `min(max(x / 6 + 1 / 2, 0), 1)` of normals x."""
     mean, variance = clipped(mean + 3.0, variance, 6.0)
     return mean / 6.0, variance / 36.0
 
 
-def hard_tanh(mean: Any, variance: Any) -> tuple[Any, Any]:
+def hard_tanh(mean: Tensor, variance: Tensor) -> tuple[Any, Any]:
     """Returns mean and variance of `min(max(x, -1), 1)` of normals x."""
     mean, variance = clipped(mean + 1.0, variance, 2.0)
     return mean - 1.0, variance

@@ -51,7 +51,7 @@ class Call:
         raise MomentsError(self.operation, reason)
 
     def of_weights(
-        self, name: str, compute: Callable[[], Any], layer: Any = None
+        self, name: str, compute: Callable[[], Any], layer: keras.Layer = None
     ) -> Any:
         """Returns what depends on a layer's weights alone, computed once if prepared.
 

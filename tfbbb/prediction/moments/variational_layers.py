@@ -12,6 +12,7 @@ from tfbbb.prediction.moments.activations import activated
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 OWN_WEIGHTS = "Its inputs depend on its own weights, and are taken as independent."
@@ -56,7 +57,7 @@ def separable(call: Call) -> Marginals:
 
 
 def _pre_activations(
-    call: Call, layer: LinearVariationalLayer, inputs: Any
+    call: Call, layer: LinearVariationalLayer, inputs: Tensor
 ) -> Marginals:
     kernel, bias = layer.kernel, layer.bias
     sums = not isinstance(layer, EmbeddingVariational)
@@ -95,7 +96,7 @@ def _pre_activations(
 
 
 def _of_certain(
-    call: Call, layer: LinearVariationalLayer, inputs: Any
+    call: Call, layer: LinearVariationalLayer, inputs: Tensor
 ) -> tuple[Any, Any]:
     if isinstance(layer, EmbeddingVariational):
         inputs = layer.cast_inputs(inputs)

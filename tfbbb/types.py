@@ -1,0 +1,46 @@
+"""The types of public signatures.
+
+TensorFlow and Keras carry no types of their own, so a type checker takes tensors,
+layers and distributions for `Any`; the aliases tell readers what is meant. Importing
+this module does not import TensorFlow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import keras
+    import tensorflow as tf
+    import tensorflow_probability as tfp
+
+Tensor: TypeAlias = Union["tf.Tensor", "keras.KerasTensor"]
+"""A tensor: eager, of a traced graph, or symbolic while Keras builds a model."""
+
+Array: TypeAlias = np.ndarray[Any, Any]
+"""A NumPy array."""
+
+ArrayLike: TypeAlias = Union["tf.Tensor", Any]
+"""Numbers that NumPy and TensorFlow convert: a tensor, an array, a table, lists."""
+
+Shape: TypeAlias = Union[Sequence[int | None], "tf.TensorShape", "tf.Tensor"]
+"""The sizes of the axes; None where a size is not known yet."""
+
+DType: TypeAlias = Union[str, "tf.DType", None]
+"""A dtype or its name."""
+
+Distribution: TypeAlias = "tfp.distributions.Distribution"
+"""A distribution of TensorFlow Probability."""
+
+Activation: TypeAlias = str | Callable[[Tensor], Tensor] | None
+"""What `keras.activations.get` resolves."""
+
+Initializer: TypeAlias = str | Mapping[str, Any] | Callable[..., Tensor] | None
+"""What `keras.initializers.get` resolves."""
+
+Regularizer: TypeAlias = str | Mapping[str, Any] | Callable[[Tensor], Tensor] | None
+"""What `keras.regularizers.get` resolves."""
+
+Constraint: TypeAlias = str | Mapping[str, Any] | Callable[[Tensor], Tensor] | None
+"""What `keras.constraints.get` resolves."""

@@ -49,7 +49,7 @@ def accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_process_serves_and_finishes_what_it_is_asked_before_it_ends(
+def test_process_serves_and_finishes_its_requests_before_it_ends(
     saved_models: Path, tmp_path: Path
 ) -> None:
     with process(saved_models, tmp_path) as (running, port):

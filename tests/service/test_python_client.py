@@ -140,7 +140,7 @@ def test_a_version_is_asked_by_its_number_or_its_label(service: Client) -> None:
         model.predict([])
 
 
-def test_the_command_line_moves_a_label_through_its_gate_or_by_force(
+def test_command_line_moves_a_label_through_gate_or_by_force(
     service: Client, remote: Callable[..., Result]
 ) -> None:
     model = service.model("diabetes")

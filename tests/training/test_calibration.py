@@ -51,7 +51,7 @@ def trained(x, y, likelihood):
     return found, found.model.predictive(rows, num_samples=4000)
 
 
-def test_a_regression_is_as_sure_and_covers_as_many_new_rows_as_the_exact_one():
+def test_regression_has_the_certainty_and_coverage_of_the_exact_one():
     x, design, function, generator = simulated(seed=0)
     y = function + NOISE * generator.normal(size=len(x))
     likelihood = {"name": "normal", "scale": NOISE, "standardize": False}

@@ -30,7 +30,7 @@ def test_what_was_written_is_read(tmp_path):
         np.testing.assert_array_equal(read.arrays[name], array)
 
 
-def test_a_checkpoint_cut_off_or_altered_anywhere_is_not_taken_for_whole():
+def test_checkpoint_truncated_or_altered_anywhere_is_refused():
     whole = Checkpoint(7, "of this", STATE, ARRAYS).to_bytes()
     for length in range(len(whole)):
         with pytest.raises(DamagedCheckpointError):
@@ -53,7 +53,7 @@ def test_the_one_before_takes_the_place_of_a_damaged_checkpoint(tmp_path, length
         assert checkpoints.read().step == 2
 
 
-def test_new_checkpoints_take_the_place_of_damaged_ones_of_later_steps(tmp_path):
+def test_new_checkpoints_replace_damaged_ones_of_later_steps(tmp_path):
     checkpoints = Checkpoints(tmp_path, 30, "of this")
     for step in (8, 9):
         checkpoints.write(step, STATE, ARRAYS)

@@ -79,7 +79,7 @@ def test_many_small_epochs_are_reported_some_two_hundred_times():
     assert validated[-1] == 450
 
 
-def test_early_stopping_ends_at_the_best_epoch_and_takes_its_weights():
+def test_early_stopping_restores_the_weights_of_the_best_epoch():
     model, reports = trainings.model(learning_rate=2.0), []
     outcome = trainings.train(
         model,
@@ -115,7 +115,7 @@ def test_early_stopping_without_held_out_rows_is_refused():
         trainings.train(trainings.model(), early_stopping=EarlyStopping())
 
 
-def test_training_that_diverges_ends_at_once_and_names_its_learning_rate():
+def test_diverging_training_ends_at_once_and_names_its_learning_rate():
     model = trainings.model(learning_rate=1e30)
     with pytest.raises(TrainingDivergedError, match="learning_rate=1e\\+30"):
         trainings.train(model, epochs=1000)

@@ -89,7 +89,7 @@ def learned(trained):
     return np.array(mean), np.sqrt([np.ravel(w.variance)[0] for w in weights])
 
 
-def test_two_batches_one_after_the_other_give_the_posterior_of_all_rows(
+def test_two_successive_batches_give_the_posterior_of_all_rows(
     monday, tuesday, after_monday, after_tuesday
 ):
     # For the noise of the last steps, a fifth of a posterior's own width.
@@ -103,7 +103,7 @@ def test_two_batches_one_after_the_other_give_the_posterior_of_all_rows(
         np.testing.assert_allclose(width, stddev, rtol=0.1)
 
 
-def test_new_rows_move_predictions_their_way_and_make_them_more_certain(
+def test_new_rows_move_predictions_and_make_them_more_certain(
     after_monday, after_tuesday
 ):
     rows = after_monday.schema.inputs_of(pa.table({"x": [-2.0, 0.0, 2.0]}))
@@ -121,7 +121,7 @@ def test_scaling_is_that_of_the_version(after_monday, after_tuesday):
     assert after_tuesday.model.num_rows == ROWS - 10
 
 
-def test_what_was_text_is_read_as_text_from_a_file_of_numbers_alone(tmp_path):
+def test_text_column_is_read_as_text_from_numbers_alone(tmp_path):
     codes = pa.table({"code": ["007", "a8"] * 10, "y": np.arange(20.0)})
     schema = Schema.infer(codes, "y")
     write_table(codes.take(list(range(0, 20, 2))), tmp_path / "codes.csv")
@@ -206,7 +206,7 @@ def test_a_version_that_was_tempered_is_refused(monday, tuesday, tmp_path):
         ({"layers": [{"type": "layer_normalization"}]}, "normalization layer"),
     ],
 )
-def test_a_version_without_a_posterior_that_can_be_a_prior_is_refused(
+def test_version_whose_posterior_cannot_be_a_prior_is_refused(
     monday, tuesday, tmp_path, model, reason
 ):
     version = train_table(monday, spec(model, {"epochs": 1})).export(tmp_path / "m")

@@ -293,7 +293,7 @@ def test_other_content_than_json_is_refused(
     assert f"Received: '{content_type}'" in message_of(response, 415)
 
 
-def test_row_that_is_too_far_out_for_a_finite_answer_is_named(
+def test_error_names_the_row_without_a_finite_answer(
     client: httpx.Client,
 ) -> None:
     response = ask(client, "diabetes", {"instances": [[1, 2, 3], [3e38, 3e38, 0]]})

@@ -153,7 +153,7 @@ def test_every_answer_is_as_documented(
 @pytest.mark.parametrize(
     "examples", [pytest.param(4, id="few"), pytest.param(100, id="many", marks=_SLOW)]
 )
-def test_every_answer_on_the_way_of_a_client_is_as_documented(
+def test_every_answer_to_linked_requests_is_as_documented(
     schema: Any, examples: int
 ) -> None:
     machine, answers = schema.as_state_machine(), 0

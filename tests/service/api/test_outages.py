@@ -36,7 +36,7 @@ def app(settings: Settings) -> FastAPI:
     return create_app(settings)
 
 
-def test_a_database_that_is_lost_costs_requests_but_not_the_service(
+def test_lost_database_costs_requests_but_not_the_service(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every request asks for its key anew.
@@ -87,7 +87,7 @@ def take_no_writes(url: str) -> None:
         )
 
 
-def test_a_database_file_that_can_grow_no_more_is_said_to_be_full(
+def test_database_file_at_its_size_limit_is_reported_full(
     app: FastAPI,
 ) -> None:
     most_pages = 1  # SQLite raises it to what there is.
@@ -160,7 +160,7 @@ def test_nothing_is_taken_once_the_database_file_is_another(
     assert fault is not delete or not path.exists()
 
 
-def test_a_start_on_a_new_database_keeps_the_tables_of_the_old(
+def test_start_on_a_new_database_keeps_the_old_tables(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     with listening(create_app(settings)) as client:
@@ -183,7 +183,7 @@ def test_a_start_on_a_new_database_keeps_the_tables_of_the_old(
         (errno.ENOENT, 500, "The service failed"),
     ],
 )
-def test_a_disk_that_fails_is_told_from_a_fault_of_the_program(
+def test_failing_disk_is_distinguished_from_a_program_fault(
     app: FastAPI, number: int, status: int, message: str
 ) -> None:
     @app.get("/write")

@@ -72,7 +72,7 @@ def test_a_program_that_is_not_there_is_tried_again(
     assert "the child can't be started" in caplog.text
 
 
-def test_a_child_that_ignores_sigterm_learns_by_its_input_that_it_is_to_end(
+def test_child_that_ignores_sigterm_ends_when_its_input_closes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with supervised(f"trap '' TERM; {UNTIL_INPUT_ENDS}") as process:

@@ -93,7 +93,7 @@ def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:
         (RuntimeError("of\nTensorFlow"), "RuntimeError: of TensorFlow; the log has"),
     ],
 )
-def test_a_job_that_can_not_be_done_has_failed_with_the_reason(
+def test_impossible_job_fails_with_the_reason(
     queue: Queue, lease: Lease, error: Exception, reason: str
 ) -> None:
     as_new = attempt(queue, lease, Trainer(raising(error))).run()
@@ -174,7 +174,7 @@ def test_a_ghost_writes_nothing(queue: Queue, lease: Lease) -> None:
     assert not (queue.settings.models / "model").exists()
 
 
-def test_publishing_waits_for_a_database_that_is_away_or_takes_no_writes(
+def test_publishing_waits_for_an_absent_or_read_only_database(
     queue: Queue, lease: Lease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish, failures = run.publish, [OperationalError, InternalError]

@@ -112,7 +112,7 @@ def test_no_job_is_claimed_once_the_database_file_is_another(
     queue.database.close()
 
 
-def test_a_process_that_said_what_became_of_its_job_did_not_die(
+def test_process_that_reported_its_result_did_not_die(
     queue: Queue, dispatcher: Dispatcher, launcher: Started
 ) -> None:
     (job_id,) = submitted(queue)
@@ -123,7 +123,7 @@ def test_a_process_that_said_what_became_of_its_job_did_not_die(
     assert (job(queue, job_id).error, job(queue, job_id).deaths) == ("of no use", 0)
 
 
-def test_a_job_whose_process_can_not_be_started_waits_and_says_why(
+def test_job_whose_process_cannot_start_waits_with_the_reason(
     queue: Queue,
     dispatcher: Dispatcher,
     launcher: Started,
@@ -146,7 +146,7 @@ def test_a_job_whose_process_can_not_be_started_waits_and_says_why(
     assert launcher.leases == [Lease(job_id, 2)]
 
 
-def test_a_file_that_can_not_be_removed_keeps_no_job_from_starting(
+def test_file_that_cannot_be_removed_blocks_no_job(
     queue: Queue,
     dispatcher: Dispatcher,
     launcher: Started,
@@ -210,7 +210,7 @@ def test_a_death_is_told_of_when_the_database_is_back(
     assert job(queue, job_id).deaths == 1
 
 
-def test_a_dispatcher_that_was_taken_for_dead_starts_nothing_until_it_is_back(
+def test_dispatcher_taken_for_dead_starts_nothing_until_it_returns(
     queue: Queue, dispatcher: Dispatcher, launcher: Started
 ) -> None:
     dispatcher.step()
@@ -221,7 +221,7 @@ def test_a_dispatcher_that_was_taken_for_dead_starts_nothing_until_it_is_back(
     assert launcher.leases == []
 
 
-def test_a_job_that_holds_too_much_memory_is_ended_and_says_so(
+def test_job_over_its_memory_limit_is_ended_with_the_reason(
     queue: Queue, dispatcher: Dispatcher, launcher: Started
 ) -> None:
     (job_id,) = submitted(queue)
@@ -291,7 +291,7 @@ def test_an_attempt_whose_lease_has_ended_is_stopped(
     assert launcher.asked == [("kill", Lease(job_id, 1))]
 
 
-def test_a_job_that_ends_as_its_time_is_up_costs_the_dispatcher_nothing(
+def test_job_that_ends_at_its_time_limit_keeps_its_error(
     queue: Queue,
     dispatcher: Dispatcher,
     launcher: Started,
@@ -308,7 +308,7 @@ def test_a_job_that_ends_as_its_time_is_up_costs_the_dispatcher_nothing(
     assert launcher.asked == []
 
 
-def test_a_dispatcher_that_leaves_puts_its_jobs_back_and_is_forgotten(
+def test_dispatcher_that_stops_requeues_its_jobs_and_deregisters(
     queue: Queue, dispatcher: Dispatcher
 ) -> None:
     jobs = submitted(queue, 2)
@@ -355,7 +355,7 @@ def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
     assert log.exists()
 
 
-def test_a_job_that_is_tried_again_keeps_its_new_scratch_though_the_old_one_goes(
+def test_retried_job_keeps_its_new_scratch_directory(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (job_id,) = submitted(queue)

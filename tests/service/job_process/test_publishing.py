@@ -59,7 +59,7 @@ def test_numbers_of_others_and_of_deleted_versions_are_passed_over(
     assert publish(queue, second, staged(queue, second)) == 3
 
 
-def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
+def test_number_taken_at_the_last_moment_is_skipped(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease = exporting(queue)
@@ -106,7 +106,7 @@ class PowerCutError(BaseException):
 
 
 @pytest.mark.parametrize("end", ["expire", "died", "release", "fail", "cancel"])
-def test_a_version_in_its_place_is_its_jobs_whatever_came_between(
+def test_version_renamed_before_an_interruption_belongs_to_its_job(
     queue: Queue, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     lease = exporting(queue)
@@ -141,7 +141,7 @@ def test_a_version_in_its_place_is_its_jobs_whatever_came_between(
     )
 
 
-def test_an_attempt_that_stops_before_its_version_is_in_place_starts_again(
+def test_attempt_that_stops_before_publication_starts_again(
     queue: Queue,
 ) -> None:
     lease = exporting(queue)

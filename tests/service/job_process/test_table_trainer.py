@@ -11,7 +11,7 @@ from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
 
 
-def test_a_checkpoint_of_before_an_upgrade_costs_its_steps_and_not_the_job(
+def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(data_dir=tmp_path, models=tmp_path / "models")

@@ -128,7 +128,7 @@ def test_yesterdays_posterior_is_todays_prior(
         ({"start_from": {"model": "first", "version": 77}}, "no version 77"),
     ],
 )
-def test_what_can_not_go_on_from_a_version_is_refused_at_once(
+def test_job_that_cannot_continue_a_version_is_refused_at_once(
     client: Client,
     trained: Job,
     dataset: str,

@@ -67,7 +67,7 @@ def test_number_of_a_deleted_version_is_never_used_again(
         Ledger(database).take_up("wine", 1, directory)
 
 
-def test_version_of_a_job_is_left_to_the_job_until_that_has_ended(
+def test_version_of_a_job_is_not_adopted_until_it_ends(
     database: Database, directory: Path
 ) -> None:
     job_id = "0123456789abcdef01234567"

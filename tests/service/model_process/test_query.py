@@ -31,7 +31,7 @@ def test_garbage_is_looked_for_again_after_a_mistake() -> None:
     assert gc.isenabled()
 
 
-def test_the_place_of_a_mistake_in_a_small_body_is_left_to_the_table() -> None:
+def test_table_locates_a_mistake_in_a_small_body() -> None:
     query = parse_query(b'{"instances": [[NaN]]}')
     assert repr(query.rows) == "[[NaN]]"
     assert query.fault is not None

@@ -114,7 +114,7 @@ def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
         assert job(queue, job_id).progress == {}
 
 
-def test_an_epoch_is_told_once_though_a_later_attempt_repeats_it(queue: Queue) -> None:
+def test_epoch_that_a_later_attempt_repeats_is_reported_once(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     dispatcher = registered(queue)
     first = leased(queue, dispatcher)
@@ -137,7 +137,7 @@ def test_a_heartbeat_keeps_a_lease_from_running_out(queue: Queue) -> None:
     assert queue.is_active(lease)
 
 
-def test_a_job_whose_process_dies_three_times_has_failed_with_the_reason(
+def test_job_whose_process_dies_three_times_fails_with_the_reason(
     queue: Queue,
 ) -> None:
     (job_id,) = submitted(queue)
@@ -209,7 +209,7 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(
     assert job(queue, job_id).state == "cancelled"
 
 
-def test_a_queued_job_is_cancelled_at_once_and_an_ended_one_stays(queue: Queue) -> None:
+def test_queued_job_is_cancelled_at_once_and_ended_one_stays(queue: Queue) -> None:
     (job_id,) = submitted(queue)
     for _ in range(2):
         with queue.database.writing() as session:
@@ -218,7 +218,7 @@ def test_a_queued_job_is_cancelled_at_once_and_an_ended_one_stays(queue: Queue) 
     assert queue.lease(registered(queue)) is None
 
 
-def test_a_failed_job_that_is_tried_again_starts_with_a_clean_slate(
+def test_retried_job_starts_with_a_clean_record(
     queue: Queue,
 ) -> None:
     (job_id,) = submitted(queue)

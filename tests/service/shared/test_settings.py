@@ -42,7 +42,7 @@ def test_settings_do_not_change() -> None:
         Settings().threads = 2
 
 
-def test_children_read_the_settings_of_their_parent_but_for_its_key() -> None:
+def test_children_inherit_all_settings_except_the_key() -> None:
     settings = Settings(models=Path("elsewhere"), default_num_samples=7, insecure=True)
     with_key = settings.model_copy(update={"admin_key": SecretStr("secret")})
     assert Settings.from_environment(with_key.environment()) == settings

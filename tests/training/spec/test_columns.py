@@ -81,7 +81,7 @@ def test_a_table_of_the_target_alone_is_refused():
         JobSpec(target="cost").check_columns([{"name": "cost", "type": "number"}])
 
 
-def test_what_is_not_known_of_a_column_is_not_held_against_it():
+def test_unknown_facts_about_a_column_do_not_refuse_it():
     columns = [{"name": name, "type": "number"} for name in ("x", "y", "held_out")]
     JobSpec.model_validate(
         {

@@ -96,7 +96,7 @@ def test_a_spec_can_not_be_changed():
         ({"start_from": {"model": "m", "version": 0}}, "greater than or equal"),
     ],
 )
-def test_a_spec_that_makes_no_sense_is_refused_with_the_reason(fields, reason):
+def test_senseless_spec_is_refused_with_the_reason(fields, reason):
     with pytest.raises(ValidationError, match=reason):
         job(**fields)
 

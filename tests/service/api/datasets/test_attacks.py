@@ -88,7 +88,7 @@ def deflated(piece: bytes, times: int) -> bytes:
         (b"\xff\xff\xff\xff\xff\xff\xff\x7f" + b"\0" * 100, "needs more memory"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_the_reason(
+def test_file_without_a_table_is_refused_with_the_reason(
     datasets: httpx.Client, content: bytes, message: str
 ) -> None:
     response = datasets.post("/v1/datasets", content=content)
@@ -189,7 +189,7 @@ def answer(connection: socket.socket) -> bytes:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
-def test_a_body_that_is_declared_too_large_is_refused_at_once(
+def test_body_declared_too_large_is_refused_at_once(
     datasets: httpx.Client,
 ) -> None:
     connection = connect(datasets, f"Content-Length: {2 * 2**30}")

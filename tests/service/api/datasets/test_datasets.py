@@ -21,7 +21,7 @@ def post(
     return client.post("/v1/datasets", content=content, headers=headers, params=options)
 
 
-def test_a_table_that_is_uploaded_is_described_and_stored_under_its_hash(
+def test_uploaded_table_is_described_and_stored_under_its_hash(
     datasets: httpx.Client, data_dir: Path
 ) -> None:
     response = post(datasets, PEOPLE, name="people.csv")

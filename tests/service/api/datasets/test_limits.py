@@ -73,7 +73,7 @@ def test_keys_share_a_file_and_each_has_its_quota(tmp_path: Path) -> None:
         assert not path.exists()
 
 
-def test_a_dataset_that_a_job_needs_stays_until_the_job_has_ended(
+def test_dataset_of_a_job_stays_until_the_job_ends(
     datasets: httpx.Client, data_dir: Path
 ) -> None:
     made = post(datasets, b"needed,b\n1,2\n").json()
@@ -106,7 +106,7 @@ def test_a_dataset_that_a_job_needs_stays_until_the_job_has_ended(
     database.close()
 
 
-def test_what_the_dead_leave_is_removed_at_start_and_nothing_else(
+def test_start_removes_only_files_of_dead_processes(
     tmp_path: Path,
 ) -> None:
     settings = settings_of(tmp_path)
@@ -164,7 +164,7 @@ def test_what_the_disk_refuses_is_said_and_nothing_stays(
     assert post(datasets, table).status_code == 201
 
 
-def test_the_service_holds_no_more_of_an_upload_than_a_few_blocks(
+def test_service_holds_only_a_few_blocks_of_an_upload(
     tmp_path: Path,
 ) -> None:
     line = b"1," + b"x" * 9_997 + b"\n"
@@ -225,7 +225,7 @@ def memory_to_inspect(path: Path, limits: Limits) -> int:
     return 1024 * int(done.stdout)
 
 
-def test_a_bomb_ends_the_process_that_reads_it_and_no_other(tmp_path: Path) -> None:
+def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
     # Sixty thousand rows of a megabyte each.
     words = pa.DictionaryArray.from_arrays(
         pa.array([0] * 60_000, pa.int32()), pa.array(["x" * 1_000_000])
@@ -257,7 +257,7 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
         assert post(client, TABLE).status_code == 201
 
 
-def test_first_rows_do_not_wait_for_tables_that_are_read_whole(
+def test_first_rows_do_not_wait_for_whole_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = Limits.of(settings_of(tmp_path))

@@ -300,7 +300,7 @@ def test_a_running_job_tells_how_far_it_is(
     assert job["finished_at"] >= job["started_at"] >= job["created_at"]
 
 
-def test_a_waiting_job_is_cancelled_at_once_and_a_running_one_asked_to_stop(
+def test_queued_job_is_cancelled_and_running_job_asked_to_stop(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
     running = post(client, body).json()["id"]
@@ -342,7 +342,7 @@ def test_a_job_whose_dataset_is_gone_is_not_tried_again(
     assert "dataset" in refused.json()["error"]
 
 
-def test_only_jobs_that_have_ended_are_deleted_with_all_they_left(
+def test_only_ended_jobs_are_deleted_with_all_their_files(
     client: httpx.Client, body: dict[str, Any], queue: Queue
 ) -> None:
     id = post(client, body).json()["id"]

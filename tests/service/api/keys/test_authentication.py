@@ -172,7 +172,7 @@ def test_other_pages_can_not_use_the_cookie(
     assert response.status_code == status
 
 
-def test_a_key_that_is_sent_as_such_may_come_from_any_page(
+def test_key_in_a_header_may_come_from_any_page(
     client: httpx.Client,
 ) -> None:
     headers = AS_ADMIN | {"Sec-Fetch-Site": "cross-site"}

@@ -60,7 +60,7 @@ def test_a_key_that_may_less_is_no_admin_key(database: Database) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ci.short"])
-def test_what_is_no_key_is_refused_by_the_name_of_its_setting(
+def test_invalid_key_is_refused_by_the_name_of_its_setting(
     database: Database, text: str
 ) -> None:
     with pytest.raises(CredentialError, match=r"^TFBBB_ADMIN_KEY: .*Received: "):

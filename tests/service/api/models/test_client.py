@@ -124,7 +124,7 @@ def test_a_question_that_is_given_up_leaves_nobody_its_answer(
     run(client, questions())
 
 
-def test_a_question_that_is_given_up_while_it_waits_is_not_computed(
+def test_request_cancelled_while_it_waits_is_not_computed(
     client: ModelsClient, echo: Echo
 ) -> None:
     async def questions() -> None:
@@ -160,7 +160,7 @@ def test_without_a_process_the_answer_is_unavailable_at_once(tmp_path: Path) -> 
     run(client, questions())
 
 
-def test_a_process_that_ends_while_it_answers_fails_that_question_alone(
+def test_process_that_ends_fails_only_the_request_it_answers(
     tmp_path: Path, echo: Echo
 ) -> None:
     path = tmp_path / "socket"

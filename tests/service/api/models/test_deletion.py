@@ -43,7 +43,7 @@ def test_deleted_version_leaves_its_row_and_no_file(
     assert list((root / ".staging").iterdir()) == []
 
 
-def test_version_comes_back_if_the_process_stopped_before_it_was_deleted(
+def test_version_returns_if_the_process_stopped_before_its_deletion(
     database: Database, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(session: object) -> float:

@@ -77,7 +77,7 @@ def test_label_moves_to_nothing_that_does_not_answer(
     assert versions_of(client, "broken")["champion"] == 1
 
 
-def test_of_two_who_make_a_label_at_once_one_is_refused(database: Database) -> None:
+def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) -> None:
     with database.writing() as session:
         for number in (1, 2):
             session.add(

@@ -23,7 +23,7 @@ def test_version_that_was_copied_into_its_place_has_a_lineage(
     assert description["metrics"] == json.loads(manifest)["metrics"]
 
 
-def test_version_that_changes_after_it_was_adopted_is_reported_and_not_served(
+def test_version_changed_after_adoption_is_reported_and_not_served(
     client: httpx.Client, publish: Callable[..., None], models: Path
 ) -> None:
     publish("changed", 1)

@@ -24,7 +24,7 @@ def model_process(models: Path) -> psutil.Process:
     return process
 
 
-def test_requests_of_a_process_that_dies_fail_and_later_ones_are_answered(
+def test_requests_fail_when_the_process_dies_and_work_again_later(
     client: httpx.Client, publish: Callable[..., None], models: Path
 ) -> None:
     publish("killed", 1)

@@ -86,7 +86,7 @@ def test_a_database_is_copied_while_it_is_in_use(tmp_path: Path) -> None:
     copy.close()
 
 
-def test_the_copy_before_an_upgrade_has_its_name_once_it_is_whole(
+def test_copy_before_an_upgrade_gets_its_name_when_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The package has a function of that name.

@@ -171,7 +171,7 @@ def test_likelihood_makes_a_bayesian_model_with_members():
 
 
 @pytest.mark.parametrize("name", ["normal", "laplace", "student_t"])
-def test_outputs_of_a_converted_network_are_in_the_units_of_the_targets(name):
+def test_converted_network_outputs_are_in_the_targets_units(name):
     likelihood = tfbbb.convert(dense(), likelihood=name).likelihood
     assert likelihood.name.startswith(name)
     likelihood.adapt(150.0 + 70.0 * X[:, : likelihood.num_targets])
@@ -195,7 +195,7 @@ def test_moped_centres_prior_and_posterior_at_the_weights():
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
-def test_means_of_every_family_start_at_the_weights_and_come_back(family):
+def test_posterior_means_start_at_the_weights_and_convert_back(family):
     model = dense()
     converted = tfbbb.convert(model, posterior=family, bias_posterior=family)
     for layer, other in zip(converted.layers, model.layers, strict=True):

@@ -26,7 +26,7 @@ def dense(units):
     return keras.Sequential([keras.Input((3,)), keras.layers.Dense(units)])
 
 
-def test_loss_is_the_sum_over_targets_and_the_mean_over_rows():
+def test_loss_sums_over_targets_and_averages_over_rows():
     model = dense(2)
     densities = stats.norm.logpdf(Y, model(X), 0.5)
     np.testing.assert_allclose(

@@ -23,7 +23,7 @@ SAMPLING = [
 
 
 @pytest.mark.parametrize("estimator", SAMPLING, ids=repr)
-def test_gradients_of_each_member_are_those_of_the_same_posterior_alone(estimator):
+def test_each_member_has_the_gradients_of_a_lone_posterior(estimator):
     # Almost a point: no noise is left, and everything else must be equal.
     model = network(3, estimator)
     together = gradients(model)
@@ -77,7 +77,7 @@ def exact_gradient(layer, index):
 @pytest.mark.parametrize(
     "estimator", [*SAMPLING, ScoreFunction(num_samples=8)], ids=repr
 )
-def test_expected_gradient_of_each_member_is_that_of_its_own_evidence_bound(estimator):
+def test_each_member_follows_its_own_evidence_bound_in_expectation(estimator):
     keras.utils.set_random_seed(2)
     model, layer = linear(2, estimator)
     variables = [variable.value for variable in model.trainable_variables]
@@ -171,7 +171,7 @@ def _built(layer):
     return layer
 
 
-def test_members_of_a_plain_keras_model_are_parts_of_the_batch():
+def test_members_of_a_keras_model_are_parts_of_the_batch():
     model = keras.Sequential(
         [
             keras.Input((3,)),

@@ -44,7 +44,7 @@ def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
         )
 
 
-def test_fit_sets_the_weight_of_the_divergence_from_the_rows_anew_each_time():
+def test_each_fit_sets_kl_weight_from_its_rows():
     model = regression()
     model.fit(X, Y, validation_split=0.25, verbose=0)
     np.testing.assert_allclose(kl_weights(model), 1 / 45, rtol=1e-6)
@@ -59,7 +59,7 @@ def test_fit_takes_the_sum_of_sample_weights_for_n():
     np.testing.assert_allclose(kl_weights(model), 1 / 30, rtol=1e-6)
 
 
-def test_fit_keeps_a_weight_of_the_divergence_that_the_user_gave():
+def test_fit_keeps_a_given_kl_weight():
     model = regression(kl_weight=0.5)
     model.fit(X, Y, verbose=0)
     assert kl_weights(model) == [0.5, 0.5]
@@ -76,7 +76,7 @@ def test_fit_counts_a_dataset_and_believes_dataset_size():
     np.testing.assert_allclose(kl_weights(model), 1 / 1000, rtol=1e-6)
 
 
-def test_targets_are_standardised_on_the_training_rows_of_the_first_fit_only():
+def test_only_the_first_fit_standardises_targets_on_training_rows():
     model = regression()
     model.fit(X, Y, validation_split=0.25, verbose=0)
     shift, scale = model.likelihood.target_shift, model.likelihood.target_scale
@@ -119,7 +119,7 @@ def test_users_see_raw_units_everywhere():
     assert 2.5 < np.sqrt(prediction.aleatoric.mean()) < 10
 
 
-def test_loss_is_the_weighted_mean_over_rows_where_rows_have_weights():
+def test_loss_averages_over_rows_by_their_weights():
     model = regression(likelihood=Normal(scale=3.0))
     model.fit(X, Y, verbose=0)
     outputs = model(X)
@@ -160,7 +160,7 @@ def test_classes_train_with_metrics_on_probabilities():
     assert np.mean(classes == LABELS) > 0.9
 
 
-def test_classes_may_be_indices_or_one_hot_in_one_compiled_model():
+def test_compiled_model_takes_class_indices_and_one_hot_targets():
     inputs = keras.Input((3,))
     model = tfbbb.BayesianModel(
         inputs, DenseVariational(2)(inputs), likelihood=Categorical()

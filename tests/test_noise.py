@@ -23,7 +23,7 @@ def correlation(a, b):
 @pytest.mark.parametrize("shape", [(), (1,), (4,), (7,), (3, 5)])
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(cuts=st.sets(st.integers(1, 22)))
-def test_entries_are_the_same_however_the_list_is_cut_into_blocks(shape, cuts):
+def test_entries_do_not_depend_on_the_blocks(shape, cuts):
     whole = noise.normal_block(SEED, 0, 23, shape)
     edges = [0, *sorted(cuts), 23]
     parts = [
@@ -34,7 +34,7 @@ def test_entries_are_the_same_however_the_list_is_cut_into_blocks(shape, cuts):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
-def test_block_of_unknown_place_and_size_is_that_of_known_ones():
+def test_block_is_the_same_with_dynamic_place_and_size():
     block = tf.function(
         lambda first, count, width: noise.normal_block(SEED, first, count, [width, 2])
     )
@@ -76,7 +76,7 @@ def test_entries_places_and_seeds_are_uncorrelated():
             assert abs(correlation(first, second)) < 4.0
 
 
-def test_folding_in_several_places_is_folding_in_one_after_the_other():
+def test_folding_in_several_places_folds_in_each_in_turn():
     np.testing.assert_array_equal(
         noise.fold(SEED, 1, 2), noise.fold(noise.fold(SEED, 1), 2)
     )
@@ -202,7 +202,7 @@ def test_signs_are_fair_and_independent():
         assert abs(sums.var() - 1.0) < 4.0 * math.sqrt(2.0 / sums.size)
 
 
-def test_all_bits_of_a_word_make_signs_that_are_fair_and_pairwise_independent():
+def test_signs_of_a_word_are_fair_and_pairwise_independent():
     words = noise.signs(SEED, (20_000, 32)).numpy()
     products = words.T @ words / len(words)
     np.testing.assert_array_equal(np.diag(products), 1.0)
@@ -216,7 +216,7 @@ def test_all_bits_of_a_word_make_signs_that_are_fair_and_pairwise_independent():
     assert abs(words.prod(axis=1).mean()) < 5.0 / math.sqrt(len(words))
 
 
-def test_signs_of_a_seed_are_independent_of_those_and_of_the_noise_of_another():
+def test_signs_are_independent_of_another_seeds_signs_and_noise():
     signs = noise.signs(SEED, (MANY,)).numpy()
     for seed in ([3, 5], [4, 4], noise.fold(SEED, 0), noise.fold(SEED, 1)):
         seed = tf.constant(seed)

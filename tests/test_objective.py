@@ -83,7 +83,7 @@ def exact_loss_and_gradient(model):
     "batch_size", [pytest.param(10, marks=pytest.mark.slow), 16, 50]
 )
 @pytest.mark.parametrize("estimator", ["local", "weight", "flipout"])
-def test_epoch_of_minibatches_has_the_full_elbo_and_its_gradient_in_expectation(
+def test_minibatches_of_an_epoch_give_the_expected_elbo_and_gradient(
     estimator, batch_size
 ):
     model = linear_model(estimator, kl_weight=1 / N)
@@ -120,7 +120,7 @@ def test_loss_that_plain_fit_reports_is_the_full_negative_elbo():
     assert abs(np.mean(history) - float(full_negative_elbo(model))) < 4.5 * error
 
 
-def test_mean_squared_error_of_one_output_is_a_normal_of_variance_one_half():
+def test_mean_squared_error_is_a_normal_of_variance_one_half():
     x, y = X, Y[:, :1]
     model = keras.Sequential([keras.Input((3,)), DenseVariational(1, kl_weight=1 / N)])
     model.compile("sgd", loss="mse")

@@ -76,7 +76,7 @@ def test_classes_weigh_what_they_are_given_and_else_one(one_hot):
 
 
 @pytest.mark.parametrize("data", [dataset, Rows])
-def test_datasets_of_known_length_are_read_to_the_last_partial_batch(data):
+def test_datasets_of_known_length_are_read_to_the_end(data):
     rows = training_rows(data(), None)
     assert rows.size == 10
     np.testing.assert_array_equal(rows.targets, Y)
@@ -102,13 +102,13 @@ def test_repeated_dataset_of_known_length_counts_every_row_it_gives():
     ],
     ids=["infinite", "unknown", "PyDataset", "generator"],
 )
-def test_number_of_rows_that_is_not_known_has_to_be_given(endless):
+def test_unknown_number_of_rows_must_be_given(endless):
     with pytest.raises(ValueError, match=r"Pass `dataset_size=N`.*Received: x of type"):
         training_rows(endless(), None)
     assert training_rows(endless(), None, dataset_size=1000).size == 1000
 
 
-def test_endless_dataset_gives_the_targets_of_as_many_rows_as_it_stands_for():
+def test_endless_dataset_gives_targets_of_its_stated_rows():
     rows = training_rows(dataset().repeat(), None, dataset_size=10)
     np.testing.assert_array_equal(rows.targets, Y)
     assert training_rows(generator(), None, dataset_size=10).targets is None
@@ -164,7 +164,7 @@ def test_dataset_without_targets_is_refused():
         training_rows(inputs, None)
 
 
-def test_validation_data_beside_a_split_leaves_every_row_to_train_on():
+def test_validation_data_overrides_the_split():
     inputs = keras.Input((2,))
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(inputs))
     model.compile()

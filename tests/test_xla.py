@@ -39,7 +39,7 @@ def test_keras_does_not_choose_xla_by_itself(make):
 
 
 @pytest.mark.parametrize("make", [plain, bayesian])
-def test_xla_that_is_asked_for_is_warned_of_and_not_used(make):
+def test_requested_xla_is_refused_with_a_warning(make):
     model = make()
     loss = {} if isinstance(model, tfbbb.BayesianModel) else {"loss": "mse"}
     with pytest.warns(UserWarning, match="doesn't support `jit_compile=True`"):

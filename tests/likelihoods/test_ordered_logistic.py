@@ -193,3 +193,10 @@ def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
     # One more than it needs would be a temperature.
     with pytest.raises(ValueError, match=r"needs 1 outputs.*shape \(4, 3\)"):
         built().probabilities(np.zeros((4, 3)))
+
+
+def test_quantile_of_a_level_that_a_class_reaches_exactly_is_that_class():
+    likelihood = OrderedLogistic(num_classes=2)
+    likelihood.build((None, 1))
+    assert float(likelihood.cdf(0.0, [[0.0]])[0, 0]) == 0.5
+    assert likelihood.quantile(0.5, [[0.0]]).numpy().tolist() == [[0.0]]

@@ -1,12 +1,15 @@
 import threading
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from service.job_process import heartbeat as heartbeat_module
 from service.job_process.attempt import describe_failure
 from service.job_process.heartbeat import Heartbeat
+from service.shared import job_events as events
 from service.shared.queue import Lease, Queue
-from tests.service.queued import leased, registered, submitted
+from tests.service.queued import job, leased, registered, submitted
+from tfbbb.training.progress import Progress
 
 
 def test_heartbeats_go_on_after_one_that_failed(
@@ -31,3 +34,27 @@ def test_heartbeats_go_on_after_one_that_failed(
 
 def test_a_failure_is_described_without_what_databases_refuse() -> None:
     assert "\0" not in describe_failure(ValueError("no such category: a\0b"))
+
+
+def test_progress_is_kept_while_the_database_does_not_answer(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted(queue)
+    lease = leased(queue, registered(queue))
+    heartbeat = Heartbeat(queue, lease, threading.Event())
+
+    def fail(*arguments: object) -> bool:
+        raise OperationalError("update", {}, Exception("it is restarted"))
+
+    for epoch in (1, 2):
+        heartbeat.report(
+            Progress(epoch, 3, step=5 * epoch, steps=15, figures={"nll": 1.0 / epoch})
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(queue, "heartbeat", fail)
+            heartbeat.send()
+    heartbeat.send()
+    assert job(queue, lease.job_id).progress["step"] == 10
+    with queue.database.reading() as session:
+        told = [e.data for e in events.after(session, lease.job_id, 0)]
+    assert [data["epoch"] for data in told if "epoch" in data] == [1, 2]

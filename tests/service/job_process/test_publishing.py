@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from service.job_process import publish as publish_module
 from service.job_process.publish import CancelledError, publish, staging_directory
 from service.shared import queue as queue_module
 from service.shared.database.tables import Job, ModelVersion
@@ -152,3 +153,33 @@ def test_attempt_that_stops_before_publication_starts_again(
     queue.begin_export(again)
     assert publish(queue, again, staged(queue, again)) == 1
     assert [version.job_id for version in versions(queue)] == [lease.job_id]
+
+
+def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> None:
+    first = exporting(queue)
+    publish(queue, first, staged(queue, first))
+    shutil.rmtree(queue.settings.models / "model" / "1")
+    second = exporting(queue)
+    assert publish(queue, second, staged(queue, second)) == 2
+
+
+def test_a_version_is_on_the_disk_under_its_name_before_the_commit(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, flushed = exporting(queue), []
+    directory = staged(queue, lease)
+
+    def spy(path: Path) -> None:
+        flushed.append((path, (path / "1").exists(), len(versions(queue))))
+
+    monkeypatch.setattr(publish_module, "flush", spy)
+    publish(queue, lease, directory)
+    models = queue.settings.models
+    assert flushed == [(models / "model", True, 0), (models, False, 0)]
+
+
+def test_a_version_of_another_job_does_not_end_this_one(queue: Queue) -> None:
+    lease = exporting(queue)
+    CountedModel("f" * 24, "of another").export(queue.settings.models / "model" / "1")
+    let_expire(queue, lease)
+    assert (job(queue, lease.job_id).state, versions(queue)) == ("queued", [])

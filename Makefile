@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test test-slow lint format lock clean
+.PHONY: help install demo serve test test-slow mutations lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -21,6 +21,9 @@ test: install ## Check formatting, lint and types, then run the tests
 
 test-slow: install ## Run the long proofs, which `test` runs in a short form
 	$(BIN)/pytest -m slow --timeout=7200
+
+mutations: install ## Put faults into copies of the code, each of which a test must notice
+	$(BIN)/python -m tests.mutations
 
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -6,7 +6,7 @@ from tfbbb.layers import DenseVariational
 ROWS = 2000
 
 
-def test_every_input_and_output_of_a_row_has_its_own_sign():
+def test_every_output_of_a_row_has_its_own_sign():
     keras.utils.set_random_seed(0)
     layer = DenseVariational(3, estimator="flipout", use_bias=False, kl_weight=0.1)
     layer.build((None, 2))

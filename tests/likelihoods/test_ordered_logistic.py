@@ -195,7 +195,7 @@ def test_likelihood_of_one_model_is_refused_for_outputs_of_another():
         built().probabilities(np.zeros((4, 3)))
 
 
-def test_quantile_of_a_level_that_a_class_reaches_exactly_is_that_class():
+def test_quantile_of_a_level_reached_exactly_is_its_class():
     likelihood = OrderedLogistic(num_classes=2)
     likelihood.build((None, 1))
     assert float(likelihood.cdf(0.0, [[0.0]])[0, 0]) == 0.5

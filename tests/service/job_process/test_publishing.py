@@ -163,7 +163,7 @@ def test_the_number_of_a_deleted_version_is_not_given_again(queue: Queue) -> Non
     assert publish(queue, second, staged(queue, second)) == 2
 
 
-def test_a_version_is_on_the_disk_under_its_name_before_the_commit(
+def test_a_version_is_on_the_disk_before_the_commit(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lease, flushed = exporting(queue), []

@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve test test-slow mutations lint format lock clean
+.PHONY: help install demo serve check touched test test-slow mutations lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -15,6 +15,12 @@ demo: install ## Start the service, upload a real table, train, predict and draw
 
 serve: install ## Train and predict on 127.0.0.1:8000; models are in saved_models/
 	$(BIN)/tfbbb serve
+
+check: install ## Lint, and run the tests nearest to what differs from HEAD (BASE=commit)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going lint touched
+
+touched: install
+	$(BIN)/python -m tests.touched $(BASE)
 
 test: install ## Check formatting, lint and types, then run the tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; exit $$status

@@ -75,7 +75,7 @@ def figures_of(archive: Any, split: int) -> dict[str, float]:
     trained = train_table(table.take(archive["train_idx"][split]), JobSpec(target="y"))
     test = table.take(archive["test_idx"][split])
     schema = trained.schema
-    inputs, targets = schema.inputs_of(test), schema.targets_of(test)
+    inputs, targets = schema.inputs(test), schema.targets(test)
     return held_out_figures(trained.model, inputs, targets)
 
 

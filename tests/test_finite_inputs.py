@@ -106,7 +106,7 @@ def of_columns():
     inputs, features = preprocessing(schema)
     model = tfbbb.BayesianModel(inputs, DenseVariational(1)(features))
     model.compile("adam")
-    return model, schema.inputs_of(table)
+    return model, schema.inputs(table)
 
 
 def test_missing_values_that_a_layer_replaces_are_trained_on():

@@ -13,7 +13,7 @@ _MOST_COMMON = 10
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def type_of(type_: pa.DataType) -> str:
+def column_type(type_: pa.DataType) -> str:
     """The service's name for the type of a column."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
@@ -48,7 +48,7 @@ class ColumnStatistics:
     def __init__(self, name: str, type_: pa.DataType) -> None:
         self.name = name
         self.arrow_type = type_
-        self.type = type_of(type_)
+        self.type = column_type(type_)
         self.num_rows = 0
         self.missing = 0
         self.infinite = 0

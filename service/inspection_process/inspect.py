@@ -15,7 +15,13 @@ import pyarrow as pa
 
 from service.inspection_process.column_statistics import ColumnStatistics
 from service.inspection_process.problems import find_problems
-from service.shared.inspection import Inspection, Limits, Outcome, Preview, Task
+from service.shared.inspection import (
+    Inspection,
+    InspectionResult,
+    InspectionTask,
+    Limits,
+    Preview,
+)
 from tfbbb.data import TableError
 from tfbbb.data.scan import TableScan
 
@@ -30,14 +36,14 @@ _LONGEST_CELL = 1000
 
 def main() -> None:
     """Answers the task of the standard input on the standard output."""
-    task = Task.model_validate_json(sys.stdin.buffer.read())
+    task = InspectionTask.model_validate_json(sys.stdin.buffer.read())
     _obey(task.limits)
     try:
         outcome = _show(task) if task.preview_rows is not None else _inspect(task)
     except TableError as error:
         # The path is the service's, and says nothing to the client.
         message = str(error).replace(str(task.path), "The table")
-        outcome = Outcome(error=message[:2000])
+        outcome = InspectionResult(error=message[:2000])
     except (MemoryError, pa.ArrowMemoryError):
         sys.exit("out of memory")
     sys.stdout.write(outcome.model_dump_json())
@@ -96,12 +102,12 @@ def _check_lengths(names: Sequence[str]) -> None:
             )
 
 
-def _inspect(task: Task) -> Outcome:
+def _inspect(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format)
     # Every column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
     statistics = scan.collect(lambda: _Statistics(task.limits), _Statistics.add)
-    return Outcome(
+    return InspectionResult(
         inspection=Inspection(
             num_rows=scan.num_rows,
             columns=[column.figures() for column in statistics.columns],
@@ -112,12 +118,12 @@ def _inspect(task: Task) -> Outcome:
     )
 
 
-def _show(task: Task) -> Outcome:
+def _show(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
     head = scan.head(task.preview_rows or 0).select(task.columns)
     columns = [map(_shown, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    return Outcome(preview=Preview(columns=head.column_names, rows=rows))
+    return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))
 
 
 def _shown(value: Any) -> Any:

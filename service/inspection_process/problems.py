@@ -23,12 +23,12 @@ def find_problems(
         {"column": None, "message": message} for message in table
     ]
     for column in columns:
-        for message in _of_column(column):
+        for message in _column_problems(column):
             problems.append({"column": column.name, "message": message})
     return problems
 
 
-def _of_column(column: ColumnStatistics) -> Iterator[str]:
+def _column_problems(column: ColumnStatistics) -> Iterator[str]:
     if not column.known:
         yield "It has no values; leave it out."
         return
@@ -36,9 +36,9 @@ def _of_column(column: ColumnStatistics) -> Iterator[str]:
         share = column.missing / column.num_rows
         yield f"{share:.0%} of its values are missing."
     if column.type == "number":
-        yield from _of_numbers(column)
+        yield from _number_problems(column)
     elif column.type == "text":
-        yield from _of_texts(column)
+        yield from _text_problems(column)
     elif column.type == "boolean":
         if column.distinct == 1:
             yield "It has the same value in every row; nothing can be learned from it."
@@ -54,7 +54,7 @@ def _of_column(column: ColumnStatistics) -> Iterator[str]:
         )
 
 
-def _of_numbers(column: ColumnStatistics) -> Iterator[str]:
+def _number_problems(column: ColumnStatistics) -> Iterator[str]:
     if column.infinite:
         yield (
             f"{column.infinite} of its values are infinite in single precision; "
@@ -66,7 +66,7 @@ def _of_numbers(column: ColumnStatistics) -> Iterator[str]:
         yield "It grows from row to row, as identifiers do; leave it out if it is one."
 
 
-def _of_texts(column: ColumnStatistics) -> Iterator[str]:
+def _text_problems(column: ColumnStatistics) -> Iterator[str]:
     others = column.known - column.numbers_in_text
     many = column.distinct is None or column.distinct > _MOST_LEVELS
     if not others:

@@ -122,7 +122,7 @@ class Dispatcher:
             lease, how = self._dead[0]
             # The trainer of a stale attempt has written its end already.
             with suppress(StaleAttemptError):
-                self._queue.died(lease, self._killed.get(lease, how))
+                self._queue.record_death(lease, self._killed.get(lease, how))
                 logger.warning(
                     "attempt %d of job %s: %s", lease.attempt, lease.job_id, how
                 )

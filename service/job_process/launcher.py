@@ -92,22 +92,22 @@ class LocalLauncher:
 
     def seconds(self, lease: Lease) -> float:
         """For how long the attempt has run."""
-        return time.monotonic() - self._of(lease).started_at
+        return time.monotonic() - self._find(lease).started_at
 
     def memory(self, lease: Lease) -> int:
         """How many bytes of memory its process holds."""
         try:
-            return int(psutil.Process(self._of(lease).process.pid).memory_info().rss)
+            return int(psutil.Process(self._find(lease).process.pid).memory_info().rss)
         except psutil.NoSuchProcess:
             return 0
 
     def terminate(self, lease: Lease) -> None:
         """Asks its process to save the job and to leave."""
-        self._of(lease).process.terminate()
+        self._find(lease).process.terminate()
 
     def kill(self, lease: Lease) -> None:
         """Ends its process."""
-        self._of(lease).process.kill()
+        self._find(lease).process.kill()
 
     def close(self, seconds: float) -> None:
         """Asks all processes to leave, and ends those that have not after a time."""
@@ -122,7 +122,7 @@ class LocalLauncher:
                 trainer.process.kill()
                 trainer.process.wait()
 
-    def _of(self, lease: Lease) -> "_TrainerProcess":
+    def _find(self, lease: Lease) -> "_TrainerProcess":
         return next(t for t in self._trainers if t.lease == lease)
 
 

@@ -38,7 +38,7 @@ def publish(queue: Queue, lease: Lease, staged: Path) -> int:
     """
     models = queue.settings.models
     with queue.database.writing() as session:
-        job = queue.holding(session, lease)
+        job = queue.lock_job(session, lease)
         if job.cancel_requested_at is not None:
             raise CancelledError(f"job {job.id} is to be cancelled")
         number = _move(session, models, job.name, staged)

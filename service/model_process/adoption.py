@@ -33,7 +33,7 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def take_up(self, name: str, number: int, directory: Path) -> None:
+    def record(self, name: str, number: int, directory: Path) -> None:
         """Makes sure that a directory, whose files its manifest fits, is a version.
 
         Raises:

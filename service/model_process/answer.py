@@ -10,7 +10,7 @@ import orjson
 from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
-from service.model_process.version import Version
+from service.model_process.version import ServedVersion
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Inputs, to_tensors
@@ -31,7 +31,10 @@ Outputs = dict[str, npt.NDArray[Any] | list[str]]
 
 
 def answer(
-    version: Version, query: Query, settings: Settings, uncertainty: UncertaintyMetrics
+    version: ServedVersion,
+    query: Query,
+    settings: Settings,
+    uncertainty: UncertaintyMetrics,
 ) -> bytes:
     """Computes and lays out the answer of one version of a model to `query`.
 
@@ -134,7 +137,7 @@ def _compute(
     return outputs
 
 
-def _check_finite(outputs: Outputs, version: Version) -> None:
+def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
     # Inputs and weights are finite, so that only values far out can overflow.
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from service.model_process.version import Version
+from service.model_process.version import ServedVersion
 from service.shared.model_messages import (
     Description,
     ModelColumn,
@@ -14,19 +14,19 @@ from service.shared.model_messages import (
 
 
 def model_status(
-    name: str, versions: Sequence[Version], in_charge: Version | None
+    name: str, versions: Sequence[ServedVersion], latest: ServedVersion | None
 ) -> ModelStatus:
     """The status of some versions of the model `name`."""
     return ModelStatus(
         name=name,
-        labels=_latest(in_charge, versions),
+        labels=_latest(latest, versions),
         model_version_status=[_version_status(version) for version in versions],
         description=_describe(versions),
     )
 
 
 def model_summary(
-    name: str, versions: Sequence[Version], in_charge: Version | None
+    name: str, versions: Sequence[ServedVersion], latest: ServedVersion | None
 ) -> ModelSummary:
     """The summary of the model `name` with all its versions."""
     description = _describe(versions)
@@ -34,12 +34,12 @@ def model_summary(
         name=name,
         task=description and description.task,
         target=description and description.target,
-        labels=_latest(in_charge, versions),
+        labels=_latest(latest, versions),
         versions=[_version_status(version) for version in versions],
     )
 
 
-def _version_status(version: Version) -> VersionStatus:
+def _version_status(version: ServedVersion) -> VersionStatus:
     problem = version.problem
     return VersionStatus(
         version=str(version.number),
@@ -51,13 +51,15 @@ def _version_status(version: Version) -> VersionStatus:
     )
 
 
-def _latest(in_charge: Version | None, versions: Sequence[Version]) -> dict[str, str]:
-    if in_charge is None or in_charge.number not in {v.number for v in versions}:
+def _latest(
+    latest: ServedVersion | None, versions: Sequence[ServedVersion]
+) -> dict[str, str]:
+    if latest is None or latest.number not in {v.number for v in versions}:
         return {}
-    return {"latest": str(in_charge.number)}
+    return {"latest": str(latest.number)}
 
 
-def _describe(versions: Sequence[Version]) -> Description | None:
+def _describe(versions: Sequence[ServedVersion]) -> Description | None:
     for version in versions:
         if version.manifest is not None and version.problem is None:
             manifest = version.manifest

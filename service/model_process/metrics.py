@@ -11,7 +11,7 @@ import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from service.model_process.registry import Registry
+from service.model_process.registry import ModelRegistry
 
 Array = npt.NDArray[Any]
 
@@ -90,7 +90,7 @@ class UncertaintyMetrics(Collector):
 class LoadedMetrics(Collector):
     """Which models are there, and which are in memory."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ModelRegistry) -> None:
         self._registry = registry
 
     def collect(self) -> Iterable[Metric]:

@@ -13,8 +13,8 @@ from service.model_process.answer import answer
 from service.model_process.descriptions import model_status, model_summary
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.query import parse_query
-from service.model_process.registry import Registry
-from service.model_process.version import Version
+from service.model_process.registry import ModelRegistry
+from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
 from service.shared.model_messages import Metadata, ModelList, ModelSpec
@@ -29,7 +29,7 @@ class Operations:
         settings: The operator's choices.
     """
 
-    def __init__(self, registry: Registry, settings: Settings) -> None:
+    def __init__(self, registry: ModelRegistry, settings: Settings) -> None:
         self._registry = registry
         self._settings = settings
         self._uncertainty = UncertaintyMetrics()
@@ -44,7 +44,7 @@ class Operations:
             "version": self._version,
             "metadata": self._metadata,
             "load": self._load,
-            "take_newest": self._take_newest,
+            "load_newest": self._load_newest,
             "rescan": self._rescan,
             "check_ready": self._check_ready,
             "metrics": self._metrics,
@@ -74,7 +74,7 @@ class Operations:
         return _json(
             ModelList(
                 models=[
-                    model_summary(name, versions, self._registry.in_charge(name))
+                    model_summary(name, versions, self._registry.latest(name))
                     for name, versions in catalog.items()
                 ]
             )
@@ -118,9 +118,9 @@ class Operations:
             return Frame({"problem": str(chosen.problem)})
         return Frame({"problem": None})
 
-    def _take_newest(self, body: bytes | bytearray, name: str) -> Frame:
+    def _load_newest(self, body: bytes | bytearray, name: str) -> Frame:
         self._registry.check_ready()
-        self._registry.take_newest(name)
+        self._registry.load_newest(name)
         return Frame({})
 
     def _rescan(self, body: bytes | bytearray) -> Frame:
@@ -134,8 +134,8 @@ class Operations:
     def _metrics(self, body: bytes | bytearray) -> Frame:
         return Frame({}, generate_latest(self._figures))
 
-    def _status(self, name: str, versions: Sequence[Version]) -> Frame:
-        return _json(model_status(name, versions, self._registry.in_charge(name)))
+    def _status(self, name: str, versions: Sequence[ServedVersion]) -> Frame:
+        return _json(model_status(name, versions, self._registry.latest(name)))
 
 
 def _json(answer: BaseModel) -> Frame:

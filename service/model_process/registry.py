@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from service.model_process.adoption import Ledger
-from service.model_process.version import Version, fingerprint, import_tensorflow
+from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
 from service.shared.errors import Unavailable, UnknownModel
 from service.shared.model_name import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
@@ -15,7 +15,7 @@ from tfbbb.export.versions import version_number
 logger = logging.getLogger(__name__)
 
 
-class Registry:
+class ModelRegistry:
     """The models under one directory, in TensorFlow Serving's layout.
 
     `ROOT/NAME/VERSION/saved_model.pb`, versions being whole numbers; whatever else
@@ -35,11 +35,11 @@ class Registry:
     def __init__(self, root: Path, ledger: Ledger) -> None:
         self.root = root
         self._ledger = ledger
-        self._models: Mapping[str, Mapping[int, Version]] = {}
-        self._in_charge: dict[str, Version] = {}
-        self._kept: set[Version] = set()
+        self._models: Mapping[str, Mapping[int, ServedVersion]] = {}
+        self._latest: dict[str, ServedVersion] = {}
+        self._kept: set[ServedVersion] = set()
         self._scanning = threading.Lock()
-        self._charging = threading.Lock()
+        self._latest_lock = threading.Lock()
         self._settled = False
         self._misplaced: set[Path] = set()
 
@@ -62,10 +62,10 @@ class Registry:
             if stop is not None and stop.is_set():
                 return
             try:
-                self._put_newest_in_charge(name)
+                self._load_latest(name)
             except (Unavailable, UnknownModel):
                 continue  # The state of its versions says why.
-        self._keep_what_labels_need()
+        self._load_labelled_versions()
         self._settled = True
         for versions in self.catalog().values():
             for version in versions:
@@ -77,7 +77,7 @@ class Registry:
     def scan(self) -> None:
         """Adds versions that appeared or changed; drops those that vanished."""
         with self._scanning:
-            found: dict[str, dict[int, Version]] = {}
+            found: dict[str, dict[int, ServedVersion]] = {}
             for name, number, path in _versions_under(self.root):
                 try:
                     files = fingerprint(path)
@@ -85,12 +85,12 @@ class Registry:
                     continue  # Removed while we looked.
                 version = self._models.get(name, {}).get(number)
                 if version is None or version.fingerprint != files:
-                    version = Version(name, number, path, files, self._ledger)
+                    version = ServedVersion(name, number, path, files, self._ledger)
                 found.setdefault(name, {})[number] = version
             self._models = found
             self._warn_of_misplaced_models()
-            for name in self._in_charge.keys() - found.keys():
-                self._in_charge.pop(name, None)
+            for name in self._latest.keys() - found.keys():
+                self._latest.pop(name, None)
 
     def check_ready(self) -> None:
         """Raises `Unavailable` unless every model found is loaded or known broken."""
@@ -103,14 +103,14 @@ class Registry:
         """Names of the models there are."""
         return sorted(self._models)
 
-    def catalog(self) -> dict[str, list[Version]]:
+    def catalog(self) -> dict[str, list[ServedVersion]]:
         """Every model with its versions, newest first."""
         return {
             name: [versions[number] for number in sorted(versions, reverse=True)]
             for name, versions in sorted(self._models.items())
         }
 
-    def versions(self, name: str) -> list[Version]:
+    def versions(self, name: str) -> list[ServedVersion]:
         """All versions of a model, newest first.
 
         Raises:
@@ -127,7 +127,7 @@ class Registry:
             )
         return [versions[number] for number in sorted(versions, reverse=True)]
 
-    def version(self, name: str, number: int | None = None) -> Version:
+    def version(self, name: str, number: int | None = None) -> ServedVersion:
         """The version with this number, or the one in charge.
 
         Raises:
@@ -135,7 +135,7 @@ class Registry:
             Unavailable: If none was asked for and none can be loaded.
         """
         if number is None:
-            return self._in_charge.get(name) or self._put_newest_in_charge(name)
+            return self._latest.get(name) or self._load_latest(name)
         if number not in self._models.get(name, {}):
             self.scan()
         versions = {version.number: version for version in self.versions(name)}
@@ -146,7 +146,7 @@ class Registry:
             )
         return versions[number]
 
-    def take_newest(self, name: str) -> None:
+    def load_newest(self, name: str) -> None:
         """Scans for versions of a model now, and puts the newest in charge.
 
         Raises:
@@ -154,13 +154,13 @@ class Registry:
             Unavailable: If no version of it can be loaded.
         """
         self.scan()
-        self._put_newest_in_charge(name)
+        self._load_latest(name)
 
-    def in_charge(self, name: str) -> Version | None:
+    def latest(self, name: str) -> ServedVersion | None:
         """The version that answers when none is asked for, if one could be loaded."""
-        return self._in_charge.get(name)
+        return self._latest.get(name)
 
-    def _keep_what_labels_need(self) -> None:
+    def _load_labelled_versions(self) -> None:
         """Loads the versions behind labels, frees those that lost charge and label."""
         try:
             labelled = self._ledger.labelled()
@@ -168,8 +168,8 @@ class Registry:
             return  # What is loaded stays, until it can be said.
         versions = (self._models.get(name, {}).get(n) for name, n in labelled)
         needed = {version for version in versions if version is not None}
-        with self._charging:
-            needed.update(self._in_charge.values())
+        with self._latest_lock:
+            needed.update(self._latest.values())
             freed, self._kept = self._kept - needed, needed
         for version in freed:
             version.unload()
@@ -189,7 +189,7 @@ class Registry:
                     self.root,
                 )
 
-    def _put_newest_in_charge(self, name: str) -> Version:
+    def _load_latest(self, name: str) -> ServedVersion:
         versions = self.versions(name)
         problems = []
         for version in versions:
@@ -198,16 +198,16 @@ class Registry:
             except Unavailable as error:
                 problems.append(version.problem or error)
                 continue
-            return self._charge(name, version)
-        self._in_charge.pop(name, None)
+            return self._set_latest(name, version)
+        self._latest.pop(name, None)
         raise Unavailable(
             f"No version of the model {name!r} can be served; the newest, "
             f"{versions[0].number}: {problems[0]}"
         )
 
-    def _charge(self, name: str, version: Version) -> Version:
-        with self._charging:
-            previous = self._in_charge.get(name)
+    def _set_latest(self, name: str, version: ServedVersion) -> ServedVersion:
+        with self._latest_lock:
+            previous = self._latest.get(name)
             if previous is version:
                 return version
             if previous is not None:
@@ -215,7 +215,7 @@ class Registry:
                 if there and previous.number > version.number:
                     return previous  # Another thread has seen more.
                 self._kept.add(previous)  # Until it is known whether a label needs it.
-            self._in_charge[name] = version
+            self._latest[name] = version
             return version
 
 

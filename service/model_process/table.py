@@ -30,7 +30,7 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
             f"Received: {abbreviate(rows)}"
         )
     if isinstance(rows[0], dict):
-        rows = _lists_of(rows, manifest)
+        rows = _rows_as_lists(rows, manifest)
     if manifest.inputs == "matrix":
         return _matrix(rows, manifest.features)
     _check_lists(rows, manifest.features)
@@ -60,7 +60,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
     return {name: named[key] for key, name in _names_by_key(named, manifest).items()}
 
 
-def _lists_of(rows: list[Any], manifest: Manifest) -> list[Any]:
+def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
     """Rows that are objects, as lists in the order of the features."""
     if _holds_the_matrix(rows[0], manifest):
         return [
@@ -124,12 +124,12 @@ def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any
         for place, row in enumerate(rows):
             single_precision.pack_into(buffer, place * single_precision.size, *row)
     except (struct.error, TypeError, OverflowError):
-        return _matrix_of_values(rows, features)
+        return _matrix_by_value(rows, features)
     # A number beyond single precision became infinite; the error is to quote it.
-    return matrix if np.isfinite(matrix).all() else _matrix_of_values(rows, features)
+    return matrix if np.isfinite(matrix).all() else _matrix_by_value(rows, features)
 
 
-def _matrix_of_values(
+def _matrix_by_value(
     rows: Sequence[Any], features: Sequence[Feature]
 ) -> npt.NDArray[Any]:
     """Reads value by value, to name the first one that is not a number."""

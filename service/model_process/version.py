@@ -23,7 +23,7 @@ _loading = threading.Lock()
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 
-class Version:
+class ServedVersion:
     """One version of a model: a SavedModel on disk, and in memory once loaded.
 
     Args:
@@ -92,7 +92,7 @@ class Version:
             return
         try:
             self.manifest.verify(self.path)
-            self._take_up()
+            self._record()
         except (ManifestError, AdoptionError) as error:
             self._break(error)
 
@@ -114,7 +114,7 @@ class Version:
         self.state = VersionState.LOADING
         try:
             model = load(self.path)
-            self._take_up()
+            self._record()
             # The first call compiles: no client should wait for it, and a model
             # that can't answer is found out.
             model.predict(any_row(model.manifest))
@@ -127,9 +127,9 @@ class Version:
             self._model = model
             self.state = VersionState.AVAILABLE
 
-    def _take_up(self) -> None:
+    def _record(self) -> None:
         if not self._in_ledger:
-            self._ledger.take_up(self.name, self.number, self.path)
+            self._ledger.record(self.name, self.number, self.path)
             self._in_ledger = True
 
     def _break(self, problem: Exception) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from service.model_process.adoption import Ledger
 from service.model_process.operations import Operations
-from service.model_process.registry import Registry
+from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.frames import Frame, receive, send
@@ -99,7 +99,7 @@ def _end_with_the_parent() -> None:
     os._exit(0)
 
 
-def _watch(registry: Registry, settings: Settings) -> None:
+def _watch(registry: ModelRegistry, settings: Settings) -> None:
     try:
         registry.watch(threading.Event(), settings.poll_seconds)
     except Exception:
@@ -116,7 +116,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
-    registry = Registry(settings.models, Ledger(database))
+    registry = ModelRegistry(settings.models, Ledger(database))
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     # What libraries say of the graphs of models tells an operator nothing.
     logging.getLogger("absl").setLevel(logging.ERROR)

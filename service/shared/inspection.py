@@ -32,7 +32,7 @@ class Limits(BaseModel):
     seconds: float
 
     @classmethod
-    def of(cls, settings: Settings) -> "Limits":
+    def from_settings(cls, settings: Settings) -> "Limits":
         """The limits that the operator chose."""
         return cls(
             rows=settings.max_upload_rows,
@@ -43,7 +43,7 @@ class Limits(BaseModel):
         )
 
 
-class Task(BaseModel):
+class InspectionTask(BaseModel):
     """A request to the process that reads tables.
 
     Attributes:
@@ -78,7 +78,7 @@ class Preview(BaseModel):
     rows: list[list[Any]]
 
 
-class Outcome(BaseModel):
+class InspectionResult(BaseModel):
     """An answer of the process: one of these."""
 
     inspection: Inspection | None = None

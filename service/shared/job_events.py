@@ -31,8 +31,8 @@ def append(
 
 def last(session: Session, job_id: str) -> int:
     """The number of the latest event of a job; 0 if there is none."""
-    of_job = select(func.max(Event.sequence)).where(Event.job_id == job_id)
-    return session.scalar(of_job) or 0
+    latest = select(func.max(Event.sequence)).where(Event.job_id == job_id)
+    return session.scalar(latest) or 0
 
 
 def after(

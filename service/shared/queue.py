@@ -58,7 +58,7 @@ class Queue:
         """Adds a new job in the caller's transaction."""
         session.add(job)
         session.flush()
-        self._enter(session, job, JobState.QUEUED, job.created_at)
+        self._set_state(session, job, JobState.QUEUED, job.created_at)
 
     def has_work(self) -> bool:
         """Whether a job waits that may be leased; takes no lock."""
@@ -77,9 +77,9 @@ class Queue:
             if dispatcher is None:
                 return None  # Taken for dead: it may register anew.
             # Dispatchers on one machine count its jobs one after the other.
-            of_machine = Dispatcher.machine == dispatcher.machine
+            on_this_machine = Dispatcher.machine == dispatcher.machine
             session.scalars(
-                select(Dispatcher.id).where(of_machine).with_for_update()
+                select(Dispatcher.id).where(on_this_machine).with_for_update()
             ).all()
             on_machine = Job.machine == dispatcher.machine
             if _running(session, on_machine) >= dispatcher.slots:
@@ -87,7 +87,7 @@ class Queue:
             now = self.database.now(session)
             for job in self._candidates(session, now):
                 if self._key_may_run_another(session, job.key_id):
-                    return self._give(session, job, dispatcher, now)
+                    return self._lease_to(session, job, dispatcher, now)
             return None
 
     def lease_job(self, job_id: str, machine: str, process: int) -> Lease | None:
@@ -97,9 +97,9 @@ class Queue:
             if job is None or job.state != JobState.QUEUED:
                 return None
             by_hand = Dispatcher(id=f"process {process}", machine=machine)
-            return self._give(session, job, by_hand, self.database.now(session))
+            return self._lease_to(session, job, by_hand, self.database.now(session))
 
-    def holding(self, session: Session, lease: Lease) -> Job:
+    def lock_job(self, session: Session, lease: Lease) -> Job:
         """Locks the job of a lease in the caller's transaction.
 
         Raises:
@@ -132,7 +132,7 @@ class Queue:
             StaleAttemptError: If the lease has ended.
         """
         with self.database.writing() as session:
-            job = self.holding(session, lease)
+            job = self.lock_job(session, lease)
             now = self.database.now(session)
             job.lease_expires_at = now + self.settings.lease_seconds
             told = int(job.progress.get("told_epoch", 0))
@@ -142,7 +142,7 @@ class Queue:
                     events.append(session, job, "epoch", epoch, now)
                     told = epoch["epoch"]
             if progress is not None:
-                if _further(job.progress, progress):
+                if _has_advanced(job.progress, progress):
                     job.deaths = 0
                 job.progress = progress | {"told_epoch": told}
             return job.cancel_requested_at is not None
@@ -161,8 +161,10 @@ class Queue:
     def begin_export(self, lease: Lease) -> None:
         """Training is done: `running → exporting`."""
         with self.database.writing() as session:
-            job = self.holding(session, lease)
-            self._enter(session, job, JobState.EXPORTING, self.database.now(session))
+            job = self.lock_job(session, lease)
+            self._set_state(
+                session, job, JobState.EXPORTING, self.database.now(session)
+            )
 
     def succeed(self, session: Session, job: Job, version: int) -> None:
         """The version is in its place; in the caller's transaction."""
@@ -172,8 +174,8 @@ class Queue:
     def fail(self, lease: Lease, reason: str) -> None:
         """The job can't be done: `→ failed`."""
         with self.database.writing() as session:
-            job = self.holding(session, lease)
-            if not self._is_published(session, job):
+            job = self.lock_job(session, lease)
+            if not self._succeed_if_published(session, job):
                 self._end(session, job, JobState.FAILED, reason)
 
     def release(self, lease: Lease, reason: str) -> None:
@@ -182,16 +184,16 @@ class Queue:
         A job that is to be cancelled is.
         """
         with self.database.writing() as session:
-            self._put_back(session, self.holding(session, lease), reason)
+            self._requeue(session, self.lock_job(session, lease), reason)
 
-    def died(self, lease: Lease, reason: str) -> None:
+    def record_death(self, lease: Lease, reason: str) -> None:
         """The job's own process died. The third time without progress it has failed."""
         with self.database.writing() as session:
-            job = self.holding(session, lease)
+            job = self.lock_job(session, lease)
             job.deaths += 1
             if job.deaths < MOST_DEATHS or job.cancel_requested_at is not None:
-                self._put_back(session, job, reason, _PAUSES[job.deaths % MOST_DEATHS])
-            elif not self._is_published(session, job):
+                self._requeue(session, job, reason, _PAUSES[job.deaths % MOST_DEATHS])
+            elif not self._succeed_if_published(session, job):
                 reason = f"Its process died {job.deaths} times, the last time: {reason}"
                 self._end(session, job, JobState.FAILED, reason)
 
@@ -207,7 +209,7 @@ class Queue:
             jobs = session.scalars(expired).all()
             for job in jobs:
                 reason = f"Nothing was heard of attempt {job.attempt}"
-                self._put_back(session, job, reason)
+                self._requeue(session, job, reason)
             return len(jobs)
 
     def cancel(self, session: Session, job: Job) -> None:
@@ -229,7 +231,7 @@ class Queue:
         job.progress = {}
         job.error = job.finished_at = job.started_at = None
         job.cancel_requested_at = job.not_before = None
-        self._enter(session, job, JobState.QUEUED, self.database.now(session))
+        self._set_state(session, job, JobState.QUEUED, self.database.now(session))
 
     def _candidates(self, session: Session, now: float) -> Sequence[Job]:
         order = (Job.priority.desc(), Job.created_at, Job.id)
@@ -261,7 +263,7 @@ class Queue:
         session.get(Key, key_id, with_for_update=True)
         return _running(session, Job.key_id == key_id) < most
 
-    def _give(
+    def _lease_to(
         self, session: Session, job: Job, dispatcher: Dispatcher, now: float
     ) -> Lease:
         job.attempt += 1
@@ -269,13 +271,13 @@ class Queue:
         job.lease_expires_at = now + self.settings.lease_seconds
         job.not_before = None
         job.started_at = job.started_at or now
-        self._enter(session, job, JobState.RUNNING, now)
+        self._set_state(session, job, JobState.RUNNING, now)
         return Lease(job.id, job.attempt)
 
-    def _put_back(
+    def _requeue(
         self, session: Session, job: Job, reason: str, pause: float = 0.0
     ) -> None:
-        if self._is_published(session, job):
+        if self._succeed_if_published(session, job):
             return
         if job.cancel_requested_at is not None:
             self._end(session, job, JobState.CANCELLED, None)
@@ -283,9 +285,9 @@ class Queue:
         now = self.database.now(session)
         job.lease_expires_at = job.leased_by = job.machine = None
         job.not_before = now + pause if pause else None
-        self._enter(session, job, JobState.QUEUED, now, reason)
+        self._set_state(session, job, JobState.QUEUED, now, reason)
 
-    def _is_published(self, session: Session, job: Job) -> bool:
+    def _succeed_if_published(self, session: Session, job: Job) -> bool:
         """Ends a job as succeeded whose version was in its place when it stopped."""
         if job.state != JobState.EXPORTING:
             return False
@@ -300,9 +302,9 @@ class Queue:
         now = self.database.now(session)
         job.error, job.finished_at = reason, now
         job.lease_expires_at = job.leased_by = job.machine = None
-        self._enter(session, job, state, now, reason)
+        self._set_state(session, job, state, now, reason)
 
-    def _enter(
+    def _set_state(
         self,
         session: Session,
         job: Job,
@@ -330,6 +332,6 @@ def _running(session: Session, condition: Any) -> int:
     return session.scalar(count.where(Job.state.in_(ACTIVE), condition)) or 0
 
 
-def _further(before: dict[str, Any], after: dict[str, Any]) -> bool:
+def _has_advanced(before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether a process that starts anew would start further on."""
     return int(after.get("saved_step", 0)) > int(before.get("saved_step", 0))

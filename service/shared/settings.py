@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
 # What `tfbbb remote` and `tfbbb.client` read, often in the same shell.
-_OF_CLIENTS = {"TFBBB_URL", "TFBBB_KEY"}
+_CLIENT_VARIABLES = {"TFBBB_URL", "TFBBB_KEY"}
 
 
 class SettingsError(ValueError):
@@ -149,7 +149,7 @@ class Settings(BaseModel):
             SettingsError: Names the variable with a wrong value.
         """
         known = [cls.variable(name) for name in cls.model_fields]
-        for variable in sorted(environment.keys() - set(known) - _OF_CLIENTS):
+        for variable in sorted(environment.keys() - set(known) - _CLIENT_VARIABLES):
             if variable.startswith(_PREFIX):
                 logger.warning(
                     "%s is no setting; those are %s", variable, ", ".join(known)

@@ -34,7 +34,7 @@ def test_a_regression_prints_both_variances_and_an_interval(
         *("lower", "upper"),
     ]
     model = load(path / "1")
-    inputs = trained.schema.inputs_of(table)
+    inputs = trained.schema.inputs(table)
     expected = model.predict(inputs)
     bounds = model.quantiles(inputs, [0.1, 0.9])
     for name, values in {
@@ -59,7 +59,7 @@ def test_a_classification_prints_class_names_and_probabilities(
         *("class", "probability_no", "probability_yes"),
         *("entropy", "mutual_information"),
     ]
-    inputs = trained.schema.inputs_of(table)
+    inputs = trained.schema.inputs(table)
     expected = load(path / "1").predict(inputs, 20, 3)
     yes = column(answers, "probability_yes")
     np.testing.assert_allclose(yes, expected["probabilities"][:, 1], rtol=1e-5)

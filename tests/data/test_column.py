@@ -49,7 +49,7 @@ def test_every_type_of_numbers_or_text_is_read(values, kind, read):
     table = pa.table({"a": values})
     column = Column.infer(table, "a", None)
     assert column.kind == kind
-    np.testing.assert_array_equal(column.values_of(table), read)
+    np.testing.assert_array_equal(column.values(table), read)
 
 
 @pytest.mark.parametrize(
@@ -115,34 +115,34 @@ def test_infinite_values_are_refused_with_their_row(value):
 def test_missing_values_unseen_in_training_are_refused_with_their_row():
     for trained, asked in [([1.0, 2.0], [1.0, None]), (["a", "b"], ["a", ""])]:
         with pytest.raises(TableError, match="'a' has no value in row 2"):
-            inferred(trained).values_of(pa.table({"a": asked}))
+            inferred(trained).values(pa.table({"a": asked}))
 
 
 def test_text_in_a_numeric_column_is_refused_with_its_row():
     with pytest.raises(TableError, match="'a' has the text 'x' in row 3"):
-        inferred([1.0, 2.0]).values_of(pa.table({"a": ["1", "-2.5e3", "x"]}))
+        inferred([1.0, 2.0]).values(pa.table({"a": ["1", "-2.5e3", "x"]}))
 
 
 def test_texts_that_are_all_numbers_are_read_as_numbers():
     spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
-    values = inferred([1.0, None]).values_of(spelt)
+    values = inferred([1.0, None]).values(spelt)
     np.testing.assert_array_equal(values, [1.0, -2500.0, np.nan])
 
 
 def test_numbers_in_a_text_column_are_refused_with_a_remedy():
     with pytest.raises(TableError, match=r"cast it .*text_columns=\['a'\]"):
-        inferred(["007", "a"]).values_of(pa.table({"a": [7, 8]}))
+        inferred(["007", "a"]).values(pa.table({"a": [7, 8]}))
 
 
 def test_a_column_entirely_missing_at_prediction_is_read():
     asked = pa.table({"a": pa.nulls(2)})
-    assert np.isnan(inferred([1.0, None]).values_of(asked)).all()
-    assert inferred(["a", None]).values_of(asked).tolist() == ["", ""]
+    assert np.isnan(inferred([1.0, None]).values(asked)).all()
+    assert inferred(["a", None]).values(asked).tolist() == ["", ""]
 
 
 def test_a_missing_column_error_suggests_a_similar_name():
     with pytest.raises(TableError, match=r"no feature column 'a1' \(did you mean 'A1'"):
-        Column("a1", "numeric").values_of(pa.table({"A1": [1.0]}))
+        Column("a1", "numeric").values(pa.table({"A1": [1.0]}))
 
 
 def test_a_column_is_restored_from_json():

@@ -35,7 +35,7 @@ def model_of(schema):
 
 
 def features_of(schema, table):
-    return keras.Model(*preprocessing(schema))(schema.inputs_of(table)).numpy()
+    return keras.Model(*preprocessing(schema))(schema.inputs(table)).numpy()
 
 
 def test_features_are_numbers_then_missing_indicators_then_categories():
@@ -117,11 +117,9 @@ def test_a_model_trains_saves_loads_and_exports(tmp_path, names):
     schema = Schema.infer(table, "y")
     model = model_of(schema)
     model.compile("adam", "mse")
-    inputs = schema.inputs_of(table)
+    inputs = schema.inputs(table)
     before = model.get_weights()
-    history = model.fit(
-        inputs, schema.targets_of(table), validation_split=0.25, verbose=0
-    )
+    history = model.fit(inputs, schema.targets(table), validation_split=0.25, verbose=0)
     assert np.isfinite([history.history["loss"], history.history["val_loss"]]).all()
     assert not np.array_equal(before[0], model.get_weights()[0])
     tensors = tf.nest.map_structure(tf.constant, inputs)
@@ -182,11 +180,11 @@ def test_columns_may_have_any_name(tmp_path):
         warnings.simplefilter("error", UserWarning)
         model = model_of(schema)
         model.compile("adam", "mse")
-        model.fit(schema.inputs_of(table), schema.targets_of(table), verbose=0)
+        model.fit(schema.inputs(table), schema.targets(table), verbose=0)
         model.save(tmp_path / "model.keras")
         loaded = keras.models.load_model(tmp_path / "model.keras")
         assert set(loaded.input) == set(names)
-        loaded(schema.inputs_of(table))
+        loaded(schema.inputs(table))
 
 
 def test_a_wide_table_needs_one_preprocessing_layer():

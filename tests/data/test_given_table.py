@@ -72,7 +72,7 @@ def test_invalid_columns_are_refused(given):
 def test_schemas_are_inferred_from_and_read_pandas_frames():
     frame = pd.DataFrame({"x": np.arange(12.0), "y": np.arange(12.0) * 2.0})
     schema = Schema.infer(frame, "y")
-    np.testing.assert_array_equal(schema.inputs_of(frame[:2]), [[0.0], [1.0]])
-    np.testing.assert_array_equal(schema.targets_of(frame[:2]), [[0.0], [2.0]])
+    np.testing.assert_array_equal(schema.inputs(frame[:2]), [[0.0], [1.0]])
+    np.testing.assert_array_equal(schema.targets(frame[:2]), [[0.0], [2.0]])
     with pytest.raises(TableError, match="Received: ndarray"):
         Schema.infer(frame.to_numpy(), "y")

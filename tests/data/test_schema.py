@@ -28,11 +28,11 @@ def test_the_diabetes_table_is_a_regression_from_a_matrix():
     table = samples.diabetes()
     schema = Schema.infer(table, "progression")
     assert (schema.task, schema.input_format) == ("regression", "matrix")
-    assert schema.inputs_of(table).shape == (442, 10)
-    assert schema.inputs_of(table).dtype == np.float32
-    assert schema.targets_of(table).shape == (442, 1)
+    assert schema.inputs(table).shape == (442, 10)
+    assert schema.inputs(table).dtype == np.float32
+    assert schema.targets(table).shape == (442, 1)
     np.testing.assert_array_equal(
-        schema.targets_of(table)[:, 0], table["progression"].to_numpy()
+        schema.targets(table)[:, 0], table["progression"].to_numpy()
     )
 
 
@@ -55,8 +55,8 @@ def test_whole_numbers_are_classes_in_the_order_of_their_values(type_):
     table = table_of(y=pa.array([10, 2, -1, 0] * 3, type_))
     schema = Schema.infer(table, "y", task="classification")
     assert schema.classes == ("-1", "0", "2", "10")
-    assert schema.targets_of(table)[:4].tolist() == [3, 2, 0, 1]
-    assert schema.targets_of(table).dtype == np.int32
+    assert schema.targets(table)[:4].tolist() == [3, 2, 0, 1]
+    assert schema.targets(table).dtype == np.int32
 
 
 def test_the_two_zeros_of_floating_point_numbers_are_one_class():
@@ -68,7 +68,7 @@ def test_inputs_are_a_dictionary_with_text_or_missing_values():
     table = table_of(x=replaced(list(range(12)), 2, None))
     schema = Schema.infer(table, "y")
     assert schema.input_format == "columns"
-    inputs = schema.inputs_of(table)
+    inputs = schema.inputs(table)
     assert list(inputs) == ["x", "kind"]
     assert inputs["x"].dtype == np.float32
     assert np.isnan(inputs["x"][1])
@@ -92,7 +92,7 @@ def test_requested_features_keep_their_order():
 def test_other_columns_are_ignored():
     schema = Schema.infer(table_of(), "y", features=["x"])
     more = table_of(day=pa.array(range(12), pa.date32()))
-    np.testing.assert_array_equal(schema.inputs_of(more)[:, 0], np.arange(12))
+    np.testing.assert_array_equal(schema.inputs(more)[:, 0], np.arange(12))
 
 
 def test_a_schema_is_restored_from_json():
@@ -202,12 +202,17 @@ def test_an_unknown_task_is_refused():
 def test_columns_missing_at_prediction_are_refused():
     schema = Schema.infer(table_of(), "y")
     with pytest.raises(TableError, match="no feature column 'x'"):
-        schema.inputs_of(table_of().drop_columns("x"))
+        schema.inputs(table_of().drop_columns("x"))
     with pytest.raises(TableError, match="no target column 'y'"):
-        schema.targets_of(table_of().drop_columns("y"))
+        schema.targets(table_of().drop_columns("y"))
 
 
 def test_an_unknown_class_is_refused_with_its_row():
     schema = Schema.infer(table_of(y=["a", "b"] * 6), "y")
     with pytest.raises(TableError, match=r"class 'c' in row 2;.*'a', 'b'"):
-        schema.targets_of(table_of(y=["a", "c"] * 6))
+        schema.targets(table_of(y=["a", "c"] * 6))
+
+
+def test_earlier_names_of_methods_still_work():
+    assert Schema.inputs_of is Schema.inputs
+    assert Schema.targets_of is Schema.targets

@@ -109,21 +109,21 @@ def _bytes_read():
 def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     path, scratch = tmp_path / "table.csv", tmp_path / "scratch"
     path.write_text("a,b\n1,x\n2,y\n")
-    stored = StoredTable.of(TableScan(path), scratch)
+    stored = StoredTable.from_scan(TableScan(path), scratch)
     assert stored.column("a").to_pylist() == [1, 2]
     written = stored.path.stat().st_ino
-    assert StoredTable.of(TableScan(path), scratch).path.stat().st_ino == written
-    as_text = StoredTable.of(TableScan(path, text_columns=["a"]), scratch)
+    assert StoredTable.from_scan(TableScan(path), scratch).path.stat().st_ino == written
+    as_text = StoredTable.from_scan(TableScan(path, text_columns=["a"]), scratch)
     assert as_text.column("a").to_pylist() == ["1", "2"]
     path.write_text("a,b\n1,x\n2,y\n3,z\n")
-    assert StoredTable.of(TableScan(path), scratch).num_rows == 3
+    assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
 
 
 def test_a_file_with_late_wider_types_is_stored_completely(tmp_path):
     path = tmp_path / "table.csv"
     cells = ["1"] * 400_000 + ["half"]
     path.write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))
-    stored = StoredTable.of(TableScan(path), tmp_path)
+    stored = StoredTable.from_scan(TableScan(path), tmp_path)
     assert stored.num_rows == len(cells)
     assert stored.column("a")[-1].as_py() == "half"
 
@@ -133,5 +133,5 @@ def test_a_full_disk_error_names_the_directory(tmp_path):
     source.write_text("a,b\n" + "1.25,x\n" * 1000)
     scan = TableScan(source)
     with small_files(100), pytest.raises(OSError, match="too large") as caught:
-        StoredTable.of(scan, tmp_path / "scratch")
+        StoredTable.from_scan(scan, tmp_path / "scratch")
     assert caught.value.filename == str(tmp_path / "scratch")

@@ -99,9 +99,9 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     schema = Schema.infer(table, "target")
     inputs, features = preprocessing(schema)
     model = tfbbb.BayesianModel(inputs, body(features, 1))
-    model.likelihood.adapt(schema.targets_of(table))
+    model.likelihood.adapt(schema.targets(table))
     path = tmp_path_factory.mktemp("columns") / "1"
-    return exported(model, schema.inputs_of(table), path, schema=schema)
+    return exported(model, schema.inputs(table), path, schema=schema)
 
 
 @pytest.fixture(params=["one_target", "two_targets", "classes", "columns"])

@@ -28,7 +28,7 @@ def columns() -> tuple[tfbbb.BayesianModel, dict[str, Any]]:
     keras.utils.set_random_seed(1)
     inputs, features = preprocessing(schema)
     model = tfbbb.BayesianModel(inputs, _network(features, 1))
-    _train(model, schema.inputs_of(table), schema.targets_of(table))
+    _train(model, schema.inputs(table), schema.targets(table))
     return model, {"schema": schema}
 
 

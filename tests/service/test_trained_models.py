@@ -40,7 +40,7 @@ def train(table: pa.Table, target: str) -> tuple[tfbbb.BayesianModel, Schema]:
     likelihood = "categorical" if schema.classes else "normal"
     model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
     model.compile("adam")
-    model.fit(schema.inputs_of(table), schema.targets_of(table), epochs=2, verbose=0)
+    model.fit(schema.inputs(table), schema.targets(table), epochs=2, verbose=0)
     return model, schema
 
 
@@ -78,7 +78,7 @@ def test_answer_is_the_posterior_predictive_of_the_model(
     model, schema = models[name]
     table = TABLES[name][0].slice(0, ROWS)
     rows = table.drop_columns([schema.target.name]).to_pylist()
-    predictive = model.predictive(schema.inputs_of(table), num_samples=400, seed=1)
+    predictive = model.predictive(schema.inputs(table), num_samples=400, seed=1)
     body = {"instances": rows, "parameters": {"num_samples": 400}}
     answer = ask(client, name, body).json()
     moment = "probabilities" if schema.classes else "mean"

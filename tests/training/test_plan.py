@@ -1,12 +1,12 @@
 import pytest
 from pydantic import ValidationError
 
-from tfbbb.training.plan import Plan
+from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.spec import SpecError, TrainingSpec
 
 
 def plan(num_rows, **fields):
-    return Plan.of(TrainingSpec.model_validate(fields), num_rows)
+    return TrainingPlan.from_spec(TrainingSpec.model_validate(fields), num_rows)
 
 
 def test_by_default_six_thousand_steps_are_planned():
@@ -43,7 +43,7 @@ def test_epochs_and_batches_that_are_given_are_taken():
 )
 def test_the_learning_rate_falls_as_it_is_told(decay, half, end):
     spec = TrainingSpec.model_validate({"learning_rate": {"decay": decay}})
-    rate = Plan.of(spec, 320).learning_rate(spec.learning_rate)
+    rate = TrainingPlan.from_spec(spec, 320).learning_rate(spec.learning_rate)
     of_step = rate if callable(rate) else lambda step: rate
     assert float(of_step(0)) == pytest.approx(0.01)
     assert float(of_step(3000)) == pytest.approx(half)

@@ -8,9 +8,9 @@ from tfbbb.data import Schema, TableError, TableScan
 from tfbbb.data.writing import write_table
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
+from tfbbb.training.parent_version import ParentVersion, learned_variables
 from tfbbb.training.preparation import prepare
 from tfbbb.training.record import TrainingRecord
-from tfbbb.training.yesterday import Yesterday, learned_variables
 
 NOISE = 0.5
 ROWS = 120
@@ -106,7 +106,7 @@ def test_two_successive_batches_give_the_posterior_of_all_rows(
 def test_new_rows_move_predictions_and_make_them_more_certain(
     after_monday, after_tuesday
 ):
-    rows = after_monday.schema.inputs_of(pa.table({"x": [-2.0, 0.0, 2.0]}))
+    rows = after_monday.schema.inputs(pa.table({"x": [-2.0, 0.0, 2.0]}))
     before, after = (
         trained.model.predictive(rows) for trained in (after_monday, after_tuesday)
     )
@@ -150,7 +150,7 @@ def test_prior_and_start_are_all_that_was_learned(after_monday, model):
     first = make_network(after_monday.schema, given.model, seed=0)
     first.likelihood.adapt(np.arange(9.0))
     learned = {name: variable.numpy() for name, variable in learned_variables(first)}
-    second = Yesterday(TrainingRecord(given, after_monday.schema), learned).network(
+    second = ParentVersion(TrainingRecord(given, after_monday.schema), learned).network(
         seed=1
     )
     x = np.ones((3, 1), np.float32)

@@ -84,8 +84,8 @@ def test_another_seed_gives_another_split_and_other_weights(table):
 
 def test_the_figures_are_computed_from_the_predictive_distribution(table, trained):
     held_out = table.take(trained.held_out_rows)
-    targets = trained.schema.targets_of(held_out)
-    prediction = trained.model.predictive(trained.schema.inputs_of(held_out))
+    targets = trained.schema.targets(held_out)
+    prediction = trained.model.predictive(trained.schema.inputs(held_out))
     coverage = {}
     for level in (0.5, 0.9, 0.95):
         lower, upper = prediction.interval(level)
@@ -131,7 +131,7 @@ def test_classes_are_told_apart_and_held_out_in_proportion(table):
     held_out = labels[trained.held_out_rows]
     assert np.sum(held_out == "high") == round(0.1 * np.sum(labels == "high"))
     assert trained.metrics["accuracy"] > 0.9
-    inputs = trained.schema.inputs_of(classes.take(trained.held_out_rows))
+    inputs = trained.schema.inputs(classes.take(trained.held_out_rows))
     wrong = (held_out == "high").astype(int)
     figures = held_out_figures(trained.model, inputs, wrong)
     assert figures["accuracy"] == pytest.approx(1 - trained.metrics["accuracy"])

@@ -45,7 +45,7 @@ def stored_rows(path):
 
 
 def held_out():
-    return SCHEMA.inputs_of(table()), SCHEMA.targets_of(table())
+    return SCHEMA.inputs(table()), SCHEMA.targets(table())
 
 
 def model(members=1, learning_rate=0.05, **options):

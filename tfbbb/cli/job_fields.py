@@ -100,17 +100,17 @@ def select_features(
         CommandError: The table has no column of an ignored name, or no feature is
             left.
     """
-    from tfbbb.data.column_names import listed, not_found
+    from tfbbb.data.column_names import describe_missing_column, list_names
 
     for name in ignored:
         if name not in names:
-            raise CommandError(not_found(name, names, role="ignored"))
+            raise CommandError(describe_missing_column(name, names, role="ignored"))
     left_out = {spec.target, spec.training.validation.column, *ignored}
     features = [name for name in spec.features or names if name not in left_out]
     if not features:
         raise CommandError(
             f"No column is left to predict {spec.target!r} from; the table's columns "
-            f"are {listed(names)}."
+            f"are {list_names(names)}."
         )
     return features
 

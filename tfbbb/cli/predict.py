@@ -45,7 +45,7 @@ def predict(
         ]
         texts = [column.name for column in columns if column.kind == "categorical"]
         table = read_table(data, text_columns=texts)
-        inputs = {column.name: column.values_of(table) for column in columns}
+        inputs = {column.name: column.values(table) for column in columns}
 
         from tfbbb.cli.imports import import_tensorflow
 

@@ -14,11 +14,11 @@ from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import ColumnError, TableError
 from tfbbb.data.values import (
     Kind,
+    column_kind,
     first_row,
-    kind_of,
     number_texts,
-    numbers_of,
-    texts_of,
+    read_numbers,
+    read_texts,
 )
 
 # A text column is mostly numbers if this fraction of its known values are numbers, and
@@ -77,14 +77,14 @@ class Column:
                 more than 1000 distinct texts, no value at all, or text that is mostly
                 numbers.
         """
-        if kind_of(table, name) == "numeric":
-            return cls.of_numbers(name, numbers_of(table, name), rows)
+        if column_kind(table, name) == "numeric":
+            return cls.from_numbers(name, read_numbers(table, name), rows)
         if not as_text:
             _check_not_mostly_numbers(table, name)
-        return cls.of_texts(name, texts_of(table, name), rows)
+        return cls.from_texts(name, read_texts(table, name), rows)
 
     @classmethod
-    def of_numbers(
+    def from_numbers(
         cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
     ) -> "Column":
         """Describes a column of numbers `[n]`, NaN for missing; see `infer`."""
@@ -110,7 +110,7 @@ class Column:
         )
 
     @classmethod
-    def of_texts(
+    def from_texts(
         cls, name: str, values: pa.ChunkedArray, rows: np.ndarray | None = None
     ) -> "Column":
         """Describes a column of texts, `""` for missing; see `infer`."""
@@ -134,7 +134,7 @@ class Column:
             categories=tuple(sorted(texts[place] for place in trained)),
         )
 
-    def values_of(self, table: ColumnSource) -> np.ndarray:
+    def values(self, table: ColumnSource) -> np.ndarray:
         """Reads this column of a table.
 
         Args:
@@ -150,10 +150,10 @@ class Column:
         """
         check_column_exists(table, self.name, role="feature")
         if self.kind == "numeric":
-            values = numbers_of(table, self.name).astype(np.float32)
+            values = read_numbers(table, self.name).astype(np.float32)
             missing = np.isnan(values)
         else:
-            values = texts_of(table, self.name).to_numpy()
+            values = read_texts(table, self.name).to_numpy()
             missing = values == ""
         if missing.any() and not self.missing:
             raise TableError(
@@ -161,6 +161,9 @@ class Column:
                 "the model was trained without missing values in it."
             )
         return values
+
+    # Programs may still use these names.
+    of_numbers, of_texts, values_of = from_numbers, from_texts, values
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the column as plain JSON values."""
@@ -174,7 +177,7 @@ class Column:
 
 def _check_not_mostly_numbers(table: ColumnSource, name: str) -> None:
     """Raises if a few wrong cells may have turned a column of numbers into text."""
-    texts = texts_of(table, name)
+    texts = read_texts(table, name)
     known = pa.compute.not_equal(texts, "").to_numpy()
     others = np.flatnonzero(~number_texts(table, name) & known)
     mostly = known.sum() - len(others) >= _MOSTLY * known.sum()

@@ -32,10 +32,10 @@ def check_column_names(names: Sequence[str], *, where: str = "") -> None:
 def check_column_exists(table: ColumnSource, name: str, *, role: str) -> None:
     """Raises a `TableError` with a suggestion unless the table has the column."""
     if name not in table.column_names:
-        raise TableError(not_found(name, table.column_names, role=role))
+        raise TableError(describe_missing_column(name, table.column_names, role=role))
 
 
-def not_found(name: str, names: Sequence[str], *, role: str) -> str:
+def describe_missing_column(name: str, names: Sequence[str], *, role: str) -> str:
     """Returns the error message for a missing column, with a suggestion."""
     plain = {other.strip().lower(): other for other in names}
     # Suggest only names that differ in a letter or two; others would mislead.
@@ -43,11 +43,11 @@ def not_found(name: str, names: Sequence[str], *, role: str) -> str:
     suggestion = f" (did you mean {plain[near[0]]!r}?)" if near else ""
     return (
         f"The table has no {role} column {name!r}{suggestion}; its columns are "
-        f"{listed(names)}."
+        f"{list_names(names)}."
     )
 
 
-def listed(names: Sequence[str], most: int = 20) -> str:
+def list_names(names: Sequence[str], most: int = 20) -> str:
     """Returns the names as text; of many names only the first `most`."""
     text = ", ".join(repr(name) for name in names[:most])
     more = len(names) - most

@@ -29,7 +29,7 @@ def preprocessing(
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
         named `inputs` if `schema.input_format` is `"matrix"`, else a dictionary of
         tensors `[n]` by column name, float32 or string. Both take what
-        `schema.inputs_of(table)` returns.
+        `schema.inputs(table)` returns.
 
     Example:
     >>> from tfbbb.data import Schema, samples

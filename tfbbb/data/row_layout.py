@@ -48,7 +48,7 @@ class RowLayout:
             TableError: The table does not fit the schema.
         """
         columns = [_encode_column(column, table) for column in self.schema.features]
-        targets = self.schema.targets_of(table).reshape(-1)
+        targets = self.schema.targets(table).reshape(-1)
         return np.stack(
             [*columns, targets], axis=-1, dtype=np.float32, casting="unsafe"
         )
@@ -74,7 +74,7 @@ class RowLayout:
 
 def _encode_column(column: Column, table: pa.Table) -> np.ndarray:
     if column.kind == "numeric":
-        return column.values_of(table)
+        return column.values(table)
     texts = table.column(column.name).cast(pa.string()).fill_null("")
     places = pa.compute.index_in(
         texts, value_set=pa.array(column.categories, pa.string())

@@ -41,9 +41,9 @@ class Schema:
     ('regression', 'columns')
     >>> [(column.name, column.kind, column.missing) for column in schema.features]
     [('x', 'numeric', False), ('kind', 'categorical', True)]
-    >>> schema.inputs_of(table)["kind"][:3]
+    >>> schema.inputs(table)["kind"][:3]
     array(['a', '', 'b'], dtype=object)
-    >>> schema.targets_of(table)[:3].tolist()
+    >>> schema.targets(table)[:3].tolist()
     [[0.0], [0.5], [1.0]]
     """
 
@@ -136,7 +136,7 @@ class Schema:
         """Names of the categorical features."""
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
-    def inputs_of(self, table: Any) -> np.ndarray | dict[str, np.ndarray]:
+    def inputs(self, table: Any) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
@@ -153,12 +153,12 @@ class Schema:
                 infinite, or missing although training had no missing value.
         """
         table = as_source(table)
-        columns = {c.name: c.values_of(table) for c in self.features}
+        columns = {c.name: c.values(table) for c in self.features}
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return columns
 
-    def targets_of(self, table: Any) -> np.ndarray:
+    def targets(self, table: Any) -> np.ndarray:
         """Reads the target of a table, in raw units.
 
         Args:
@@ -178,6 +178,9 @@ class Schema:
         if self.task == "classification":
             return class_targets(table, name, self.classes)
         return regression_targets(table, name).astype(np.float32)[:, None]
+
+    # Programs may still use these names.
+    inputs_of, targets_of = inputs, targets
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the schema as plain JSON values."""

@@ -61,7 +61,7 @@ class StoredTable:
         return writer.finish()
 
     @classmethod
-    def of(cls, scan: TableScan, directory: Path) -> "StoredTable":
+    def from_scan(cls, scan: TableScan, directory: Path) -> "StoredTable":
         """Stores the rows of a file in a directory, unless they are stored already.
 
         The name of the stored table depends on the file's path, size, modification time

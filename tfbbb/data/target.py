@@ -5,18 +5,18 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tfbbb.data.column import Column
-from tfbbb.data.column_names import listed
+from tfbbb.data.column_names import list_names
 from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import TableError
 from tfbbb.data.task import Task
 from tfbbb.data.values import (
+    column_kind,
     first_row,
     is_boolean,
-    kind_of,
-    labels_of,
     number_texts,
-    numbers_of,
+    read_labels,
+    read_numbers,
 )
 
 
@@ -28,7 +28,7 @@ def infer_task(table: ColumnSource, name: str) -> Task:
     """
     if is_boolean(table, name):
         return "classification"
-    if kind_of(table, name) == "numeric":
+    if column_kind(table, name) == "numeric":
         return "regression"
     numbers = number_texts(table, name)
     if 2 * numbers.sum() > len(numbers) and not numbers.all():
@@ -67,7 +67,7 @@ def regression_targets(table: ColumnSource, name: str) -> np.ndarray:
     Raises:
         TableError: A value is missing, infinite or not a number.
     """
-    values = numbers_of(table, name)
+    values = read_numbers(table, name)
     missing = np.isnan(values)
     if missing.any():
         raise TableError(
@@ -85,7 +85,7 @@ def class_targets(
     Raises:
         TableError: A value is missing, or not one of the classes.
     """
-    codes, labels = labels_of(table, name)
+    codes, labels = read_labels(table, name)
     places = pa.compute.index_in(labels, value_set=pa.array(classes, pa.string()))
     indices = places.fill_null(-1).to_numpy()[codes]
     if (unknown := indices < 0).any():
@@ -93,7 +93,7 @@ def class_targets(
         label = labels[int(codes[row - 1])].as_py()
         raise TableError(
             f"The target {name!r} has the class {label!r} in row {row}; the "
-            f"classes in training were {listed(classes)}."
+            f"classes in training were {list_names(classes)}."
         )
     return indices
 
@@ -102,7 +102,7 @@ def _infer_regression(
     table: ColumnSource, name: str, rows: np.ndarray | None
 ) -> Column:
     values = regression_targets(table, name)
-    column = Column.of_numbers(name, values, rows)
+    column = Column.from_numbers(name, values, rows)
     if column.constant:
         raise TableError(
             f"The target {name!r} has the same value, {column.mean:g}, in every "
@@ -114,7 +114,7 @@ def _infer_regression(
 def _infer_classification(
     table: ColumnSource, name: str, rows: np.ndarray | None
 ) -> tuple[Column, tuple[str, ...]]:
-    codes, labels = labels_of(table, name)
+    codes, labels = read_labels(table, name)
     known = np.unique(codes if rows is None else codes[rows])
     if len(known) == 1:
         label = labels[int(known[0])].as_py()
@@ -127,6 +127,6 @@ def _infer_classification(
             f"The target {name!r} has {len(labels)} classes; at most "
             f"{MAX_CATEGORIES} are possible."
         )
-    numbers = kind_of(table, name) == "numeric" and not is_boolean(table, name)
+    numbers = column_kind(table, name) == "numeric" and not is_boolean(table, name)
     classes = tuple(sorted(labels.to_pylist(), key=int if numbers else None))
     return Column(name=name, kind="categorical", categories=classes), classes

@@ -14,7 +14,7 @@ Kind = Literal["numeric", "categorical"]
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-def kind_of(table: ColumnSource, name: str) -> Kind:
+def column_kind(table: ColumnSource, name: str) -> Kind:
     """Returns the kind of a column, by its Arrow type.
 
     Raises:
@@ -50,7 +50,7 @@ def is_boolean(table: ColumnSource, name: str) -> bool:
     return pa.types.is_boolean(_value_type(table, name))
 
 
-def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
+def read_numbers(table: ColumnSource, name: str) -> np.ndarray:
     """Returns a column as float64 numbers `[n]`, NaN for missing.
 
     A text column is read as numbers if each of its texts is a number.
@@ -60,7 +60,7 @@ def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
             precision, in which models compute.
     """
     column = table.column(name)
-    if kind_of(table, name) == "categorical":
+    if column_kind(table, name) == "categorical":
         column = _trim(column)
         texts = ~number_texts(table, name)
         if texts.any():
@@ -82,14 +82,14 @@ def numbers_of(table: ColumnSource, name: str) -> np.ndarray:
     return values
 
 
-def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
+def read_texts(table: ColumnSource, name: str) -> pa.ChunkedArray:
     """Returns a column as texts, `""` for missing.
 
     Raises:
         TableError: The column holds numbers.
     """
     column = table.column(name)
-    if kind_of(table, name) == "numeric" and column.null_count < len(column):
+    if column_kind(table, name) == "numeric" and column.null_count < len(column):
         raise TableError(
             f"Column {name!r} holds values of type {column.type}, but must hold text; "
             "cast it to text, or read it from a CSV file with "
@@ -98,7 +98,7 @@ def texts_of(table: ColumnSource, name: str) -> pa.ChunkedArray:
     return column.cast(pa.string()).fill_null("")
 
 
-def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
+def read_labels(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
     """Reads a target column as class labels.
 
     The label of a text is the text, of an integer its digits, of a boolean `true` or
@@ -111,7 +111,7 @@ def labels_of(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
         TableError: A value is missing, or a number with a fraction.
     """
     if _may_have_fractions(table, name):
-        values = numbers_of(table, name)
+        values = read_numbers(table, name)
         fractions = ~np.isnan(values) & (values != np.round(values))
         if fractions.any():
             row = first_row(fractions)

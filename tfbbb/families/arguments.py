@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 
-def _with_a_square(number: float) -> float:
+def _check_magnitude(number: float) -> float:
     """Returns a number whose square neither overflows nor vanishes in a network."""
     if number and not 1e-18 <= abs(number) <= 1e18:
         raise ValueError(
@@ -17,8 +17,8 @@ def _with_a_square(number: float) -> float:
 
 # Strict: JSON's `true` is no number, and "50" no number either.
 Flag = Annotated[bool, Field(strict=True)]
-Number = Annotated[float, Field(strict=True), AfterValidator(_with_a_square)]
+Number = Annotated[float, Field(strict=True), AfterValidator(_check_magnitude)]
 PositiveNumber = Annotated[
-    float, Field(strict=True, gt=0), AfterValidator(_with_a_square)
+    float, Field(strict=True, gt=0), AfterValidator(_check_magnitude)
 ]
 Integer = Annotated[int, Field(strict=True)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfbbb.data.column_names import listed
+from tfbbb.data.column_names import list_names
 from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
 from tfbbb.training.spec.layers import DenseLayer
 
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
 
 
 def check_continuation(
-    spec: JobSpec, yesterday: "TrainingRecord", column_names: Sequence[str]
+    spec: JobSpec, parent: "TrainingRecord", column_names: Sequence[str]
 ) -> None:
     """Raises `SpecError` where a spec and a version don't go together.
 
     Args:
         spec: What is to be trained today.
-        yesterday: What the version to go on from says of its training.
+        parent: What the version to go on from says of its training.
         column_names: The columns of today's table.
     """
-    _check_temperature(yesterday.spec, "The version to go on from")
+    _check_temperature(parent.spec, "The version to go on from")
     _check_temperature(spec, "A training that goes on from a version")
-    _check_layers(yesterday.spec.model)
-    if spec.target != yesterday.spec.target:
+    _check_layers(parent.spec.model)
+    if spec.target != parent.spec.target:
         raise SpecError(
-            f"The version to go on from predicts {yesterday.spec.target!r}. "
+            f"The version to go on from predicts {parent.spec.target!r}. "
             f"Received: target={spec.target!r}"
         )
-    if spec.task not in (None, yesterday.schema.task):
+    if spec.task not in (None, parent.schema.task):
         raise SpecError(
-            f"The version to go on from is a {yesterday.schema.task}. "
+            f"The version to go on from is a {parent.schema.task}. "
             f"Received: task={spec.task!r}"
         )
-    units = yesterday.spec.model.hidden_units
+    units = parent.spec.model.hidden_units
     if with_units(spec.model, units) not in (
         with_units(ModelSpec(), units),
-        yesterday.spec.model,
+        parent.spec.model,
     ):
         raise SpecError(
             "A training that goes on from a version has that version's network; leave "
             f"`model` out. Received: {spec.model.model_dump(exclude_defaults=True)}"
         )
-    _check_features(spec, yesterday, column_names)
+    _check_features(spec, parent, column_names)
 
 
 def with_units(model: ModelSpec, units: tuple[int, ...] | None) -> ModelSpec:
@@ -83,9 +83,9 @@ def _check_layers(model: ModelSpec) -> None:
 
 
 def _check_features(
-    spec: JobSpec, yesterday: "TrainingRecord", column_names: Sequence[str]
+    spec: JobSpec, parent: "TrainingRecord", column_names: Sequence[str]
 ) -> None:
-    known = [column.name for column in yesterday.schema.features]
+    known = [column.name for column in parent.schema.features]
     aside = (spec.target, spec.training.validation.column)
     asked = spec.features or [name for name in column_names if name not in aside]
     for problem, names in (
@@ -94,6 +94,6 @@ def _check_features(
     ):
         if names:
             raise SpecError(
-                f"The version to go on from predicts {problem} from {listed(names)}; "
-                f"its features are {listed(known)}."
+                f"The version to start from predicts {problem} from "
+                f"{list_names(names)}; its features are {list_names(known)}."
             )

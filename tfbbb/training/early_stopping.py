@@ -28,13 +28,13 @@ class BestEpoch:
         self.val_nll = math.inf
         self.weights: Sequence[np.ndarray] = []
 
-    def see(self, model: keras.Model, epoch: int, val_nll: float) -> None:
+    def update(self, model: keras.Model, epoch: int, val_nll: float) -> None:
         """Takes note of a validation."""
         if val_nll < self.val_nll - self._rule.min_delta:
             self.epoch, self.val_nll = epoch, val_nll
             self.weights = model.get_weights()
 
-    def is_long_ago(self, epoch: int) -> bool:
+    def is_out_of_patience(self, epoch: int) -> bool:
         """Whether to wait no longer for a better one."""
         return epoch - self.epoch >= self._rule.patience
 
@@ -49,7 +49,9 @@ class BestEpoch:
         """Returns what is not an array, as plain JSON values."""
         return {"epoch": self.epoch, "val_nll": self.val_nll if self.epoch else None}
 
-    def take_up(self, state: Mapping[str, Any], weights: Sequence[np.ndarray]) -> None:
+    def load_state(
+        self, state: Mapping[str, Any], weights: Sequence[np.ndarray]
+    ) -> None:
         """Goes on from a `state` and its weights."""
         self.epoch = state["epoch"]
         self.val_nll = state["val_nll"] if self.epoch else math.inf

@@ -9,10 +9,10 @@ import numpy as np
 
 from tfbbb import kl_schedules
 from tfbbb.model import BayesianModel
-from tfbbb.training.training_state import variables_of
+from tfbbb.training.training_state import named_variables
 
 
-def fingerprint_of(model: BayesianModel, held_out: Any, **others: Any) -> str:
+def training_fingerprint(model: BayesianModel, held_out: Any, **others: Any) -> str:
     """Returns a digest that differs where the result of a training would.
 
     Args:
@@ -27,7 +27,7 @@ def fingerprint_of(model: BayesianModel, held_out: Any, **others: Any) -> str:
     description = {
         "variables": [
             (name, variable.dtype, tuple(variable.shape))
-            for name, variable in variables_of(model).items()
+            for name, variable in named_variables(model).items()
         ],
         "optimizer": optimizer,
         "kl_schedule": kl_schedules.serialize(model.kl_schedule),

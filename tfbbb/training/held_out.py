@@ -29,13 +29,15 @@ def held_out_figures(
     prediction = model.predictive(inputs)
     log_likelihood = float(np.mean(prediction.log_prob(targets)))
     if model.likelihood.task == "classification":
-        figures = _of_classes(prediction, targets)
+        figures = _classification_figures(prediction, targets)
     else:
-        figures = _of_numbers(prediction, targets)
+        figures = _regression_figures(prediction, targets)
     return {**figures, "log_likelihood": log_likelihood, "nll": -log_likelihood}
 
 
-def _of_numbers(prediction: Predictive, targets: np.ndarray) -> dict[str, float]:
+def _regression_figures(
+    prediction: Predictive, targets: np.ndarray
+) -> dict[str, float]:
     errors = prediction.mean - targets
     return {
         "rmse": float(np.sqrt(np.mean(errors**2))),
@@ -50,7 +52,9 @@ def _coverage(prediction: Predictive, targets: np.ndarray, percent: int) -> floa
     return float(np.mean((lower <= targets) & (targets <= upper)))
 
 
-def _of_classes(prediction: Predictive, targets: np.ndarray) -> dict[str, float]:
+def _classification_figures(
+    prediction: Predictive, targets: np.ndarray
+) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets
     return {

@@ -15,13 +15,13 @@ from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.model import BayesianModel
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
 from tfbbb.training.early_stopping import BestEpoch
-from tfbbb.training.fingerprint import fingerprint_of
+from tfbbb.training.fingerprint import training_fingerprint
 from tfbbb.training.progress import Interrupted, Progress
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps
 from tfbbb.training.timetable import Timetable
-from tfbbb.training.training_state import arrays_of, assign
-from tfbbb.training.validation import Validation
+from tfbbb.training.training_state import assign, named_arrays
+from tfbbb.training.validation import HeldOutEvaluator
 from tfbbb.training_rows import TrainingRows
 
 _MOST_VALIDATIONS = 20
@@ -115,7 +115,7 @@ def fit(
         )
         checkpoints = None
         if checkpoint_directory is not None:
-            whole = fingerprint_of(
+            whole = training_fingerprint(
                 model,
                 held_out,
                 rows=rows.sha256,
@@ -164,7 +164,9 @@ class _Training:
         self._model = model
         self._num_rows = num_rows
         self._timetable = timetable
-        self._validation = None if held_out is None else Validation(model, *held_out)
+        self._validation = (
+            None if held_out is None else HeldOutEvaluator(model, *held_out)
+        )
         self._best = None if early_stopping is None else BestEpoch(early_stopping)
         self._report = report
         self._reported_at = time.monotonic()
@@ -221,11 +223,11 @@ class _Training:
                 for name, array in checkpoint.arrays.items()
                 if name.startswith(_OF_BEST_EPOCH)
             ]
-            self._best.take_up(checkpoint.state["best"], weights)
+            self._best.load_state(checkpoint.state["best"], weights)
 
     def _write(self, checkpoints: Checkpoints) -> None:
         state: dict[str, Any] = {"stopped": self._stopped}
-        arrays = arrays_of(self._model)
+        arrays = named_arrays(self._model)
         if self._best is not None:
             state["best"] = self._best.state()
             for number, weight in enumerate(self._best.weights):
@@ -244,8 +246,8 @@ class _Training:
             # Before, the posterior is another one, and fits the better for it.
             settled = self._model.kl_schedule.has_settled(epoch - 1)
             if self._best is not None and settled:
-                self._best.see(self._model, epoch, figures["val_nll"])
-                self._stopped = self._best.is_long_ago(epoch)
+                self._best.update(self._model, epoch, figures["val_nll"])
+                self._stopped = self._best.is_out_of_patience(epoch)
         self._send(figures)
 
     def _send(self, figures: dict[str, float]) -> None:

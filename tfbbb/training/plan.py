@@ -17,7 +17,7 @@ _FEWEST_EPOCHS = 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What a training consists of.
 
     Attributes:
@@ -33,7 +33,7 @@ class Plan:
     hidden_units: tuple[int, ...]
 
     @classmethod
-    def of(cls, spec: TrainingSpec, num_rows: int) -> "Plan":
+    def from_spec(cls, spec: TrainingSpec, num_rows: int) -> "TrainingPlan":
         """Completes a spec for a number of training rows.
 
         Raises:

@@ -59,8 +59,8 @@ def prepare(
         TableError: The table can't serve for this.
     """
     if schema is not None and isinstance(source, TableScan):
-        source = _with_texts_of(source, schema)
-    table = _opened(source, directory)
+        source = _read_text_features(source, schema)
+    table = _open(source, directory)
     if schema is not None:
         _check_columns(table, schema)
     whole = schema or _infer(table, spec)
@@ -71,7 +71,7 @@ def prepare(
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),
-        held_out=(schema.inputs_of(held_out), schema.targets_of(held_out)),
+        held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=rows.held_out,
     )
 
@@ -81,9 +81,9 @@ def _check_columns(table: ColumnSource, schema: Schema) -> None:
 
     Later, the rows are counted from the start of their part of the table.
     """
-    schema.targets_of(table)
+    schema.targets(table)
     for column in schema.features:
-        column.values_of(table)
+        column.values(table)
 
 
 def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
@@ -94,7 +94,7 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
     likelihood = make_likelihood(spec.model.likelihood, schema)
     if likelihood.support is None:
         return
-    targets = schema.targets_of(table)[:, 0].astype(np.float64)
+    targets = schema.targets(table)[:, 0].astype(np.float64)
     other = ~likelihood.support.contains(targets)
     if other.any():
         row = first_row(other)
@@ -106,20 +106,20 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
         )
 
 
-def _with_texts_of(scan: TableScan, schema: Schema) -> TableScan:
+def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
     """A file, with the columns as texts that the schema knows so, like 007."""
     texts = (*scan.text_columns, *schema.text_features)
     return TableScan(scan.path, format=scan.format, text_columns=texts)
 
 
-def _opened(
+def _open(
     source: pa.Table | TableScan, directory: Path | None
 ) -> pa.Table | StoredTable:
     if not isinstance(source, TableScan):
         return without_views(source)
     if directory is None:
         return pa.Table.from_batches(source.batches(), source.schema)
-    return StoredTable.of(source, directory)
+    return StoredTable.from_scan(source, directory)
 
 
 def _training_rows(
@@ -143,9 +143,9 @@ def _encoded(
     """Yields the rows of a table that are chosen, in its order, part by part."""
     first = 0
     for part in table.tables() if isinstance(table, StoredTable) else [table]:
-        of_part = chosen[first : first + part.num_rows]
+        chosen_here = chosen[first : first + part.num_rows]
         first += part.num_rows
-        yield layout.encode(part.filter(of_part))
+        yield layout.encode(part.filter(chosen_here))
 
 
 def _infer(

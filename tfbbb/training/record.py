@@ -45,23 +45,23 @@ class TrainingRecord:
         try:
             text = (version / "assets.extra" / RECORD_FILE).read_bytes()
         except FileNotFoundError:
-            raise cannot_go_on(
+            raise continuation_error(
                 version, f"it was written without {RECORD_FILE}"
             ) from None
         try:
             values = json.loads(text)
             if values["format"] != _FORMAT:
-                raise cannot_go_on(version, f"its format is {values['format']!r}")
+                raise continuation_error(version, f"its format is {values['format']!r}")
             spec = JobSpec.model_validate(values["spec"])
             return cls(spec, Schema.from_dict(values["schema"]))
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, SpecError):
                 raise
             reason = f"this tfbbb does not know its {RECORD_FILE}"
-            raise cannot_go_on(version, reason) from error
+            raise continuation_error(version, reason) from error
 
 
-def cannot_go_on(version: Path, reason: str) -> SpecError:
+def continuation_error(version: Path, reason: str) -> SpecError:
     """The error of a version that says too little of its training."""
     name = f"{version.parent.name}/{version.name}"
     return SpecError(f"Training can't go on from {name}: {reason}.")

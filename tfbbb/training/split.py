@@ -7,7 +7,7 @@ import numpy as np
 from tfbbb.data import Schema, TableError, split
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.values import first_row, kind_of, numbers_of
+from tfbbb.data.values import column_kind, first_row, read_numbers
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 
@@ -42,7 +42,7 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
     """
     validation = spec.training.validation
     if validation.column is not None:
-        marked = _marked(table, validation.column)
+        marked = _read_marks(table, validation.column)
         held_out = np.random.default_rng(spec.training.seed).permutation(
             np.flatnonzero(marked)
         )
@@ -56,7 +56,7 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
     fraction = validation.fraction
     if fraction is None:
         fraction = min(DEFAULT_FRACTION, MAX_HELD_OUT / table.num_rows)
-    classes = schema.targets_of(table) if schema.task == "classification" else None
+    classes = schema.targets(table) if schema.task == "classification" else None
     training, held_out = split(
         table.num_rows, fraction, seed=spec.training.seed, stratify=classes
     )
@@ -68,15 +68,15 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
     return Split(training, held_out[:_MOST_MEASURED])
 
 
-def _marked(table: ColumnSource, name: str) -> np.ndarray:
+def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     """Returns which rows `[n]` a column of booleans, or of 0 and 1, marks."""
     check_column_exists(table, name, role="validation")
-    if kind_of(table, name) != "numeric":
+    if column_kind(table, name) != "numeric":
         raise TableError(
             f"The column {name!r} is to say which rows are held out, and must be true "
             "or 1 in these and false or 0 in the others."
         )
-    values = numbers_of(table, name)
+    values = read_numbers(table, name)
     other = ~np.isin(values, (0.0, 1.0))
     if other.any():
         row = first_row(other)

@@ -17,12 +17,12 @@ from tfbbb.training.continuation import check_continuation, with_units
 from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.loop import fit
 from tfbbb.training.network import make_network
-from tfbbb.training.plan import Plan
+from tfbbb.training.parent_version import ParentVersion
+from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.training.yesterday import Yesterday
 
 
 def train_table(
@@ -46,7 +46,7 @@ def train_table(
             `tfbbb.data.TableScan`.
         spec: What to train, and how: a `JobSpec`, or its fields as a mapping.
         start_from: Directory of an exported version, whose posterior is the prior: see
-            `tfbbb.training.yesterday.Yesterday`.
+            `tfbbb.training.parent_version.ParentVersion`.
         directory: Directory for the rows of a file, which memory then does not have to
             hold, and for checkpoints, from which an interrupted training of the same
             table and spec goes on. None for neither.
@@ -87,17 +87,17 @@ def train_table(
     training = spec.training
     if start_from is None:
         prepared = prepare(table, spec, directory=directory)
-        plan = Plan.of(training, prepared.rows.num_rows)
+        plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
         network = with_units(spec.model, plan.hidden_units)
         model = make_network(prepared.schema, network, seed=training.seed)
     else:
-        yesterday = Yesterday.read(start_from)
-        check_continuation(spec, yesterday.record, table.schema.names)
-        network = yesterday.record.spec.model
+        parent = ParentVersion.read(start_from)
+        check_continuation(spec, parent.record, table.schema.names)
+        network = parent.record.spec.model
         spec = spec.model_copy(update={"model": network})
-        prepared = prepare(table, spec, yesterday.record.schema, directory)
-        plan = Plan.of(training, prepared.rows.num_rows)
-        model = yesterday.network(training.seed)
+        prepared = prepare(table, spec, parent.record.schema, directory)
+        plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
+        model = parent.network(training.seed)
     spec = spec.model_copy(update={"model": network})
     _adapt(model.likelihood, prepared)
     schedule = training.kl_schedule

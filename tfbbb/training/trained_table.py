@@ -11,8 +11,8 @@ import numpy as np
 from tfbbb.data import Schema
 from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
+from tfbbb.training.parent_version import continuation_files
 from tfbbb.training.spec import JobSpec
-from tfbbb.training.yesterday import files_for_tomorrow
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,5 @@ class TrainedTable:
             schema=self.schema,
             metrics=self.metrics,
             lineage=lineage,
-            extra_files=files_for_tomorrow(self.model, self.schema, self.spec),
+            extra_files=continuation_files(self.model, self.schema, self.spec),
         )

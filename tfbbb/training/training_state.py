@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 
-def variables_of(model: keras.Model) -> dict[str, keras.Variable]:
+def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """Returns every variable that training changes, by names that last.
 
     They are those of the layers, with the states of their random numbers, of the
@@ -23,14 +23,14 @@ def variables_of(model: keras.Model) -> dict[str, keras.Variable]:
     }
 
 
-def arrays_of(model: keras.Model) -> dict[str, np.ndarray]:
+def named_arrays(model: keras.Model) -> dict[str, np.ndarray]:
     """Returns the values of all variables that training changes, by name."""
-    return {name: variable.numpy() for name, variable in variables_of(model).items()}
+    return {name: variable.numpy() for name, variable in named_variables(model).items()}
 
 
 def assign(model: keras.Model, arrays: Mapping[str, np.ndarray]) -> None:
-    """Gives a model the values that `arrays_of` returned of one made alike."""
-    for name, variable in variables_of(model).items():
+    """Gives a model the values that `named_arrays` returned of one made alike."""
+    for name, variable in named_variables(model).items():
         variable.assign(arrays[name])
 
 

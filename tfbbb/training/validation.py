@@ -10,7 +10,7 @@ from tfbbb.model import BayesianModel
 _ROWS_AT_ONCE = 4096
 
 
-class Validation:
+class HeldOutEvaluator:
     """Measures the negative log likelihood of held-out rows, block by block.
 
     Each block has weights drawn anew, as `BayesianModel.evaluate` has it.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from service.api.datasets.file_name import name_of_disposition
+from service.api.datasets.file_name import disposition_file_name
 from service.api.datasets.formats import check_media_type
 from service.api.datasets.multipart import FormFile
 from service.shared.errors import RequestTooLarge, UploadTimeout
@@ -58,7 +58,7 @@ class UploadBody:
         else:
             check_media_type(self.media_type)
             disposition = request.headers.get("content-disposition", "")
-            self._name = name_of_disposition(disposition.encode("latin-1"))
+            self._name = disposition_file_name(disposition.encode("latin-1"))
         length = request.headers.get("content-length", "")
         if length.isdecimal() and int(length[:20]) > settings.max_upload_bytes:
             raise self._too_large()

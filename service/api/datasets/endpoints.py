@@ -34,7 +34,7 @@ from service.shared.errors import (
     UploadTimeout,
 )
 from service.shared.files import dataset_path
-from service.shared.inspection import Limits, Preview, Task
+from service.shared.inspection import InspectionTask, Limits, Preview
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedRoute)
 
@@ -73,7 +73,7 @@ async def upload_dataset(
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200
-    return Dataset.of(dataset)
+    return Dataset.from_row(dataset)
 
 
 @router.get("", summary="List datasets", responses=responses(InvalidRequest))
@@ -95,7 +95,7 @@ def list_datasets(
             limit=limit,
         )
     return DatasetPage(
-        datasets=[DatasetSummary.of(dataset) for dataset in datasets],
+        datasets=[DatasetSummary.from_row(dataset) for dataset in datasets],
         next_cursor=None if following is None else str(following),
     )
 
@@ -104,7 +104,7 @@ def list_datasets(
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
     """Describes a table, its columns and what is wrong with them."""
     with state.database.reading() as session:
-        return Dataset.of(repository.get_dataset(session, id))
+        return Dataset.from_row(repository.get_dataset(session, id))
 
 
 @router.get(
@@ -113,7 +113,7 @@ def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
 def get_schema(state: State, _: Training, id: DatasetId) -> Schema:
     """Describes the columns of a table, and what is wrong with them."""
     with state.database.reading() as session:
-        return Schema.of(repository.get_dataset(session, id))
+        return Schema.from_row(repository.get_dataset(session, id))
 
 
 @router.get(
@@ -129,10 +129,10 @@ async def get_preview(
 ) -> Preview:
     """Shows rows as they were read: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
-    task = Task(
+    task = InspectionTask(
         path=dataset_path(state.settings.data_dir, dataset.sha256, dataset.format),
         format=dataset.format,
-        limits=Limits.of(state.settings),
+        limits=Limits.from_settings(state.settings),
         preview_rows=rows,
         columns=[column["name"] for column in dataset.columns],
         text_columns=[c["name"] for c in dataset.columns if c["type"] == "text"],

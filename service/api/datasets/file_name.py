@@ -15,7 +15,7 @@ def clean_name(name: str) -> str:
     return unicodedata.normalize("NFC", shown.strip())[:_LONGEST] or "table"
 
 
-def name_of_disposition(header: bytes) -> str | None:
+def disposition_file_name(header: bytes) -> str | None:
     """The file name of a `Content-Disposition` header, if it holds a readable one."""
     message = Message()
     message["content-disposition"] = header[:_LONGEST_HEADER].decode(errors="replace")

@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 
 from service.shared.errors import InvalidTable
-from service.shared.inspection import Inspection, Limits, Outcome, Preview, Task
+from service.shared.inspection import (
+    Inspection,
+    InspectionResult,
+    InspectionTask,
+    Limits,
+    Preview,
+)
 from tfbbb.data.format import Format
 
 logger = logging.getLogger(__name__)
@@ -41,13 +47,13 @@ class Inspector:
         Raises:
             InvalidTable: If it is none, or takes more than the limits.
         """
-        task = Task(path=path, format=format, limits=limits)
+        task = InspectionTask(path=path, format=format, limits=limits)
         async with self._inspections:
             found = (await _outcome(task)).inspection
         assert found is not None
         return found
 
-    async def preview(self, task: Task) -> Preview:
+    async def preview(self, task: InspectionTask) -> Preview:
         """Reads the first rows of a table.
 
         Raises:
@@ -59,14 +65,14 @@ class Inspector:
         return shown
 
 
-async def _outcome(task: Task) -> Outcome:
+async def _outcome(task: InspectionTask) -> InspectionResult:
     outcome = await _run(task)
     if outcome.error is not None:
         raise InvalidTable(outcome.error)
     return outcome
 
 
-async def _run(task: Task) -> Outcome:
+async def _run(task: InspectionTask) -> InspectionResult:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "service.inspection_process.inspect"),
         stdin=asyncio.subprocess.PIPE,
@@ -85,7 +91,7 @@ async def _run(task: Task) -> Outcome:
             process.kill()
             await process.wait()
     if process.returncode == 0:
-        return Outcome.model_validate_json(answer)
+        return InspectionResult.model_validate_json(answer)
     logger.warning(
         "the inspection of %s ended with %s: %s",
         task.path.name,
@@ -94,7 +100,7 @@ async def _run(task: Task) -> Outcome:
     )
     if process.returncode == -signal.SIGXCPU:
         return _took_too_long(seconds)
-    return Outcome(
+    return InspectionResult(
         error="The table can't be read: doing so needs more memory than the "
         f"{task.limits.memory_bytes} bytes there are for it, or ends the program; "
         "write it in smaller row groups or batches, or as CSV."
@@ -107,8 +113,8 @@ def _environment() -> dict[str, str]:
     return kept | ENVIRONMENT
 
 
-def _took_too_long(seconds: float) -> Outcome:
-    return Outcome(
+def _took_too_long(seconds: float) -> InspectionResult:
+    return InspectionResult(
         error=f"The table takes longer to read than {seconds:g} s "
         "(TFBBB_INSPECTION_SECONDS); Parquet is read fastest."
     )

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 
-from service.api.datasets.file_name import name_of_disposition
+from service.api.datasets.file_name import disposition_file_name
 from service.shared.errors import InvalidRequest
 
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,200})', re.IGNORECASE)
@@ -93,7 +93,7 @@ class FormFile:
             raise InvalidRequest("A form may hold one file; send one table at a time.")
         if self._in_file:
             self._found = True
-            self.name = name_of_disposition(self._disposition)
+            self.name = disposition_file_name(self._disposition)
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:

@@ -66,9 +66,9 @@ class DatasetSummary(BaseModel):
     created_at: datetime
 
     @classmethod
-    def of(cls, dataset: tables.Dataset) -> Self:
+    def from_row(cls, dataset: tables.Dataset) -> Self:
         """The summary of `dataset`."""
-        return cls.model_validate(_told(dataset))
+        return cls.model_validate(_fields(dataset))
 
 
 class Schema(BaseModel):
@@ -78,7 +78,7 @@ class Schema(BaseModel):
     problems: list[Problem]
 
     @classmethod
-    def of(cls, dataset: tables.Dataset) -> Self:
+    def from_row(cls, dataset: tables.Dataset) -> Self:
         """The schema of `dataset`."""
         return cls.model_validate(
             {"columns": dataset.columns, "problems": dataset.problems}
@@ -92,10 +92,10 @@ class Dataset(DatasetSummary):
     problems: list[Problem]
 
     @classmethod
-    def of(cls, dataset: tables.Dataset) -> Self:
+    def from_row(cls, dataset: tables.Dataset) -> Self:
         """All that is known of `dataset`."""
         more = {"columns": dataset.columns, "problems": dataset.problems}
-        return cls.model_validate({**_told(dataset), **more})
+        return cls.model_validate({**_fields(dataset), **more})
 
 
 class DatasetPage(BaseModel):
@@ -124,7 +124,7 @@ def upload_body() -> dict[str, Any]:
     }
 
 
-def _told(dataset: tables.Dataset) -> dict[str, Any]:
+def _fields(dataset: tables.Dataset) -> dict[str, Any]:
     return {
         "id": dataset.id,
         "name": dataset.name,

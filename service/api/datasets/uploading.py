@@ -48,7 +48,7 @@ async def upload(
         if dataset is not None:
             return dataset, False
         if inspection is None:
-            limits = Limits.of(state.settings)
+            limits = Limits.from_settings(state.settings)
             inspection = await state.inspector.inspect(file.path, format, limits)
         shown = clean_name(name or body.name or "")
         return await asyncio.to_thread(

@@ -64,10 +64,10 @@ async def _check_database(state: ServiceState) -> None:
 
 async def _check_disk(state: ServiceState) -> None:
     # A disk of another machine may not answer, for which nobody else is to wait.
-    await asyncio.to_thread(_look_for_room, state)
+    await asyncio.to_thread(_check_free_space, state)
 
 
-def _look_for_room(state: ServiceState) -> None:
+def _check_free_space(state: ServiceState) -> None:
     least = state.settings.min_free_bytes
     # Anybody may ask: paths stay out of the answer.
     for what, directory in (
@@ -90,11 +90,13 @@ async def _check_models(state: ServiceState) -> None:
 
 
 async def _check_dispatcher(state: ServiceState) -> None:
-    if state.settings.start_dispatcher and not await asyncio.to_thread(_lives, state):
+    if state.settings.start_dispatcher and not await asyncio.to_thread(
+        _is_dispatcher_alive, state
+    ):
         raise Unavailable("The process that runs jobs has not been heard of lately.")
 
 
-def _lives(state: ServiceState) -> bool:
+def _is_dispatcher_alive(state: ServiceState) -> bool:
     with state.database.reading() as session:
         now = state.database.now(session)
         seen = session.scalar(

@@ -43,7 +43,7 @@ class BodyLimit:
         Raises:
             RequestTooLarge: If the body is declared to be too large.
         """
-        max_bytes, message = self._of(scope["state"]["service"].settings)
+        max_bytes, message = self._limit_and_message(scope["state"]["service"].settings)
         length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and (len(length) > 20 or int(length) > max_bytes):
             raise RequestTooLarge(message)
@@ -67,7 +67,7 @@ class BodyLimit:
 
         return counted, watched
 
-    def _of(self, settings: Settings) -> tuple[int, str]:
+    def _limit_and_message(self, settings: Settings) -> tuple[int, str]:
         if self.setting is None:
             return self.max_bytes, (
                 f"The body may have at most {self.max_bytes} bytes; send less at once."

@@ -96,7 +96,7 @@ def list_jobs(
             limit=limit,
         )
     return JobPage(
-        jobs=[JobSummary.of(job) for job in jobs],
+        jobs=[JobSummary.from_row(job) for job in jobs],
         next_cursor=None if following is None else str(following),
     )
 
@@ -106,7 +106,7 @@ def list_jobs(
 )
 async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     """Says how far a job is, and what has become of it."""
-    status = await asyncio.to_thread(_look, state, id)
+    status = await asyncio.to_thread(_read_status, state, id)
     if status.version is not None:
         await state.latest_version.wait_for(status.name, status.version)
     return status
@@ -138,7 +138,7 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     with state.database.writing() as session:
         submission.check_quota(state.queue, session, caller)
         # Before the job itself: so does who deletes a dataset.
-        submission.hold_needs(session, repository.get_job(session, id))
+        submission.lock_inputs(session, repository.get_job(session, id))
         job = repository.get_job(session, id, to_change=True)
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobStateConflict(
@@ -219,11 +219,11 @@ async def follow_job(
         yield event
 
 
-def _look(state: ServiceState, id: str) -> JobStatus:
+def _read_status(state: ServiceState, id: str) -> JobStatus:
     with state.database.reading() as session:
         return _status(state, repository.get_job(session, id))
 
 
 def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
-    return JobStatus.of_all(job, log)
+    return JobStatus.from_job_and_log(job, log)

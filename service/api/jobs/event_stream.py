@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from service.api.http.outages import DATABASE_OUTAGES, without_statement
 from service.api.keys.caller import Caller
-from service.api.keys.repository import is_good
+from service.api.keys.repository import is_key_usable
 from service.shared import job_events as events
 from service.shared.database import Database, timestamp
 from service.shared.database.tables import Event, Job
@@ -75,7 +75,7 @@ async def follow(
     while not stopping.is_set():
         try:
             found, ended = await asyncio.to_thread(
-                _look, database, caller, job_id, sequence
+                _next_events, database, caller, job_id, sequence
             )
         except DATABASE_OUTAGES as error:
             if not lost:
@@ -87,7 +87,7 @@ async def follow(
             lost = False
         for event in found:
             sequence = event.sequence
-            yield _as_sent(event)
+            yield _sse_event(event)
         if not found:
             if ended:
                 return
@@ -95,19 +95,19 @@ async def follow(
             pause = min(1.5 * pause, _LONGEST_PAUSE)
 
 
-def _look(
+def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
 ) -> tuple[Sequence[Event], bool]:
     """The next events, and whether the last of them ends the stream."""
     with database.reading() as session:
-        if not is_good(database, session, caller.key_id):
+        if not is_key_usable(database, session, caller.key_id):
             return (), True
         job = session.get(Job, job_id)
         ended = job is None or job.state in ENDED
         return events.after(session, job_id, sequence, _AT_ONCE), ended
 
 
-def _as_sent(event: Event) -> ServerSentEvent:
+def _sse_event(event: Event) -> ServerSentEvent:
     return ServerSentEvent(
         id=str(event.sequence),
         event=event.type,

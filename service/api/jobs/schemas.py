@@ -86,9 +86,9 @@ class JobSummary(BaseModel):
     )
 
     @classmethod
-    def of(cls, job: tables.Job) -> Self:
+    def from_row(cls, job: tables.Job) -> Self:
         """The summary of `job`."""
-        return cls.model_validate(_told(job))
+        return cls.model_validate(_fields(job))
 
 
 class JobStatus(JobSummary):
@@ -107,7 +107,7 @@ class JobStatus(JobSummary):
     log: str = Field(description="The end of what the trainer wrote.", examples=[""])
 
     @classmethod
-    def of_all(cls, job: tables.Job, log: str) -> Self:
+    def from_job_and_log(cls, job: tables.Job, log: str) -> Self:
         """All that is known of `job`."""
         more = {
             "dataset_sha256": job.dataset_sha256,
@@ -115,7 +115,7 @@ class JobStatus(JobSummary):
             "eta_seconds": _eta_seconds(job),
             "log": log,
         }
-        return cls.model_validate({**_told(job), **more})
+        return cls.model_validate({**_fields(job), **more})
 
 
 class JobPage(BaseModel):
@@ -136,7 +136,7 @@ def _eta_seconds(job: tables.Job) -> float | None:
     return float(pace * (job.progress["steps"] - job.progress["step"]))
 
 
-def _told(job: tables.Job) -> dict[str, Any]:
+def _fields(job: tables.Job) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": job.name,

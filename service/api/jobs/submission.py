@@ -42,7 +42,7 @@ def submit(
     """
     sha256 = _sha256(request)
     with queue.database.writing() as session:
-        _one_at_a_time(queue.database, session, caller)
+        _lock_submissions(queue.database, session, caller)
         if idempotency_key is not None:
             earlier = _find(session, caller, idempotency_key)
             if earlier is not None:
@@ -54,7 +54,7 @@ def submit(
                     "job a key of its own."
                 )
         _check_quota(session, caller)
-        dataset = _checked_dataset(session, queue.settings.models, request)
+        dataset = _validate_dataset(session, queue.settings.models, request)
         job = Job(
             key_id=caller.key_id,
             idempotency_key=idempotency_key,
@@ -78,23 +78,23 @@ def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
     Raises:
         QueueFull: If it may not.
     """
-    _one_at_a_time(queue.database, session, caller)
+    _lock_submissions(queue.database, session, caller)
     _check_quota(session, caller)
 
 
-def hold_needs(session: Session, job: Job) -> None:
+def lock_inputs(session: Session, job: Job) -> None:
     """Locks what a job needs until the commit, or raises if it is missing.
 
     Raises:
         JobStateConflict: If its dataset, or the version it starts from, was deleted.
     """
-    if job.dataset_id is None or _hold_dataset(session, job.dataset_id) is None:
+    if job.dataset_id is None or _lock_dataset(session, job.dataset_id) is None:
         raise JobStateConflict(
             f"The dataset of job {job.id} was deleted: upload it again and make a new "
             "job."
         )
     start = job.spec.get("start_from")
-    if start and _hold_version(session, start["model"], start["version"]) is None:
+    if start and _lock_version(session, start["model"], start["version"]) is None:
         raise JobStateConflict(
             f"Job {job.id} starts from version {start['version']} of the model "
             f"{start['model']!r}, which was deleted: make a new job that starts from "
@@ -102,13 +102,13 @@ def hold_needs(session: Session, job: Job) -> None:
         )
 
 
-def _hold_dataset(session: Session, dataset_id: str) -> Dataset | None:
+def _lock_dataset(session: Session, dataset_id: str) -> Dataset | None:
     """The dataset, locked until the commit: others may submit too, but none delete."""
     shared = {"read": True, "key_share": True}
     return session.get(Dataset, dataset_id, with_for_update=shared)
 
 
-def _hold_version(session: Session, name: str, number: int) -> ModelVersion | None:
+def _lock_version(session: Session, name: str, number: int) -> ModelVersion | None:
     """The version, locked until the commit; None if it was deleted."""
     version = session.get(ModelVersion, (name, number), with_for_update={"read": True})
     return None if version is None or version.deleted_at is not None else version
@@ -120,7 +120,7 @@ def _sha256(request: JobRequest) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _one_at_a_time(database: Database, session: Session, caller: Caller) -> None:
+def _lock_submissions(database: Database, session: Session, caller: Caller) -> None:
     """Lets requests of one key wait for one another; SQLite does so for all."""
     if not database.is_sqlite:
         lock = sqlalchemy.func.hashtext(f"jobs of {caller.key_id}")
@@ -149,9 +149,9 @@ def _check_quota(session: Session, caller: Caller) -> None:
         )
 
 
-def _checked_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
+def _validate_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
     """The dataset of a request that can be trained on it, locked until the commit."""
-    dataset = _hold_dataset(session, request.dataset_id)
+    dataset = _lock_dataset(session, request.dataset_id)
     if dataset is None:
         raise UnknownDataset(
             f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists them."
@@ -174,7 +174,7 @@ def _check_start(
     """
     start = request.start_from
     assert start is not None
-    if _hold_version(session, start.model, start.version) is None:
+    if _lock_version(session, start.model, start.version) is None:
         raise UnknownModel(
             f"start_from: there is no version {start.version} of the model "
             f"{start.model!r}; `GET /v1/models` lists what there is."

@@ -4,7 +4,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse
 from starlette.requests import HTTPConnection
 
-from service.api.keys.caller import caller_of
+from service.api.keys.caller import get_caller
 
 
 def cookie_name(connection: HTTPConnection) -> str:
@@ -17,7 +17,7 @@ async def open_documentation(request: Request) -> RedirectResponse:
     headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
     response = RedirectResponse("docs", 303, headers)
     key = request.query_params.get("key")
-    if key is not None and caller_of(request).key_id is not None:
+    if key is not None and get_caller(request).key_id is not None:
         response.set_cookie(
             cookie_name(request),
             key,

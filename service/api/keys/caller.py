@@ -39,7 +39,7 @@ class Caller:
     max_queued_jobs: int
 
     @classmethod
-    def of_key(cls, key: Key, settings: Settings) -> Self:
+    def from_key(cls, key: Key, settings: Settings) -> Self:
         """The owner of a key; the settings give the limits that the key lacks."""
 
         def limit(name: str) -> int:
@@ -81,7 +81,7 @@ def _with_implied(scopes: Iterable[str]) -> frozenset[Scope]:
     return frozenset().union(*(Scope(scope).implied for scope in scopes))
 
 
-def caller_of(request: Request) -> Caller:
+def get_caller(request: Request) -> Caller:
     """The caller whom the middleware identified."""
     return cast(Caller, request.state.caller)
 
@@ -93,7 +93,7 @@ async def _allowed(
 
     FastAPI calls this only once it has parsed the body.
     """
-    caller = caller_of(request)
+    caller = get_caller(request)
     for scope in needed.scopes:
         caller.require(Scope(scope))
     return caller

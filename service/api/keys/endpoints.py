@@ -37,14 +37,14 @@ def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
             state.database, session, credential, request.name, request.scopes, **limits
         )
     response.headers["Cache-Control"] = "no-store"
-    return NewKey(**KeySummary.of(key).model_dump(), key=credential.text)
+    return NewKey(**KeySummary.from_row(key).model_dump(), key=credential.text)
 
 
 @router.get("", summary="List the keys", responses=responses())
 def get_keys(state: State) -> KeyList:
     """Lists all keys, without their secrets; revoked and expired ones as well."""
     with state.database.reading() as session:
-        keys = [KeySummary.of(key) for key in list_keys(session)]
+        keys = [KeySummary.from_row(key) for key in list_keys(session)]
     return KeyList(keys=keys)
 
 
@@ -58,4 +58,4 @@ def delete_key(state: State, key_id: KeyId) -> KeySummary:
     with state.database.writing() as session:
         key = revoke_key(state.database, session, key_id)
     state.keyring.forget()
-    return KeySummary.of(key)
+    return KeySummary.from_row(key)

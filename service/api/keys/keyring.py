@@ -76,7 +76,7 @@ class Keyring:
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
         left = _KNOWN_SECONDS if key.expires_at is None else key.expires_at - now
-        caller = Caller.of_key(key, self._settings)
+        caller = Caller.from_key(key, self._settings)
         # Where `forget` came meanwhile, nobody asks this one any more.
         known[key.prefix] = _Known(
             caller, key.secret_sha256, time.monotonic() + min(left, _KNOWN_SECONDS)

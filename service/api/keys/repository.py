@@ -24,7 +24,7 @@ def is_usable(now: float) -> sqlalchemy.ColumnElement[bool]:
     return sqlalchemy.and_(Key.revoked_at.is_(None), unexpired)
 
 
-def is_good(database: Database, session: Session, key_id: str | None) -> bool:
+def is_key_usable(database: Database, session: Session, key_id: str | None) -> bool:
     """Whether a key may still be used; None stands for a service without keys."""
     usable = is_usable(database.now(session))
     query = sqlalchemy.select(Key.id).where(Key.id == key_id, usable)

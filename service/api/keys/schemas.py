@@ -80,7 +80,7 @@ class KeySummary(BaseModel):
     max_queued_jobs: int | None
 
     @classmethod
-    def of(cls, key: Key) -> Self:
+    def from_row(cls, key: Key) -> Self:
         """Describes a key of the database."""
         return cls.model_validate(key, from_attributes=True)
 

@@ -42,7 +42,7 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
         for label, version in status.labels.items()
     ]
     rows = await asyncio.to_thread(repository.labels, state.database, name)
-    return LabelList(labels=[*latest, *map(LabelStatus.of, rows)])
+    return LabelList(labels=[*latest, *map(LabelStatus.from_row, rows)])
 
 
 @router.get(
@@ -89,7 +89,7 @@ async def put_label(
     Needs a key that may train.
     """
     row = await move_label(state, caller, name, label, target)
-    return LabelStatus.of(row)
+    return LabelStatus.from_row(row)
 
 
 @router.delete(

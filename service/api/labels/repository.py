@@ -23,7 +23,7 @@ def labels(database: Database, name: str | None = None) -> Sequence[Label]:
         return session.scalars(statement).all()
 
 
-def version_of(database: Database, name: str, label: str) -> int:
+def find_version(database: Database, name: str, label: str) -> int:
     """The version that a label points at; `latest` is not known here.
 
     Raises:
@@ -43,7 +43,7 @@ async def resolve(database: Database, name: str, label: str) -> int | None:
     """
     if label == LATEST:
         return None
-    return await asyncio.to_thread(version_of, database, name, label)
+    return await asyncio.to_thread(find_version, database, name, label)
 
 
 def move(

@@ -46,7 +46,7 @@ class LabelStatus(BaseModel):
     moved_at: datetime | None = Field(description="None of `latest`, which follows.")
 
     @classmethod
-    def of(cls, row: Label) -> Self:
+    def from_row(cls, row: Label) -> Self:
         """The status of a label that was moved."""
         return cls(
             label=row.label,

@@ -75,14 +75,14 @@ class ModelsClient:
         ).header["problem"]
         return problem
 
-    async def take_newest(self, name: str) -> None:
+    async def load_newest(self, name: str) -> None:
         """Puts the newest version of a model in charge.
 
         Raises:
             Unavailable: If the process still loads what it found at its start, or no
                 version can be loaded.
         """
-        await self._ask("take_newest", name=name)
+        await self._ask("load_newest", name=name)
 
     async def rescan(self) -> None:
         """Scans the directory of models, so that deleted versions are dropped."""

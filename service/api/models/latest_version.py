@@ -35,7 +35,7 @@ class LatestVersionBarrier:
             return
         try:
             async with asyncio.timeout(_SECONDS_TO_LOAD):
-                await self._models.take_newest(name)
+                await self._models.load_newest(name)
         except UnknownModel:
             pass  # It has been deleted since.
         except (Unavailable, TimeoutError) as error:

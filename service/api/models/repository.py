@@ -9,4 +9,4 @@ def find_lineage(database: Database, name: str, number: int) -> Lineage | None:
     """Where a version comes from, if it has been published or adopted."""
     with database.reading() as session:
         row = session.get(ModelVersion, (name, number))
-    return Lineage.of(row) if row is not None else None
+    return Lineage.from_row(row) if row is not None else None

@@ -32,7 +32,7 @@ class Lineage(BaseModel):
     )
 
     @classmethod
-    def of(cls, row: ModelVersion) -> Self:
+    def from_row(cls, row: ModelVersion) -> Self:
         """The lineage of a published version."""
         return cls(
             digest=row.digest,

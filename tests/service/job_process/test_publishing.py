@@ -124,7 +124,7 @@ def test_version_renamed_before_an_interruption_belongs_to_its_job(
     assert (on_disk(queue), versions(queue)) == (["1"], [])
     assert job(queue, lease.job_id).state == "exporting"
     if end == "died":
-        queue.died(lease, "signal SIGKILL")
+        queue.record_death(lease, "signal SIGKILL")
     elif end == "release":
         queue.release(lease, "The service stopped")
     elif end == "fail":

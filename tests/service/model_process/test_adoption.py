@@ -43,7 +43,7 @@ def test_directory_that_nobody_published_is_adopted_once(
     database: Database, directory: Path
 ) -> None:
     for _ in range(2):
-        Ledger(database).take_up("wine", 1, directory)
+        Ledger(database).record("wine", 1, directory)
     (row,) = rows(database)
     assert (row.name, row.number, row.job_id) == ("wine", 1, None)
 
@@ -51,20 +51,20 @@ def test_directory_that_nobody_published_is_adopted_once(
 def test_another_manifest_under_the_same_number_is_refused(
     database: Database, directory: Path
 ) -> None:
-    Ledger(database).take_up("wine", 1, directory)
+    Ledger(database).record("wine", 1, directory)
     alter(directory, '"default_seed": 0', '"default_seed": 1')
     with pytest.raises(AdoptionError, match=r"version 1 .*another manifest .*sha256"):
-        Ledger(database).take_up("wine", 1, directory)
+        Ledger(database).record("wine", 1, directory)
 
 
 def test_number_of_a_deleted_version_is_never_used_again(
     database: Database, directory: Path
 ) -> None:
-    Ledger(database).take_up("wine", 1, directory)
+    Ledger(database).record("wine", 1, directory)
     with database.writing() as session:
         session.get_one(ModelVersion, ("wine", 1)).deleted_at = 1.0
     with pytest.raises(AdoptionError, match="was deleted; a number is never used"):
-        Ledger(database).take_up("wine", 1, directory)
+        Ledger(database).record("wine", 1, directory)
 
 
 def test_version_of_a_job_is_not_adopted_until_it_ends(
@@ -85,11 +85,11 @@ def test_version_of_a_job_is_not_adopted_until_it_ends(
         )
         session.add(job)
     with pytest.raises(Unavailable, match=f"being published by the job {job_id}"):
-        Ledger(database).take_up("wine", 1, directory)
+        Ledger(database).record("wine", 1, directory)
     assert rows(database) == []
     with database.writing() as session:
         session.get_one(Job, job_id).state = "succeeded"
-    Ledger(database).take_up("wine", 1, directory)
+    Ledger(database).record("wine", 1, directory)
     (row,) = rows(database)
     assert row.lineage == {"job_id": job_id}
 
@@ -99,4 +99,4 @@ def test_database_that_does_not_answer_holds_back_what_is_new(
 ) -> None:
     database = Database(f"sqlite:///{tmp_path}/without_tables")
     with pytest.raises(Unavailable, match=r"can't be asked for version 1 .* 'wine'"):
-        Ledger(database).take_up("wine", 1, directory)
+        Ledger(database).record("wine", 1, directory)

@@ -7,7 +7,7 @@ import pytest
 
 from service.api.labels.repository import move
 from service.model_process.adoption import Ledger
-from service.model_process.registry import Registry
+from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import Unavailable, UnknownModel
 from service.shared.model_messages import VersionState
@@ -20,17 +20,19 @@ def ledger(database: Database) -> Ledger:
 
 
 @pytest.fixture
-def registry(registry_root: Path, ledger: Ledger) -> Registry:
-    registry = Registry(registry_root, ledger)
+def registry(registry_root: Path, ledger: Ledger) -> ModelRegistry:
+    registry = ModelRegistry(registry_root, ledger)
     registry.refresh()
     return registry
 
 
-def states(registry: Registry, name: str) -> dict[int, VersionState]:
+def states(registry: ModelRegistry, name: str) -> dict[int, VersionState]:
     return {version.number: version.state for version in registry.versions(name)}
 
 
-def test_newest_version_is_in_charge_and_older_ones_wait(registry: Registry) -> None:
+def test_newest_version_is_in_charge_and_older_ones_wait(
+    registry: ModelRegistry,
+) -> None:
     assert registry.version("diabetes").number == 2
     assert states(registry, "diabetes") == {
         2: VersionState.AVAILABLE,
@@ -38,7 +40,7 @@ def test_newest_version_is_in_charge_and_older_ones_wait(registry: Registry) -> 
     }
 
 
-def test_older_version_is_loaded_when_asked_for(registry: Registry) -> None:
+def test_older_version_is_loaded_when_asked_for(registry: ModelRegistry) -> None:
     registry.version("diabetes", 1).load()
     assert states(registry, "diabetes") == {
         2: VersionState.AVAILABLE,
@@ -48,7 +50,7 @@ def test_older_version_is_loaded_when_asked_for(registry: Registry) -> None:
 
 
 def test_new_version_takes_charge_once_it_is_loaded(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
     assert registry.version("diabetes").number == 2
@@ -59,7 +61,7 @@ def test_new_version_takes_charge_once_it_is_loaded(
 
 
 def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
-    registry: Registry, registry_root: Path, database: Database
+    registry: ModelRegistry, registry_root: Path, database: Database
 ) -> None:
     move(database, "diabetes", "champion", 2, seen_at=None, key_id=None)
     shutil.copytree(registry_root / "diabetes" / "1", registry_root / "diabetes" / "10")
@@ -72,14 +74,14 @@ def test_labelled_version_stays_loaded_when_a_newer_one_takes_charge(
 
 
 def test_new_model_is_found_without_waiting(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     shutil.copytree(registry_root / "diabetes", registry_root / "copy")
     assert registry.version("copy").number == 2
 
 
 def test_altered_version_leaves_the_good_one_in_charge(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     broken = registry_root / "diabetes" / "3"
     shutil.copytree(registry_root / "diabetes" / "2", broken)
@@ -93,7 +95,7 @@ def test_altered_version_leaves_the_good_one_in_charge(
 
 
 def test_broken_version_is_served_when_it_is_repaired(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     version = registry_root / "diabetes" / "3"
     shutil.copytree(registry_root / "diabetes" / "2", version)
@@ -108,7 +110,7 @@ def test_broken_version_is_served_when_it_is_repaired(
 
 
 def test_model_without_a_good_version_says_why(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     (registry_root / "other" / "1").mkdir(parents=True)
     (registry_root / "other" / "1" / "saved_model.pb").write_bytes(b"")
@@ -119,7 +121,7 @@ def test_model_without_a_good_version_says_why(
 
 
 def test_deleted_version_gives_way_to_the_one_before(
-    registry: Registry, registry_root: Path
+    registry: ModelRegistry, registry_root: Path
 ) -> None:
     shutil.rmtree(registry_root / "diabetes" / "2")
     registry.refresh()
@@ -135,7 +137,7 @@ def test_deleted_version_gives_way_to_the_one_before(
     ["diabetes/.3.tmp", "diabetes/007", "diabetes/latest", ".staging/1", "a:b/1"],
 )
 def test_what_is_not_a_version_is_passed_over(
-    registry: Registry, registry_root: Path, place: str
+    registry: ModelRegistry, registry_root: Path, place: str
 ) -> None:
     shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
     registry.refresh()
@@ -144,7 +146,7 @@ def test_what_is_not_a_version_is_passed_over(
 
 
 def test_model_without_a_version_is_warned_of_once(
-    registry: Registry, registry_root: Path, caplog: pytest.LogCaptureFixture
+    registry: ModelRegistry, registry_root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for place in ("unversioned", ".staging"):
         shutil.copytree(registry_root / "diabetes" / "2", registry_root / place)
@@ -161,12 +163,12 @@ def test_root_that_is_itself_a_model_is_warned_of(
     registry_root: Path, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = registry_root / "diabetes" / "2"
-    Registry(root, ledger).scan()
+    ModelRegistry(root, ledger).scan()
     assert f"{root} is not served" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "../saved_models/diabetes", "a\0b"])
-def test_names_never_become_paths(registry: Registry, name: str) -> None:
+def test_names_never_become_paths(registry: ModelRegistry, name: str) -> None:
     with pytest.raises(UnknownModel):
         registry.version(name)
 
@@ -174,7 +176,7 @@ def test_names_never_become_paths(registry: Registry, name: str) -> None:
 def test_missing_root_is_not_ready_until_it_appears(
     tmp_path: Path, ledger: Ledger
 ) -> None:
-    registry = Registry(tmp_path / "later", ledger)
+    registry = ModelRegistry(tmp_path / "later", ledger)
     registry.refresh()
     with pytest.raises(Unavailable, match="no directory of models"):
         registry.check_ready()
@@ -186,11 +188,11 @@ def test_registry_is_not_ready_before_models_are_loaded(
     registry_root: Path, ledger: Ledger
 ) -> None:
     with pytest.raises(Unavailable, match="being loaded"):
-        Registry(registry_root, ledger).check_ready()
+        ModelRegistry(registry_root, ledger).check_ready()
 
 
 def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> None:
-    registry, stop = Registry(registry_root, ledger), threading.Event()
+    registry, stop = ModelRegistry(registry_root, ledger), threading.Event()
     watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
     watcher.start()
     try:

@@ -74,7 +74,7 @@ def test_a_job_passes_through_its_states_to_success(
     assert not queue.heartbeat(lease, {"step": 10}, [{"epoch": 1}, {"epoch": 2}])
     queue.begin_export(lease)
     with queue.database.writing() as session:
-        queue.succeed(session, queue.holding(session, lease), version=3)
+        queue.succeed(session, queue.lock_job(session, lease), version=3)
     assert states(queue, job_id) == ["queued", "running", "exporting", "succeeded"]
     assert caplog.messages[-1] == f"job {job_id} succeeded"
     done = job(queue, job_id)
@@ -104,7 +104,7 @@ def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
             lambda: queue.begin_export(ghost),
             lambda: queue.fail(ghost, "ghost"),
             lambda: queue.release(ghost, "ghost"),
-            lambda: queue.died(ghost, "ghost"),
+            lambda: queue.record_death(ghost, "ghost"),
         ):
             with pytest.raises(StaleAttemptError):
                 write()
@@ -148,7 +148,7 @@ def test_job_whose_process_dies_three_times_fails_with_the_reason(
             session.get_one(Job, job_id).not_before = None
         lease = leased(queue, dispatcher)
         queue.heartbeat(lease, {"step": 10})
-        queue.died(lease, "signal SIGSEGV")
+        queue.record_death(lease, "signal SIGSEGV")
     failed = job(queue, job_id)
     assert failed.state == "failed"
     assert failed.error == "Its process died 3 times, the last time: signal SIGSEGV"
@@ -163,7 +163,7 @@ def test_deaths_count_from_the_last_progress(queue: Queue) -> None:
         lease = leased(queue, dispatcher)
         queue.heartbeat(lease, {"step": 10, "saved_step": saved_step})
         assert job(queue, job_id).state == "running"
-        queue.died(lease, "exit code 1")
+        queue.record_death(lease, "exit code 1")
     assert job(queue, job_id).state == "failed"
 
 
@@ -181,7 +181,7 @@ def test_ends_of_the_service_do_not_count_as_deaths(queue: Queue) -> None:
 def test_a_job_that_died_waits_before_its_next_try(queue: Queue) -> None:
     submitted(queue)
     dispatcher = registered(queue)
-    queue.died(leased(queue, dispatcher), "exit code 1")
+    queue.record_death(leased(queue, dispatcher), "exit code 1")
     assert not queue.has_work()
     assert queue.lease(dispatcher) is None
 
@@ -205,7 +205,7 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(
     elif end == "expire":
         let_expire(queue, lease)
     else:
-        queue.died(lease, "signal SIGKILL")
+        queue.record_death(lease, "signal SIGKILL")
     assert job(queue, job_id).state == "cancelled"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfbbb.data.column_names import not_found
+from tfbbb.data.column_names import describe_missing_column
 from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.task import Task
 from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
@@ -25,22 +25,22 @@ def check_columns(
 ) -> None:
     """Raises `SpecError` unless a table's columns can serve a spec."""
     by_name = {column["name"]: column for column in columns}
-    _check_target(_found(by_name, target, role="target"), task, likelihood)
+    _check_target(_get_column(by_name, target, role="target"), task, likelihood)
     if held_out is not None:
-        _check_marks(_found(by_name, held_out, role="validation"))
+        _check_marks(_get_column(by_name, held_out, role="validation"))
     if features is None:
         features = [name for name in by_name if name not in (target, held_out)]
         if not features:
             raise SpecError(f"The table has no column beside the target {target!r}.")
     for name in text_columns:
-        _found(by_name, name, role="text")
+        _get_column(by_name, name, role="text")
     for name in features:
-        _check_feature(_found(by_name, name, role="feature"))
+        _check_feature(_get_column(by_name, name, role="feature"))
 
 
-def _found(columns: Columns, name: str, *, role: str) -> Mapping[str, Any]:
+def _get_column(columns: Columns, name: str, *, role: str) -> Mapping[str, Any]:
     if name not in columns:
-        raise SpecError(not_found(name, list(columns), role=role))
+        raise SpecError(describe_missing_column(name, list(columns), role=role))
     return columns[name]
 
 

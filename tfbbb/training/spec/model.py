@@ -199,11 +199,11 @@ class ModelSpec(SpecPart):
 
 
 def _check_strategies(place: str, layer: DenseLayer) -> None:
-    of_weights = ("weights", layer.posterior, layer.prior)
-    of_bias = ("bias", layer.bias_posterior, layer.bias_prior)
+    weights = ("weights", layer.posterior, layer.prior)
+    bias = ("bias", layer.bias_posterior, layer.bias_prior)
     estimator = layer.estimator
     assert estimator is not None
-    for what, posterior, prior in (of_weights, of_bias):
+    for what, posterior, prior in (weights, bias):
         if what == "bias" and not layer.use_bias:
             continue
         assert posterior is not None

@@ -19,7 +19,7 @@ from service.api.datasets import upload_file
 from service.api.datasets.inspector import ENVIRONMENT, Inspector
 from service.shared.database import Database, new_id
 from service.shared.database.tables import Job
-from service.shared.inspection import Limits, Outcome, Preview, Task
+from service.shared.inspection import InspectionResult, InspectionTask, Limits, Preview
 from service.shared.job_state import UNFINISHED, JobState
 from service.shared.settings import Settings
 from tests.service.serving import serving
@@ -213,7 +213,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 def memory_to_inspect(path: Path, limits: Limits) -> int:
     """The most memory of the process that reads a table, in bytes."""
-    task = Task(path=path, format="parquet", limits=limits)
+    task = InspectionTask(path=path, format="parquet", limits=limits)
     done = subprocess.run(
         [sys.executable, "-c", _MEASURED],
         input=task.model_dump_json().encode(),
@@ -236,7 +236,7 @@ def test_bomb_ends_only_the_process_that_reads_it(tmp_path: Path) -> None:
     pa.parquet.write_table(table, path, compression="zstd", store_schema=False)
     assert path.stat().st_size < 10_000
     settings = settings_of(tmp_path, inspection_memory_bytes=2**29)
-    assert memory_to_inspect(path, Limits.of(settings)) < 2**29
+    assert memory_to_inspect(path, Limits.from_settings(settings)) < 2**29
     with serving(settings) as client:
         response = post(client, path.read_bytes())
         assert response.status_code == 422
@@ -260,13 +260,13 @@ def test_a_table_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_first_rows_do_not_wait_for_whole_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = Limits.of(settings_of(tmp_path))
-    task = Task(path=tmp_path, format="csv", limits=limits, preview_rows=1)
+    limits = Limits.from_settings(settings_of(tmp_path))
+    task = InspectionTask(path=tmp_path, format="csv", limits=limits, preview_rows=1)
 
-    async def run(task: Task) -> Outcome:
+    async def run(task: InspectionTask) -> InspectionResult:
         if task.preview_rows is None:
             await asyncio.Event().wait()
-        return Outcome(preview=Preview(columns=["a"], rows=[[1]]))
+        return InspectionResult(preview=Preview(columns=["a"], rows=[[1]]))
 
     async def ask() -> None:
         inspector = Inspector(processes=1)

@@ -453,7 +453,7 @@ def test_a_listener_waits_while_the_database_is_away(
 ) -> None:
     (id,) = submitted(queue)
     queue.fail(leased(queue, registered(queue)), "of no use")
-    look, looks = event_stream._look, [1, 2, 3]
+    look, looks = event_stream._next_events, [1, 2, 3]
 
     def look_later(*arguments: Any) -> Any:
         if looks.pop() > 1:
@@ -466,7 +466,7 @@ def test_a_listener_waits_while_the_database_is_away(
         stream = event_stream.follow(queue.database, anyone, id, 0, never)
         return [int(event.id or 0) async for event in stream]
 
-    monkeypatch.setattr(event_stream, "_look", look_later)
+    monkeypatch.setattr(event_stream, "_next_events", look_later)
     assert asyncio.run(listen()) == [1, 2, 3]
     assert caplog.messages == [f"can't look for events of job {id}: connection lost"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.labels.repository import move, version_of
+from service.api.labels.repository import find_version, move
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import LabelRefused
@@ -104,7 +104,7 @@ def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) ->
     for maker in makers:
         maker.join()
     assert refused == ["The label 'champion' was moved meanwhile; look again."]
-    assert version_of(database, "wine", "champion") in (1, 2)
+    assert find_version(database, "wine", "champion") in (1, 2)
 
 
 @pytest.mark.parametrize(

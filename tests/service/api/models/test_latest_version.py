@@ -12,7 +12,7 @@ from service.api.models.latest_version import LatestVersionBarrier
 class LoadingModels(ModelsClient):
     """A process that loads a version for ever."""
 
-    async def take_newest(self, name: str) -> None:
+    async def load_newest(self, name: str) -> None:
         await asyncio.Event().wait()
 
 

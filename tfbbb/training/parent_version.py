@@ -13,17 +13,17 @@ from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.model import BayesianModel
 from tfbbb.priors import FromPosterior
 from tfbbb.training.network import make_network
-from tfbbb.training.record import RECORD_FILE, TrainingRecord, cannot_go_on
+from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
 from tfbbb.training.spec import JobSpec
 
 # In `assets.extra` of a SavedModel, beside the record.
 POSTERIOR_FILE = "posterior.npz"
 
 
-def files_for_tomorrow(
+def continuation_files(
     model: BayesianModel, schema: Schema, spec: JobSpec
 ) -> dict[str, bytes]:
-    """Returns the files, by name, that `Yesterday.read` needs of a version."""
+    """Returns the files, by name, that `ParentVersion.read` needs of a version."""
     archive = io.BytesIO()
     learned = {name: variable.numpy() for name, variable in learned_variables(model)}
     np.savez(archive, allow_pickle=False, **learned)
@@ -34,7 +34,7 @@ def files_for_tomorrow(
 
 
 @dataclass(frozen=True)
-class Yesterday:
+class ParentVersion:
     """What a version has learned, and from what.
 
     Training goes on by Bayes' rule, rows upon rows:
@@ -54,7 +54,7 @@ class Yesterday:
     learned: Mapping[str, np.ndarray]
 
     @classmethod
-    def read(cls, version: Path) -> "Yesterday":
+    def read(cls, version: Path) -> "ParentVersion":
         """Reads what a version's directory has of its training.
 
         Raises:
@@ -69,9 +69,9 @@ class Yesterday:
                 return cls(record, dict(archive))
         except FileNotFoundError:
             reason = f"it was written without {POSTERIOR_FILE}"
-            raise cannot_go_on(version, reason) from None
+            raise continuation_error(version, reason) from None
         except ManifestError as error:
-            raise cannot_go_on(version, str(error).rstrip(".")) from None
+            raise continuation_error(version, str(error).rstrip(".")) from None
 
     def network(self, seed: int) -> BayesianModel:
         """Makes a network that knows what was learned, as its prior and its start.
@@ -80,11 +80,11 @@ class Yesterday:
             seed: Seed of the noise.
         """
         schema, network = self.record.schema, self.record.spec.model
-        yesterday = make_network(schema, network, seed=seed)
-        self._assign_to(yesterday)
-        today = make_network(schema, network, seed=seed, prior=FromPosterior(yesterday))
-        self._assign_to(today)
-        return today
+        parent = make_network(schema, network, seed=seed)
+        self._assign_to(parent)
+        child = make_network(schema, network, seed=seed, prior=FromPosterior(parent))
+        self._assign_to(child)
+        return child
 
     def _assign_to(self, model: BayesianModel) -> None:
         for name, variable in learned_variables(model):

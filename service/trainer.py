@@ -1,9 +1,9 @@
 """The process that trains: `python -m service.trainer JOB_ID`.
 
-Started by hand it takes the job from the queue and runs it. A dispatcher starts it with
-`--attempt N --stay`: it then runs the attempt that was leased for it, writes `ready`
-to its output, and runs what is named in each line `JOB_ID ATTEMPT` of its input. It
-leaves, its job saved and back in the queue, at the end of its input or at SIGTERM.
+Started by hand, the process leases the job and runs it. A dispatcher starts the process
+with `--attempt N --stay`: it runs the leased attempt, writes `ready` to its output, and
+then runs the attempt of each line `JOB_ID ATTEMPT` of its input. At the end of its
+input or at SIGTERM it saves its job, which returns to the queue, and ends.
 """
 
 import logging
@@ -18,5 +18,5 @@ if __name__ == "__main__":
     code = main(TableTrainer)
     logging.shutdown()
     sys.stdout.flush()
-    # All is written; TensorFlow takes up to half a minute to take itself apart.
+    # Exits at once: the clean-up of TensorFlow takes up to half a minute.
     os._exit(code)

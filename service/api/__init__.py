@@ -1,1 +1,1 @@
-"""The process that speaks HTTP: one folder per resource."""
+"""The API process, which speaks HTTP: one folder per resource."""

@@ -1,4 +1,4 @@
-"""Makes the ASGI application of the service."""
+"""Creates the ASGI application of the service."""
 
 import asyncio
 import gc
@@ -49,22 +49,22 @@ from service.shared.queue import Queue
 from service.shared.settings import Settings
 
 _DESCRIPTION = """
-Predictions of Bayesian neural networks, with their uncertainty split into what more
-data would remove (*epistemic*) and what it would not (*aleatoric*).
+Predictions of Bayesian neural networks. The uncertainty is split into the part that
+more data would remove (*epistemic*) and the part that remains (*aleatoric*).
 
-Predictions have the paths and bodies of TensorFlow Serving's REST API; a request may
-add `parameters`, and an answer says how many draws are behind it. The same request gets
-the same answer.
+Predictions use the paths and bodies of TensorFlow Serving's REST API. A request may add
+`parameters`; the response gives the number of draws. The same request always gets the
+same response.
 
-Models are trained by jobs on uploaded datasets. All of these are shared: every key with
-the scope `train` sees them, and may cancel or delete those that another key made.
+Jobs train models on uploaded datasets. Keys share models, jobs and datasets: every key
+with the scope `train` sees all of them, and may cancel or delete those of other keys.
 
 Times are ISO 8601, in UTC.
 """
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Makes the service, an ASGI application.
+    """Creates the service, an ASGI application.
 
     Args:
         settings: Read from the environment by default.
@@ -83,7 +83,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         database = Database(settings.effective_database_url)
         await asyncio.to_thread(_prepare, database, settings)
         keyring = Keyring(database, settings)
-        # The path of a socket may have but some hundred characters.
+        # The path of a socket may have only about a hundred characters.
         with (
             shutdown_event() as stopping,
             TemporaryDirectory(prefix="tfbbb-") as directory,
@@ -106,8 +106,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                     dispatcher=children.dispatcher,
                     metrics=metrics,
                 )
-                # What is there by now stays. Looked through for garbage again and
-                # again, it makes a body of 1 MB of JSON take half a second to parse.
+                # The objects made so far live until shutdown. If every garbage
+                # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
                 yield {"service": state}
                 client.close()
@@ -121,7 +121,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,
-        # Behind a proxy that speaks TLS it would lead keys out into the open.
+        # Behind a TLS proxy, a redirect would lead to plain HTTP and expose keys.
         redirect_slashes=False,
     )
     refusals = as_json(responses(Unauthenticated, Forbidden, Unavailable))

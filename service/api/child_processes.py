@@ -19,7 +19,7 @@ _SECONDS_TO_STOP_MODELS = 5.0
 
 
 class Children(NamedTuple):
-    """The processes that the API starts; the settings may leave any out."""
+    """The child processes of the API; the settings can disable each of them."""
 
     models: SupervisedProcess
     dispatcher: SupervisedProcess
@@ -29,18 +29,18 @@ class Children(NamedTuple):
 async def child_processes(
     settings: Settings, socket: Path, stopping: asyncio.Event
 ) -> AsyncIterator[Children]:
-    """Runs the processes that the settings ask for until the block ends.
+    """Runs the child processes that the settings enable until the block ends.
 
-    Jobs are put back as soon as the service is told to stop, while it still answers
-    what it was asked; the models go last, when nobody asks any more.
+    At shutdown the dispatcher stops at once and requeues its jobs, while the API still
+    finishes requests. The model process stops last, when no request is left.
 
     Args:
-        settings: The operator's choices.
-        socket: Where the process of the models is to listen.
-        stopping: Set when the service is told to stop.
+        settings: The settings of the service.
+        socket: Path of the socket on which the model process listens.
+        stopping: Set at shutdown.
     """
     environment = os.environ | settings.environment()
-    # They know all clients by what is in the database.
+    # The child processes read keys from the database.
     environment.pop("TFBBB_ADMIN_KEY", None)
 
     def process(name: str, module: str, *arguments: str) -> SupervisedProcess:

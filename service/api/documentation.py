@@ -1,4 +1,4 @@
-"""`/docs`: Swagger UI, all of which comes from this service."""
+"""`/docs`: Swagger UI, without files of other origins."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import FileResponse
 
 _FILES = Path(str(files("fastapi_swagger") / "resources"))
-# What Swagger UI needs, and nothing of another origin: its page holds a key.
+# Allows only what Swagger UI needs, and no other origin: the page holds a key.
 _POLICY = (
     "default-src 'none'; script-src 'self' 'sha256-{script}'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
@@ -24,7 +24,7 @@ router = APIRouter(prefix="/docs", include_in_schema=False)
 
 @router.get("")
 async def show_documentation() -> Response:
-    """A page on which the API can be read and tried."""
+    """Returns a page that describes the API and can send requests."""
     page = get_swagger_ui_html(
         openapi_url="openapi.json",
         title="tfbbb",
@@ -44,5 +44,5 @@ async def show_documentation() -> Response:
 async def get_file(
     file: Literal["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"],
 ) -> FileResponse:
-    """The files that the page loads."""
+    """Returns a file that the page loads."""
     return FileResponse(_FILES / file)

@@ -1,4 +1,4 @@
-"""Pages of lists, newest first."""
+"""Pagination of lists, newest first."""
 
 import base64
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ Listed = TypeVar("Listed", Dataset, Job)
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in a list ordered by time: after the entry of this time and id."""
+    """A position in a list ordered by time: after the entry of this time and id."""
 
     created_at: float
     id: str
 
     def __str__(self) -> str:
-        """The form in which clients keep it."""
+        """Formats the cursor for clients."""
         place = orjson.dumps([self.created_at, self.id])
         return base64.urlsafe_b64encode(place).decode().rstrip("=")
 
@@ -32,7 +32,7 @@ class Cursor:
         """Parses the text form of a cursor.
 
         Raises:
-            InvalidRequest: If it is something else.
+            InvalidRequest: If the text is not a cursor.
         """
         try:
             padded = text.encode() + b"=" * (-len(text) % 4)
@@ -42,7 +42,7 @@ class Cursor:
         known = isinstance(created_at, float) and isinstance(place, str)
         if not known or not place.isalnum():
             raise InvalidRequest(
-                "`cursor` must be the `next_cursor` of the page before. "
+                "`cursor` must be the `next_cursor` of the previous page. "
                 f"Received: {text!r:.100}"
             )
         return cls(created_at, place)
@@ -55,20 +55,20 @@ def page(
     before: Cursor | None,
     limit: int,
 ) -> tuple[Sequence[Listed], Cursor | None]:
-    """Some entries, newest first, and where the next page begins, if there is one.
+    """Returns a page of entries, newest first, and the cursor of the next page.
 
     Args:
         session: A transaction.
-        query: All entries.
-        table: What it selects.
-        before: The place after which to begin.
-        limit: How many.
+        query: Selects all entries.
+        table: The table of the entries.
+        before: Cursor after which the page begins; None for the first page.
+        limit: Most entries of the page.
     """
     if before is not None:
         place = tuple_(table.created_at, table.id)
         query = query.where(place < tuple_(before.created_at, before.id))
     newest_first = query.order_by(table.created_at.desc(), table.id.desc())
-    # One more than asked for says whether there is a page after this.
+    # One more entry than the limit shows whether there is a next page.
     entries = session.scalars(newest_first.limit(limit + 1)).all()
     if len(entries) <= limit:
         return entries, None

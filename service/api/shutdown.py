@@ -1,4 +1,4 @@
-"""Learns early that the process must shut down."""
+"""Announces a shutdown before the server does."""
 
 import asyncio
 import signal
@@ -12,14 +12,14 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def shutdown_event() -> Iterator[asyncio.Event]:
-    """Gives an event that is set when the process receives SIGTERM or SIGINT.
+    """Yields an event that is set when the process receives SIGTERM or SIGINT.
 
-    The server waits for running requests before it announces its shutdown. Requests
-    that would last for ever, and the start of new work, need to know earlier.
+    The server waits for running requests before it announces its shutdown. Endless
+    requests and child processes must know earlier.
     """
     event, loop = asyncio.Event(), asyncio.get_running_loop()
     if threading.current_thread() is not threading.main_thread():
-        yield event  # Signals are the main thread's.
+        yield event  # Only the main thread receives signals.
         return
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 

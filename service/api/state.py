@@ -23,17 +23,17 @@ class ServiceState:
     """The objects that live from start-up to shutdown.
 
     Args:
-        settings: The operator's choices.
+        settings: The settings of the service.
         database: Holds keys, datasets, jobs and versions.
         keyring: Identifies callers by their keys.
-        models: Asks the model process.
-        latest_version: Delays reporting a success until its version answers.
+        models: Client of the model process.
+        latest_version: Delays reporting a success until its version serves requests.
         queue: The training jobs.
-        dispatcher: The process that runs jobs, if the settings ask for one.
+        dispatcher: The dispatcher process, which the settings may disable.
         metrics: The metrics of this process.
         stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
-        inspector: Reads tables, in processes of their own.
+        inspector: Runs inspection processes.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""Runs a child process, and restarts it when it ends."""
+"""Runs a child process and restarts it when it ends."""
 
 import logging
 import subprocess
@@ -9,21 +9,20 @@ from collections.abc import Mapping, Sequence
 logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
-# A process that lived so long had started well: the next pause is short again.
+# After a process that ran this long, the next pause is short again.
 _GOOD_SECONDS = 60.0
 
 
 class SupervisedProcess:
-    """A child process that is started anew whenever it ends by itself.
+    """A child process that is restarted whenever it ends by itself.
 
-    It is to end at SIGTERM or, where that is ignored, at the end of its standard input,
-    by which it also learns that this process died. What it writes goes where this
-    process writes.
+    The child must end at SIGTERM or at the end of its standard input, which also ends
+    when this process dies. The child shares the output of this process.
 
     Args:
-        name: What the log calls it.
+        name: Name of the process in the log.
         command: The program and its arguments.
-        environment: Its environment variables.
+        environment: Environment variables of the process.
     """
 
     def __init__(
@@ -43,13 +42,13 @@ class SupervisedProcess:
 
     @property
     def pid(self) -> int | None:
-        """Its number, while it runs."""
+        """The id of the process while it runs, else None."""
         process = self._process
         alive = process is not None and process.poll() is None
         return process.pid if process is not None and alive else None
 
     def stop(self, seconds: float) -> None:
-        """Asks the process to end, and kills it after some seconds."""
+        """Asks the process to end, and kills it after a number of seconds."""
         with self._changing:
             self._stopping.set()
             process = self._process
@@ -73,13 +72,13 @@ class SupervisedProcess:
                 return
             if time.monotonic() - started > _GOOD_SECONDS:
                 pause = _FIRST_PAUSE
-            logger.error("%s %s; it is started anew in %g s", self.name, how, pause)
+            logger.error("%s %s; restarting in %g s", self.name, how, pause)
             if self._stopping.wait(pause):
                 return
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _run(self) -> str:
-        """Runs it once; says how it ended."""
+        """Runs the process once; returns how it ended."""
         with self._changing:
             if self._stopping.is_set():
                 return "was not started"
@@ -88,12 +87,12 @@ class SupervisedProcess:
                     self._command,
                     stdin=subprocess.PIPE,
                     env=self._environment,
-                    # Ctrl-C in a terminal is for this process: it ends its children in
-                    # their order.
+                    # Ctrl-C in a terminal must reach only this process, which stops its
+                    # children in order.
                     start_new_session=True,
                 )
             except OSError as error:
-                return f"can't be started: {error}"
+                return f"could not be started: {error}"
         with process:
             code = process.wait()
         return f"ended by signal {-code}" if code < 0 else f"ended with code {code}"

@@ -1,1 +1,1 @@
-"""The process that reads an uploaded table, which a hostile file may end."""
+"""The inspection process, which reads one table that may be hostile."""

@@ -14,7 +14,7 @@ _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 def column_type(type_: pa.DataType) -> str:
-    """The service's name for the type of a column."""
+    """Returns the service's name for the type of a column."""
     if pa.types.is_dictionary(type_):
         type_ = type_.value_type
     if pa.types.is_boolean(type_):
@@ -36,13 +36,14 @@ def column_type(type_: pa.DataType) -> str:
 
 
 class ColumnStatistics:
-    """The figures of a column, from its batches, in one pass and bounded memory.
+    """Statistics of a column, from its batches, in one pass and bounded memory.
 
-    Mean and variance are those of Chan, Golub and LeVeque (1979), which don't cancel.
+    Mean and variance are updated as in Chan, Golub and LeVeque (1979), without
+    cancellation.
 
     Args:
         name: Name of the column.
-        type_: Its Arrow type.
+        type_: Arrow type of the column.
     """
 
     def __init__(self, name: str, type_: pa.DataType) -> None:
@@ -62,21 +63,21 @@ class ColumnStatistics:
         self._mean = 0.0
         self._squares = 0.0
         self._previous = -math.inf
-        # None once there are too many to be counted.
+        # None if there are too many distinct values to count.
         self._counts: dict[Any, int] | None = {}
 
     @property
     def known(self) -> int:
-        """Number of values that are there."""
+        """Number of values that are not missing."""
         return self.num_rows - self.missing
 
     @property
     def distinct(self) -> int | None:
-        """Number of different values, if they are few."""
+        """Number of distinct values; None if there are too many."""
         return None if self._counts is None else len(self._counts)
 
     def add(self, values: pa.Array) -> None:
-        """Takes in the next values."""
+        """Adds the next values."""
         self.num_rows += len(values)
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
@@ -92,7 +93,7 @@ class ColumnStatistics:
             self._count(values)
 
     def figures(self) -> dict[str, Any]:
-        """The statistics of the column."""
+        """Returns the statistics of the column."""
         figures: dict[str, Any] = {
             "name": self.name,
             "type": self.type,

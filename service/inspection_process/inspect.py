@@ -1,7 +1,7 @@
 """Reads a table: `python -m service.inspection_process.inspect`.
 
-A file may be made to exhaust whoever reads it. Here it exhausts a process that has a
-task on its standard input, limits, and nothing else.
+A hostile file may exhaust the memory or time of its reader, or crash it. This process
+therefore runs under limits, and reads one task from its standard input.
 """
 
 import math
@@ -35,13 +35,13 @@ _LONGEST_CELL = 1000
 
 
 def main() -> None:
-    """Answers the task of the standard input on the standard output."""
+    """Reads a task from standard input, and writes the result to standard output."""
     task = InspectionTask.model_validate_json(sys.stdin.buffer.read())
     _obey(task.limits)
     try:
         outcome = _show(task) if task.preview_rows is not None else _inspect(task)
     except TableError as error:
-        # The path is the service's, and says nothing to the client.
+        # The client does not know the path of the stored file.
         message = str(error).replace(str(task.path), "The table")
         outcome = InspectionResult(error=message[:2000])
     except (MemoryError, pa.ArrowMemoryError):
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _obey(limits: Limits) -> None:
-    # What the imports took is not the table's, however slow the machine.
+    # The processor time of the imports does not count.
     seconds = time.process_time() + limits.seconds
     for kind, most in (
         (resource.RLIMIT_AS, limits.memory_bytes),
@@ -60,12 +60,12 @@ def _obey(limits: Limits) -> None:
     ):
         hard = resource.getrlimit(kind)[1]
         soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        # Reaching the soft limit of processor time ends it with a signal that tells.
+        # At the soft limit of processor time the process dies by SIGXCPU.
         resource.setrlimit(kind, (soft, hard))
 
 
 class _Statistics:
-    """The sum of all batches of a table, within the limits."""
+    """Statistics over all batches of a table; enforces the limits."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -97,14 +97,14 @@ def _check_lengths(names: Sequence[str]) -> None:
     for number, name in enumerate(names, start=1):
         if len(name) > _LONGEST_NAME:
             raise TableError(
-                f"The name of column {number} is too long: at most {_LONGEST_NAME} "
-                f"characters are possible. Received: {len(name)}"
+                f"The name of column {number} is too long: it may have at most "
+                f"{_LONGEST_NAME} characters. Received: {len(name)}"
             )
 
 
 def _inspect(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format)
-    # Every column takes memory before its first value is read.
+    # Each column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
     statistics = scan.collect(lambda: _Statistics(task.limits), _Statistics.add)
     return InspectionResult(

@@ -1,4 +1,4 @@
-"""Finds columns of a table that a model can't use, or that will not help it."""
+"""Finds columns of a table that a model cannot use or does not profit from."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,15 +8,16 @@ from tfbbb.data.limits import MAX_CATEGORIES, MIN_ROWS
 _MOSTLY = 0.9
 _MOST_LEVELS = 20
 _FEWEST_IDENTIFIERS = 20
+_CONSTANT = "It has the same value in every row, so a model learns nothing from it."
 
 
 def find_problems(
     columns: Iterable[ColumnStatistics], num_rows: int, *, without_index: bool
 ) -> list[dict[str, str | None]]:
-    """Finds the problems to fix before training, as `column` and `message`."""
+    """Returns the problems to fix before training, as `column` and `message`."""
     table: list[str] = []
     if without_index:
-        table.append("The index that pandas wrote into the table is left out.")
+        table.append("The index that pandas wrote into the table is ignored.")
     if num_rows < MIN_ROWS:
         table.append(f"The table has {num_rows} rows; at least {MIN_ROWS} are needed.")
     problems: list[dict[str, str | None]] = [
@@ -30,7 +31,7 @@ def find_problems(
 
 def _column_problems(column: ColumnStatistics) -> Iterator[str]:
     if not column.known:
-        yield "It has no values; leave it out."
+        yield "It has no values; leave the column out."
         return
     if 2 * column.missing > column.num_rows:
         share = column.missing / column.num_rows
@@ -41,16 +42,17 @@ def _column_problems(column: ColumnStatistics) -> Iterator[str]:
         yield from _text_problems(column)
     elif column.type == "boolean":
         if column.distinct == 1:
-            yield "It has the same value in every row; nothing can be learned from it."
+            yield _CONSTANT
     elif column.type == "date":
         yield (
-            "It holds dates or times, which a model can't read; make them numbers "
-            "that matter here (days since a date, the month), or leave it out."
+            "It holds dates or times, which a model cannot read; convert them to "
+            "numbers (such as days since a date, or the month), or leave the column "
+            "out."
         )
     else:
         yield (
             f"It holds values of type {column.arrow_type!s:.100}, which a model "
-            "can't read; make them numbers or text, or leave it out."
+            "cannot read; convert them to numbers or text, or leave the column out."
         )
 
 
@@ -58,30 +60,37 @@ def _number_problems(column: ColumnStatistics) -> Iterator[str]:
     if column.infinite:
         yield (
             f"{column.infinite} of its values are infinite in single precision; "
-            "empty them, or leave it out."
+            "empty these cells, or leave the column out."
         )
     if column.known > column.infinite and column.minimum == column.maximum:
-        yield "It has the same value in every row; nothing can be learned from it."
+        yield _CONSTANT
     elif column.increases and column.num_rows >= _FEWEST_IDENTIFIERS:
-        yield "It grows from row to row, as identifiers do; leave it out if it is one."
+        yield (
+            "Its values increase from row to row, like identifiers; leave the column "
+            "out if it is one."
+        )
 
 
 def _text_problems(column: ColumnStatistics) -> Iterator[str]:
     others = column.known - column.numbers_in_text
     many = column.distinct is None or column.distinct > _MOST_LEVELS
     if not others:
-        yield "It holds numbers written as text; make them numbers if they are some."
+        yield (
+            "It holds numbers stored as text; store them as numbers unless they are "
+            "codes."
+        )
     elif many and column.numbers_in_text >= _MOSTLY * column.known:
         yield (
             f"It is mostly numbers, but has the text {column.first_other!r}; correct "
-            "it, empty it if the number is missing, or name the column in text_columns."
+            "the cell, empty it if the number is missing, or name the column in "
+            "text_columns."
         )
     elif column.distinct is None:
         yield (
-            f"It has more than {MAX_CATEGORIES} distinct texts, or long ones, which "
-            "can't be categories; group its values or leave it out."
+            f"It has more than {MAX_CATEGORIES} distinct texts, or very long ones, "
+            "which cannot be categories; group its values or leave the column out."
         )
     elif column.distinct == column.known and column.known >= _FEWEST_IDENTIFIERS:
-        yield "Every value is different, as identifiers are; leave it out."
+        yield "Every value is distinct, like identifiers; leave the column out."
     elif column.distinct == 1 and not column.missing:
-        yield "It has the same value in every row; nothing can be learned from it."
+        yield _CONSTANT

@@ -1,1 +1,1 @@
-"""The processes that run training jobs: a dispatcher, and trainers that it starts."""
+"""The processes that run jobs: a dispatcher, and the trainers that it starts."""

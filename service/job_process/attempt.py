@@ -44,16 +44,16 @@ class Trainer(Protocol):
         report: Callable[["Progress"], None],
         should_stop: Callable[[], bool],
     ) -> Exportable:
-        """Trains, from where an earlier attempt stopped.
+        """Trains, and continues where an earlier attempt stopped.
 
         Raises:
-            Interrupted: Once `should_stop()` and the state is saved.
-            StaleAttemptError: If `should_stop` does.
-            Exception: If the job can't be done.
+            Interrupted: If `should_stop` returned true; the state is saved.
+            StaleAttemptError: If `should_stop` raises it.
+            Exception: If the job fails.
         """
 
     def check(self, directory: Path) -> None:
-        """Raises whatever keeps an exported model from answering."""
+        """Raises an error if an exported model cannot predict."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Attempt:
 
     Args:
         queue: The queue that holds the job.
-        lease: The right to run it.
-        leaving: Set when the process is to end before the job does.
+        lease: The lease of the attempt.
+        leaving: Set when the process must end before the job does.
         trainer: Trains the model.
     """
 
@@ -73,10 +73,9 @@ class Attempt:
     trainer: Trainer
 
     def run(self) -> bool:
-        """Runs it to its end; returns whether the process is as good as new after it.
+        """Runs the attempt; returns whether the process can run another one.
 
-        Whatever happens is written to the database, as far as it is there and the
-        lease holds.
+        Records the result in the database, unless the lease has ended.
         """
         try:
             failure = self._work()
@@ -84,14 +83,14 @@ class Attempt:
                 self._retry(lambda: self.queue.fail(self.lease, failure))
             self._tidy()
         except StaleAttemptError:
-            logger.warning("the lease has ended: nothing more is written")
+            logger.warning("the lease has ended; the result is not recorded")
             return False
         except LeavingError:
             return False
         return failure is None and not self.leaving.is_set()
 
     def _work(self) -> str | None:
-        """Does the work; returns why it can't be done, if so."""
+        """Trains and publishes; returns the reason if the job fails."""
         from tfbbb.training.progress import Interrupted
 
         heartbeat = Heartbeat(self.queue, self.lease, self.leaving)
@@ -145,12 +144,12 @@ class Attempt:
 
 
 def describe_failure(error: Exception) -> str:
-    """Says in one sentence, for the user who submitted a job, why it failed."""
+    """Describes in one sentence for the user why a job failed."""
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}"
-    # PostgreSQL has no NUL in its texts, and would refuse the reason.
+    # PostgreSQL refuses texts with a NUL character.
     text = " ".join(str(error).replace("\0", "\N{REPLACEMENT CHARACTER}").split())
     if type(error).__module__.startswith(("tfbbb", "service")):
         return text
-    return f"{type(error).__name__}: {text}; the log has the rest"
+    return f"{type(error).__name__}: {text}; the log has details"

@@ -1,4 +1,4 @@
-"""Removing what attempts needed only until they ended."""
+"""Removes files that attempts needed only while they ran."""
 
 import shutil
 
@@ -11,10 +11,10 @@ from tfbbb.export.atomic import staged_for
 
 
 def remove_scratch(queue: Queue, job_id: str) -> None:
-    """Removes the scratch of a job, unless the job is there and has not ended.
+    """Removes the scratch directory of a job that has ended or was deleted.
 
-    The job is held while its scratch is moved out of its place: an attempt that begins
-    meanwhile, as the job is tried again, has one of its own.
+    Locks the job while it moves the scratch aside, so that the first attempt of a
+    retried job creates a new one.
     """
     files = JobFiles(queue.settings, job_id)
     with queue.database.writing() as session:
@@ -26,15 +26,12 @@ def remove_scratch(queue: Queue, job_id: str) -> None:
 
 
 def tidy(queue: Queue) -> None:
-    """Removes what ended attempts left: scratch of ended jobs, staged models.
-
-    Nothing else is touched.
-    """
+    """Removes the scratch of ended jobs, and the staged models of ended attempts."""
     settings = queue.settings
     for job_id in jobs_with_scratch(settings):
         remove_scratch(queue, job_id)
     for staged in (settings.models / STAGING).glob("*.*"):
-        # A process that is killed as it exports leaves a name of its own.
+        # A process that is killed during an export leaves a temporary name.
         job_id, _, attempt = staged_for(staged.name).partition(".")
         if attempt.isdecimal() and not queue.is_active(Lease(job_id, int(attempt))):
             shutil.rmtree(staged, ignore_errors=True)

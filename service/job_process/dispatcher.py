@@ -1,9 +1,9 @@
 """The process that runs jobs: `python -m service.job_process.dispatcher`.
 
-It leases jobs and has a launcher run them, keeps to the limits of memory and time, and
-puts jobs back whose leases ran out. Any number may share a database. It leaves at
-SIGTERM, or at the end of its input with `--until-input-ends`; its jobs save their state
-and go back to the queue.
+The dispatcher leases jobs, starts them with a launcher, enforces the limits of memory
+and time, and requeues jobs whose leases have expired. Several dispatchers can share a
+database. The process ends at SIGTERM, or with `--until-input-ends` at the end of its
+input; its jobs save their state and return to the queue.
 """
 
 import argparse
@@ -32,19 +32,19 @@ logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.5
 _TIDY_SECONDS = 60.0
-# From the request to cancel: then SIGTERM, then SIGKILL.
+# Seconds after the request to cancel: first SIGTERM, then SIGKILL.
 _SECONDS_TO_STOP, _SECONDS_TO_TERMINATE = 10.0, 20.0
 _SECONDS_TO_LEAVE = 25.0
-# After a process could not be started, as when the disk is full.
+# Pause after a process could not be started, e.g. because the disk is full.
 _SECONDS_TO_RECOVER = 10.0
 
 
 class Dispatcher:
-    """Keeps jobs running on this machine, up to its slots.
+    """Runs jobs on this machine, as many as it has slots.
 
     Args:
-        queue: The jobs.
-        launcher: What runs them.
+        queue: The queue of jobs.
+        launcher: Starts the trainers.
     """
 
     def __init__(self, queue: Queue, launcher: Launcher) -> None:
@@ -59,7 +59,7 @@ class Dispatcher:
         self._may_launch_at = float("-inf")
 
     def run(self, stop: threading.Event) -> None:
-        """Runs jobs until `stop` is set, then has them saved and put back."""
+        """Runs jobs until `stop` is set, then stops and requeues them."""
         logged = None
         while not stop.is_set():
             fault = None
@@ -69,7 +69,7 @@ class Dispatcher:
                 fault = f"the database does not answer: {error.orig}"
             except OSError as error:
                 fault = f"{error.filename}: {error.strerror}"
-            # A fault that lasts is logged once, not at every step.
+            # A persistent fault is logged once, not at every step.
             if fault is not None and fault != logged:
                 logger.warning(fault)
             logged = fault
@@ -77,20 +77,20 @@ class Dispatcher:
         self._leave()
 
     def step(self) -> None:
-        """Does once everything there is to do."""
+        """Does all due work once."""
         now = time.monotonic()
         if now - self._renewed_at > self._settings.lease_seconds / 3:
             self._register()
             self._queue.expire()
             self._renewed_at = now
         if now - self._tidied_at > _TIDY_SECONDS:
-            # First: a file that can't be removed costs one look, not all.
+            # Set first, so that a file that cannot be removed fails only once a minute.
             self._tidied_at = now
             tidy(self._queue)
         self._record_deaths()
         running = self._launcher.running()
         for lease in running:
-            # It may end at any moment.
+            # The attempt may end at any moment.
             with suppress(StaleAttemptError):
                 self._watch(lease, now)
         for lease in self._to_stop_since.keys() - set(running):
@@ -111,16 +111,16 @@ class Dispatcher:
                 self._launcher.start(lease)
             except OSError as error:
                 self._may_launch_at = time.monotonic() + _SECONDS_TO_RECOVER
-                reason = f"Its process can't be started: {describe_failure(error)}"
+                reason = f"Its process could not be started: {describe_failure(error)}"
                 self._queue.release(lease, reason)
                 raise
 
     def _record_deaths(self) -> None:
-        # The launcher reports each once, and the database may not answer.
+        # The launcher reports each death once, but the database may not answer.
         self._dead.extend(self._launcher.ended())
         while self._dead:
             lease, how = self._dead[0]
-            # The trainer of a stale attempt has written its end already.
+            # The trainer of a stale attempt has already recorded its end.
             with suppress(StaleAttemptError):
                 self._queue.record_death(lease, self._killed.get(lease, how))
                 logger.warning(
@@ -139,7 +139,7 @@ class Dispatcher:
                 self._launcher.terminate(lease)
         elif self._launcher.memory(lease) > settings.job_memory_bytes:
             self._killed[lease] = (
-                f"out of memory: it held more than {settings.job_memory_bytes} bytes "
+                f"out of memory: it used more than {settings.job_memory_bytes} bytes "
                 "(TFBBB_JOB_MEMORY_BYTES)"
             )
             self._launcher.kill(lease)
@@ -151,7 +151,7 @@ class Dispatcher:
             self._launcher.kill(lease)
 
     def _register(self) -> None:
-        """Says that this process lives; forgets those that have not for long."""
+        """Renews the registration of this process, and deletes expired ones."""
         with self._queue.database.writing() as session:
             now = self._queue.database.now(session)
             old = Registration.seen_at < now - 10 * self._settings.lease_seconds
@@ -175,11 +175,11 @@ class Dispatcher:
                 try:
                     self._queue.release(lease, "The service stopped")
                 except StaleAttemptError:
-                    continue  # Its trainer had.
+                    continue  # Its trainer has already released it.
             with self._queue.database.writing() as session:
                 session.execute(delete(Registration).where(Registration.id == self.id))
         except DBAPIError as error:
-            # The leases run out by themselves.
+            # The leases will expire.
             logger.warning("could not deregister: %s", error.orig)
 
 
@@ -189,12 +189,12 @@ def main(
     """Runs the process; returns its exit code.
 
     Args:
-        make_launcher: Makes what starts trainers.
+        make_launcher: Creates the launcher from the settings.
         arguments: The command line.
     """
     parser = argparse.ArgumentParser("python -m service.job_process.dispatcher")
     parser.add_argument(
-        "--until-input-ends", action="store_true", help="leave with the parent"
+        "--until-input-ends", action="store_true", help="end with the parent"
     )
     options = parser.parse_args(arguments)
     logging.basicConfig(

@@ -1,4 +1,4 @@
-"""Renews the lease of a running job, and writes its progress."""
+"""Renews the lease of a running job, and records its progress."""
 
 import logging
 import threading
@@ -19,19 +19,19 @@ _SECONDS = 0.5
 
 
 class Heartbeat:
-    """Renews a lease and writes the progress of its job, from a thread of its own.
+    """Renews a lease and records the progress of its job, in a thread.
 
-    While the database does not answer, the progress is kept and training goes on:
-    publishing checks the lease.
+    While the database does not answer, training continues and the progress is kept in
+    memory; publishing checks the lease.
 
     Args:
         queue: The queue that holds the job.
         lease: The lease to renew.
-        leaving: Set when the process is to end.
+        leaving: Set when the process must end.
 
     Attributes:
         stale: Whether the lease has ended.
-        cancelled: Whether the job is to be cancelled.
+        cancelled: Whether the job must be cancelled.
     """
 
     def __init__(self, queue: Queue, lease: Lease, leaving: threading.Event) -> None:
@@ -65,17 +65,17 @@ class Heartbeat:
             self.send()
 
     def should_stop(self) -> bool:
-        """Whether training should stop, its state saved.
+        """Returns whether training should save its state and stop.
 
         Raises:
-            StaleAttemptError: If the lease has ended: the state is another's to save.
+            StaleAttemptError: If the lease has ended: another attempt may run.
         """
         if self.stale:
             raise StaleAttemptError(f"{self._lease} has ended")
         return self.cancelled or self._leaving.is_set()
 
     def report(self, progress: "Progress") -> None:
-        """Stores the progress of training; the next heartbeat writes it."""
+        """Stores the progress of training; the next heartbeat records it."""
         figures = {name: _plain(value) for name, value in progress.figures.items()}
         position = {
             "epoch": progress.epoch,
@@ -91,17 +91,17 @@ class Heartbeat:
                 **position,
                 "saved_step": progress.saved_step,
                 "seconds_per_step": self._pace(progress),
-                # Between the reports of epochs the latest figures stay.
+                # Reports within an epoch keep the figures of the latest epoch.
                 "figures": self._figures,
             }
 
     def send(self) -> None:
-        """Writes now what has been reported."""
+        """Records the reported progress now."""
         with self._sending:
             self._write_pending()
 
     def _pace(self, progress: "Progress") -> float | None:
-        """Seconds per step since the first report: steps before it were compiled."""
+        """Returns seconds per step since the first report, without compilation."""
         self._first = first = self._first or progress
         taken = progress.step - first.step
         return (progress.seconds - first.seconds) / taken if taken else None
@@ -111,8 +111,8 @@ class Heartbeat:
             try:
                 self.send()
             except Exception:
-                # Without heartbeats the job would be given to another while it runs.
-                logger.exception("can't write the job's progress")
+                # Without heartbeats another attempt would start while this one runs.
+                logger.exception("could not record the progress of the job")
             if self.stale:
                 return
 
@@ -139,10 +139,10 @@ class Heartbeat:
             self.cancelled |= self._queue.heartbeat(self._lease, progress, epochs)
             self._renewed_at = begin
         elif self._queue.is_to_stop(self._lease):
-            # Says which of the two it is.
+            # Finds out which: a cancelled job, or a stale lease.
             self.cancelled |= self._queue.heartbeat(self._lease)
 
 
 def _plain(value: float) -> float | None:
-    # JSON has no other numbers.
+    # JSON has only finite numbers.
     return float(value) if abs(value) < float("inf") else None

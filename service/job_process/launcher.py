@@ -1,4 +1,4 @@
-"""How trainers are started; on this machine, as child processes."""
+"""Starts trainers, on this machine as child processes."""
 
 import logging
 import os
@@ -24,40 +24,40 @@ class Launcher(Protocol):
     """Starts a trainer for each lease, and reports how it ended."""
 
     def start(self, lease: Lease) -> None:
-        """Runs the attempt of a lease."""
+        """Starts the attempt of a lease."""
 
     def running(self) -> Sequence[Lease]:
-        """The leases that are being run."""
+        """Returns the leases whose attempts run."""
 
     def ended(self) -> Sequence[tuple[Lease, str]]:
-        """The leases whose processes ended since the last call, and how."""
+        """Returns the leases whose processes died since the last call, and how."""
 
     def seconds(self, lease: Lease) -> float:
-        """For how long the attempt has run."""
+        """Returns the seconds for which an attempt has run."""
 
     def memory(self, lease: Lease) -> int:
-        """How many bytes of memory its process holds."""
+        """Returns the resident memory of its process in bytes."""
 
     def terminate(self, lease: Lease) -> None:
-        """Asks its process to save the job and to leave."""
+        """Asks its process to save the job and to end."""
 
     def kill(self, lease: Lease) -> None:
-        """Ends its process."""
+        """Kills its process."""
 
     def close(self, seconds: float) -> None:
-        """Asks all processes to leave, and ends those that have not after a time."""
+        """Asks all processes to end, and kills those that run after a timeout."""
 
 
 class LocalLauncher:
     """Runs `python -m service.trainer` on this machine.
 
-    A trainer that is done waits for the next lease, TensorFlow imported, for
-    `warm_seconds`. It leaves as well when its input ends, so that none outlives the
-    process that started it.
+    After an attempt, a trainer keeps TensorFlow imported and waits `warm_seconds` for
+    the next lease. A trainer also ends when its input ends, so that it does not outlive
+    the dispatcher.
 
     Args:
-        settings: What trainers are to have too.
-        module: The program, one that takes the arguments of `service.trainer`.
+        settings: The settings, which trainers inherit.
+        module: A program with the arguments of `service.trainer`.
     """
 
     def __init__(self, settings: Settings, module: str = "service.trainer") -> None:
@@ -66,18 +66,18 @@ class LocalLauncher:
         self._trainers: list[_TrainerProcess] = []
 
     def start(self, lease: Lease) -> None:
-        """Runs the attempt of a lease."""
+        """Starts the attempt of a lease."""
         for trainer in self._trainers:
             if trainer.is_idle() and trainer.take(lease):
                 return
         self._trainers.append(_TrainerProcess(self._settings, self._module, lease))
 
     def running(self) -> list[Lease]:
-        """The leases that are being run."""
+        """Returns the leases whose attempts run."""
         return [t.lease for t in self._trainers if t.lease and not t.is_idle()]
 
     def ended(self) -> list[tuple[Lease, str]]:
-        """The leases whose processes ended since the last call, and how."""
+        """Returns the leases whose processes died since the last call, and how."""
         ended = []
         for trainer in list(self._trainers):
             code = trainer.process.poll()
@@ -91,26 +91,26 @@ class LocalLauncher:
         return ended
 
     def seconds(self, lease: Lease) -> float:
-        """For how long the attempt has run."""
+        """Returns the seconds for which an attempt has run."""
         return time.monotonic() - self._find(lease).started_at
 
     def memory(self, lease: Lease) -> int:
-        """How many bytes of memory its process holds."""
+        """Returns the resident memory of its process in bytes."""
         try:
             return int(psutil.Process(self._find(lease).process.pid).memory_info().rss)
         except psutil.NoSuchProcess:
             return 0
 
     def terminate(self, lease: Lease) -> None:
-        """Asks its process to save the job and to leave."""
+        """Asks its process to save the job and to end."""
         self._find(lease).process.terminate()
 
     def kill(self, lease: Lease) -> None:
-        """Ends its process."""
+        """Kills its process."""
         self._find(lease).process.kill()
 
     def close(self, seconds: float) -> None:
-        """Asks all processes to leave, and ends those that have not after a time."""
+        """Asks all processes to end, and kills those that run after a timeout."""
         for trainer in self._trainers:
             trainer.close_input()
             trainer.process.terminate()
@@ -145,10 +145,10 @@ class _TrainerProcess:
                 stderr=errors,
                 env=os.environ | settings.environment(),
                 text=True,
-                # An interrupt typed at the terminal is the service's to handle.
+                # Ctrl-C in a terminal must reach only the service.
                 start_new_session=True,
             )
-        self._told = threading.Lock()
+        self._changing = threading.Lock()
         threading.Thread(target=self._listen, name="trainer", daemon=True).start()
 
     def is_idle(self) -> bool:
@@ -159,9 +159,9 @@ class _TrainerProcess:
         return 0.0 if since is None else time.monotonic() - since
 
     def take(self, lease: Lease) -> bool:
-        """Gives an idle trainer its next lease; False if it has left."""
+        """Sends an idle trainer its next lease; returns False if it has ended."""
         assert self.process.stdin is not None
-        with self._told:
+        with self._changing:
             if self.process.poll() is not None or self.process.stdin.closed:
                 return False
             try:
@@ -182,7 +182,7 @@ class _TrainerProcess:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line == "ready\n":
-                with self._told:
+                with self._changing:
                     self._idle_since = time.monotonic()
 
 
@@ -190,5 +190,5 @@ def _how_it_ended(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name
-    hint = ", as when memory runs out" if -code == signal.SIGKILL else ""
+    hint = ", e.g. because memory ran out" if -code == signal.SIGKILL else ""
     return f"signal {name}{hint}"

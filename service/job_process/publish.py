@@ -1,4 +1,4 @@
-"""The one step that makes a staged model a version."""
+"""Publishes a staged model as a version."""
 
 import errno
 from pathlib import Path
@@ -14,33 +14,33 @@ from tfbbb.flushing import flush
 
 
 class CancelledError(Exception):
-    """The job was cancelled before its version was in place."""
+    """The job was cancelled before its version was published."""
 
 
 def staging_directory(models: Path, lease: Lease) -> Path:
-    """Where an attempt writes its model: beside the models, so that it can be moved."""
+    """Returns where an attempt writes its model, on the disk of the models."""
     return models / STAGING / f"{lease.job_id}.{lease.attempt}"
 
 
 def publish(queue: Queue, lease: Lease, staged: Path) -> int:
-    """Makes a staged model the next version of the name that its job gives.
+    """Makes a staged model the next version of its job's model.
 
-    The job's row is locked from the check of the attempt to the commit. A process that
-    stops after the rename and before the commit leaves a version that says which job
-    it is of; `published_version` finds it.
+    Locks the job from the check of the lease to the commit. If the process stops after
+    the rename and before the commit, `published_version` finds the version by the job
+    id in its lineage.
 
     Returns:
         The number of the version.
 
     Raises:
-        StaleAttemptError: If the lease has ended; nothing has moved.
-        CancelledError: If the job is to be cancelled; nothing has moved.
+        StaleAttemptError: If the lease has ended; nothing was moved.
+        CancelledError: If the job must be cancelled; nothing was moved.
     """
     models = queue.settings.models
     with queue.database.writing() as session:
         job = queue.lock_job(session, lease)
         if job.cancel_requested_at is not None:
-            raise CancelledError(f"job {job.id} is to be cancelled")
+            raise CancelledError(f"job {job.id} must be cancelled")
         number = _move(session, models, job.name, staged)
         add_version(session, models, job, number, queue.database.now(session))
         queue.succeed(session, job, number)
@@ -51,14 +51,14 @@ def _move(session: Session, models: Path, name: str, staged: Path) -> int:
     root = models / name
     root.mkdir(parents=True, exist_ok=True)
     highest = select(func.max(ModelVersion.number)).where(ModelVersion.name == name)
-    # A number that was deleted is not given again.
+    # The number of a deleted version is not used again.
     number = session.scalar(highest) or 0
     while True:
         number = max(number + 1, int(next_version(root).name))
         try:
             staged.rename(root / str(number))
         except OSError as error:
-            # Another process has taken it meanwhile.
+            # Another process has taken the number meanwhile.
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
         else:

@@ -1,4 +1,4 @@
-"""Trains the network of a job on its dataset, by its spec."""
+"""Trains the network of a job on its dataset."""
 
 import logging
 import time
@@ -27,7 +27,7 @@ class TrainedJob:
 
     Args:
         trained: The model.
-        lineage: What the version's manifest is to say of its origin.
+        lineage: Origin of the version, for its manifest.
     """
 
     trained: "TrainedTable"
@@ -43,7 +43,7 @@ class TableTrainer:
     """Trains networks on tables.
 
     Args:
-        settings: Where datasets, models and the scratch of jobs are.
+        settings: The settings, with the directories of datasets, models and jobs.
     """
 
     settings: Settings
@@ -82,20 +82,20 @@ class TableTrainer:
         try:
             table = trained()
         except CheckpointError:
-            # The job is the same: it was the service that changed.
+            # The job has not changed, so the program or its settings have.
             logger.warning(
-                "the checkpoint is one that an earlier version of tfbbb wrote, or one "
-                "of a service with its models elsewhere: training begins anew"
+                "another version of tfbbb wrote the checkpoint, or the models "
+                "directory has changed; training starts again"
             )
             files.discard_scratch()
             table = trained()
         return TrainedJob(table, _lineage(job, spec, table.metrics))
 
     def check(self, directory: Path) -> None:
-        """Loads an exported model, compares its files, and asks it for one row.
+        """Loads an exported model, verifies its files, and predicts one row.
 
         Raises:
-            Exception: Whatever kept it from answering.
+            Exception: If the model cannot predict.
         """
         from tfbbb.export.inputs import any_row
         from tfbbb.export.reader import load
@@ -106,7 +106,7 @@ class TableTrainer:
 
 
 def _directory(settings: Settings, spec: JobSpec) -> Path | None:
-    """Where the version lies that a training goes on from."""
+    """Returns the directory of the parent version, or None."""
     if spec.start_from is None:
         return None
     return settings.models / spec.start_from.model / str(spec.start_from.version)

@@ -1,4 +1,4 @@
-"""The process that trains; `service.trainer` starts it."""
+"""The main function of a trainer process; see `service.trainer`."""
 
 import argparse
 import logging
@@ -26,12 +26,12 @@ def main(
     """Runs the process; returns its exit code.
 
     Args:
-        make_trainer: Makes the trainer from the settings.
+        make_trainer: Creates the trainer from the settings.
         arguments: The command line.
     """
     parser = argparse.ArgumentParser("python -m service.trainer")
-    parser.add_argument("job_id", help="a queued job, or one leased to the attempt")
-    parser.add_argument("--attempt", type=int, help="the attempt leased for it")
+    parser.add_argument("job_id", help="a queued job, or the job of the leased attempt")
+    parser.add_argument("--attempt", type=int, help="the leased attempt")
     parser.add_argument("--stay", action="store_true", help="take more jobs from stdin")
     options = parser.parse_args(arguments)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -63,7 +63,7 @@ def main(
 
 
 def run(attempt: Attempt) -> bool:
-    """Runs an attempt, its output in the job's log; see `Attempt.run`."""
+    """Runs an attempt, and redirects output to the job's log; see `Attempt.run`."""
     lease = attempt.lease
     with output_in(JobFiles(attempt.queue.settings, lease.job_id)):
         logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
@@ -73,7 +73,7 @@ def run(attempt: Attempt) -> bool:
 class Inbox:
     """The leases that a dispatcher sends, one per line of the input.
 
-    At the input's end, as when the dispatcher dies, `leaving` is set.
+    At the end of the input, e.g. when the dispatcher dies, sets `leaving`.
     """
 
     def __init__(self, source: IO[str], leaving: threading.Event) -> None:
@@ -89,7 +89,7 @@ class Inbox:
             while not self._lines:
                 if self._leaving.is_set():
                     return None
-                # A signal sets `leaving` without a notice.
+                # A signal sets `leaving` without a notification.
                 self._changed.wait(0.5)
             job_id, attempt = self._lines.pop(0).split()
         return Lease(job_id, int(attempt))
@@ -106,7 +106,7 @@ class Inbox:
 
 @contextmanager
 def output_in(files: JobFiles) -> Iterator[None]:
-    """Redirects the output of this process, libraries' too, to the job's log."""
+    """Redirects all output of this process to the job's log."""
     files.directory.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     before = [os.dup(number) for number in (1, 2)]

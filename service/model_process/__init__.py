@@ -1,1 +1,1 @@
-"""The process that loads the models and computes their predictions."""
+"""The model process, which loads models and computes predictions."""

@@ -1,4 +1,4 @@
-"""The ledger of versions: adopts those that no job published."""
+"""The ledger of versions; adopts versions that no job published."""
 
 from pathlib import Path
 
@@ -16,29 +16,31 @@ from tfbbb.export.manifest import Manifest
 
 
 class AdoptionError(Exception):
-    """A directory is not the version that its number stands for."""
+    """A directory is not the version that is recorded under its number."""
 
 
 class Ledger:
-    """Compares directories of versions with the versions that were published.
+    """Compares directories of versions with the recorded versions.
 
-    A version that was copied into its place, or written by the command line, is adopted
-    when it is first seen. From then on its number stands for its manifest, which names
-    the SHA-256 of every file: another one under that number is refused.
+    A version that was copied into the models directory, or written by the command line,
+    is adopted when it is first found: the ledger records the digest of its manifest,
+    which has the SHA-256 of every file. Another manifest under the same number is then
+    refused.
 
     Args:
-        database: Where the versions are written down.
+        database: Holds the recorded versions.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def record(self, name: str, number: int, directory: Path) -> None:
-        """Makes sure that a directory, whose files its manifest fits, is a version.
+        """Checks a directory of verified files against its record, or adopts it.
 
         Raises:
-            AdoptionError: If another version has the number, or had it.
-            Unavailable: If that can't be said yet.
+            AdoptionError: If another version has or had the number.
+            Unavailable: If the database does not answer, or a job is still publishing
+                the version.
             ManifestError: If there is no manifest.
         """
         manifest, digest = Manifest.read(directory), manifest_digest(directory)
@@ -49,34 +51,34 @@ class Ledger:
                 version = self._adopt(name, number, manifest, digest)
         except DBAPIError as error:
             raise Unavailable(
-                f"The database can't be asked for version {number} of the model "
-                f"{name!r}: {error.orig}"
+                f"The database did not answer whether it knows version {number} of the "
+                f"model {name!r}: {error.orig}"
             ) from None
         _check(version, digest)
 
     def labelled(self) -> set[tuple[str, int]]:
-        """The versions that labels point at.
+        """Returns the versions that labels point at.
 
         Raises:
-            Unavailable: If the database can't be asked.
+            Unavailable: If the database does not answer.
         """
         try:
             with self._database.reading() as session:
                 rows = session.execute(select(Label.name, Label.number))
                 return {(name, number) for name, number in rows}
         except DBAPIError as error:
-            raise Unavailable(f"The database can't be asked: {error.orig}") from None
+            raise Unavailable(f"The database does not answer: {error.orig}") from None
 
     def finish_deletions(self, models: Path) -> None:
-        """Finishes the deletions of versions under a root of models, or undoes them.
+        """Finishes or undoes the interrupted deletions of versions.
 
         Raises:
-            Unavailable: If the database can't be asked which of the two.
+            Unavailable: If the database does not answer.
         """
         try:
             finish_deletions(self._database, models)
         except DBAPIError as error:
-            raise Unavailable(f"The database can't be asked: {error.orig}") from None
+            raise Unavailable(f"The database does not answer: {error.orig}") from None
 
     def _adopt(
         self, name: str, number: int, manifest: Manifest, digest: str
@@ -97,17 +99,17 @@ class Ledger:
                     session.add(version)
             return version
         except IntegrityError:
-            # Another process has adopted it meanwhile.
+            # Another process has adopted the version meanwhile.
             with self._database.reading() as session:
                 return session.get_one(ModelVersion, (name, number))
 
 
 def _check_published(session: Session, manifest: Manifest) -> None:
-    """Waits for the job that publishes the version, if there is one.
+    """Waits for the transaction of the job that publishes a version, if any.
 
     Raises:
-        Unavailable: If the job's process stopped halfway: whoever puts the job back
-            into the queue finishes what it began.
+        Unavailable: If the job's process stopped before its commit; requeueing the job
+            will record the version.
     """
     job_id = (manifest.lineage or {}).get("job_id")
     if not isinstance(job_id, str):
@@ -120,8 +122,7 @@ def _check_published(session: Session, manifest: Manifest) -> None:
 def _check(version: ModelVersion, digest: str) -> None:
     what = f"version {version.number} of the model {version.name!r}"
     advice = (
-        "a number is never used twice, so give the directory one that is above all "
-        "there were."
+        "numbers are never used twice, so rename the directory to a new, higher number."
     )
     if version.deleted_at is not None:
         raise AdoptionError(f"{what} was deleted; {advice}")

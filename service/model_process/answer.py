@@ -1,4 +1,4 @@
-"""Computes the answer to a prediction request."""
+"""Computes the response to a prediction request."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,14 @@ from tfbbb.export.manifest import Manifest
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
 
-# In the order in which a reader wants them.
+# In the order of the response.
 _MOMENTS = (
     *("mean", "variance", "epistemic", "aleatoric"),
     *("probabilities", "entropy", "mutual_information"),
     *("between_members", "mean_standard_error"),
 )
 
-# Each with one entry per row.
+# Each array has one entry per row.
 Outputs = dict[str, npt.NDArray[Any] | list[str]]
 
 
@@ -36,19 +36,23 @@ def answer(
     settings: Settings,
     uncertainty: UncertaintyMetrics,
 ) -> bytes:
-    """Computes and lays out the answer of one version of a model to `query`.
+    """Computes the response of one version of a model, and records its uncertainty.
 
-    How sure the answer is gets counted in `uncertainty`.
+    Args:
+        version: The version that predicts.
+        query: The request.
+        settings: Limits and defaults.
+        uncertainty: Metrics of the uncertainty, which this function updates.
 
     Returns:
-        The body of the answer, JSON.
+        The JSON body of the response.
 
     Raises:
         InputError: If the table does not fit the model; names the row.
-        InvalidRequest: If the model has no such answer, or no finite one; names
-            the row.
+        InvalidRequest: If the model lacks the signature, or its prediction is not
+            finite; names the row.
         RequestTooLarge: If rows × samples is over the limit.
-        Unavailable: If the version can't be loaded.
+        Unavailable: If the version cannot be loaded.
     """
     model = version.load()
     manifest = model.manifest
@@ -80,9 +84,7 @@ def _check_signature(query: Query, manifest: Manifest) -> None:
     if (levels or query.signature == "quantiles") and not manifest.has_signature(
         "quantiles"
     ):
-        raise InvalidRequest(
-            "The model predicts classes, which have no order and thus no quantiles."
-        )
+        raise InvalidRequest("The model predicts classes, which have no quantiles.")
     if levels is None and query.signature == "quantiles":
         raise InvalidRequest(
             "The signature `quantiles` needs levels: give `parameters.quantiles`."
@@ -95,14 +97,16 @@ def _read_table(query: Query, manifest: Manifest) -> Inputs:
     else:
         inputs = from_columns(query.columns, manifest)
     if query.fault is not None:
-        to_tensors(inputs, manifest)  # Names the place, if it is in the table.
+        to_tensors(
+            inputs, manifest
+        )  # Raises a better error if the mistake is in the table.
         raise query.fault
     return inputs
 
 
 def _count_rows(inputs: Inputs) -> int:
     table = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
-    # What has no length is no column, and refused as such when the model reads it.
+    # A value without length is not a column; reading it raises an error later.
     lengths = (len(part) for part in table if isinstance(part, Sequence | np.ndarray))
     return max(lengths, default=0)
 
@@ -110,8 +114,8 @@ def _count_rows(inputs: Inputs) -> int:
 def _check_size(rows: int, num_samples: int, most: int) -> None:
     if rows * num_samples > most:
         raise RequestTooLarge(
-            f"At most {most} rows × samples are computed per request "
-            "(TFBBB_MAX_ROWS_TIMES_SAMPLES); send fewer rows at once or lower "
+            f"A request may have at most {most} rows × samples "
+            "(TFBBB_MAX_ROWS_TIMES_SAMPLES); send fewer rows at a time or lower "
             f"`num_samples`. Received: {rows} rows × {num_samples} samples"
         )
 
@@ -138,7 +142,7 @@ def _compute(
 
 
 def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
-    # Inputs and weights are finite, so that only values far out can overflow.
+    # Inputs and weights are finite, so only extreme values can overflow.
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():
             row = np.argwhere(~np.isfinite(values))[0][0] + 1
@@ -150,7 +154,7 @@ def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
 
 
 def _by_rows(outputs: Outputs) -> dict[str, Any]:
-    """TensorFlow Serving's row format: bare values where there is but one output."""
+    """Formats rows as TensorFlow Serving: bare values if there is one output."""
     if len(outputs) == 1:
         return {"predictions": list(*outputs.values())}
     names = list(outputs)
@@ -159,7 +163,7 @@ def _by_rows(outputs: Outputs) -> dict[str, Any]:
 
 
 def _by_columns(outputs: Outputs) -> dict[str, Any]:
-    """TensorFlow Serving's column format, in which samples come before rows."""
+    """Formats columns as TensorFlow Serving, with samples before rows."""
     if isinstance(samples := outputs.get("samples"), np.ndarray):
         outputs = outputs | {"samples": np.ascontiguousarray(samples.swapaxes(0, 1))}
     if len(outputs) == 1:

@@ -1,4 +1,4 @@
-"""Descriptions of models and their versions, as the API answers them."""
+"""Descriptions of models and their versions for the API."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from service.shared.model_messages import (
 def model_status(
     name: str, versions: Sequence[ServedVersion], latest: ServedVersion | None
 ) -> ModelStatus:
-    """The status of some versions of the model `name`."""
+    """Describes the status of some versions of a model."""
     return ModelStatus(
         name=name,
         labels=_latest(latest, versions),
@@ -28,7 +28,7 @@ def model_status(
 def model_summary(
     name: str, versions: Sequence[ServedVersion], latest: ServedVersion | None
 ) -> ModelSummary:
-    """The summary of the model `name` with all its versions."""
+    """Summarises a model with all its versions."""
     description = _describe(versions)
     return ModelSummary(
         name=name,

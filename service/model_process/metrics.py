@@ -15,7 +15,7 @@ from service.model_process.registry import ModelRegistry
 
 Array = npt.NDArray[Any]
 
-# In units of the target, whatever these are: two per power of ten.
+# In units of the target; two bounds per power of ten.
 _DEVIATIONS = np.array([float(f"{m}e{e}") for e in range(-6, 7) for m in (1, 3)])
 _SHARES = np.round(np.linspace(0.1, 1.0, 10), 1)
 _ENTROPIES = np.array([0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0])
@@ -40,9 +40,9 @@ class _Counts:
 
 
 class UncertaintyMetrics(Collector):
-    """How sure the answers of each model were, as histograms.
+    """Histograms of the predictive uncertainty of each model.
 
-    A model that meets rows unlike those it was trained on grows unsure of them.
+    Uncertainty grows when rows differ from the training rows.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class UncertaintyMetrics(Collector):
         self._changing = threading.Lock()
 
     def observe(self, model: str, outputs: Mapping[str, Any]) -> None:
-        """Counts the rows of one answer, if it holds their uncertainty."""
+        """Counts the rows of one response, if it contains their uncertainty."""
         if "variance" in outputs:
             variance = outputs["variance"]
             self._count("tfbbb_predictive_standard_deviation", model, variance**0.5)
@@ -61,7 +61,7 @@ class UncertaintyMetrics(Collector):
             self._count_share(model, outputs["mutual_information"], entropy)
 
     def collect(self) -> Iterable[Metric]:
-        """The histograms so far."""
+        """Returns the histograms."""
         with self._changing:
             for name, (description, bounds) in _FIGURES.items():
                 family = HistogramMetricFamily(name, description, labels=["model"])
@@ -88,7 +88,7 @@ class UncertaintyMetrics(Collector):
 
 
 class LoadedMetrics(Collector):
-    """Which models are there, and which are in memory."""
+    """Metrics of the known models and their states."""
 
     def __init__(self, registry: ModelRegistry) -> None:
         self._registry = registry

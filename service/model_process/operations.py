@@ -1,4 +1,4 @@
-"""The operations that the API can ask for."""
+"""The operations that the API can request."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Operations:
 
     Args:
         registry: The models.
-        settings: The operator's choices.
+        settings: The settings of the service.
     """
 
     def __init__(self, registry: ModelRegistry, settings: Settings) -> None:
@@ -51,10 +51,10 @@ class Operations:
         }
 
     def answer(self, question: Frame) -> Frame:
-        """Runs the operation that the question names, with the arguments beside it.
+        """Runs the operation that the header of a request names.
 
         Raises:
-            ServiceError: What the client of the service did wrong, or must wait for.
+            ServiceError: If the operation fails for a reason to report to the client.
             InputError: If a table does not fit the model.
         """
         arguments: dict[str, Any] = dict(question.header)
@@ -89,7 +89,7 @@ class Operations:
     ) -> Frame:
         chosen = self._registry.version(name, version)
         with contextlib.suppress(Unavailable):
-            chosen.adopt()  # Where that can't be done now, it is later.
+            chosen.adopt()  # If that fails now, the next refresh retries.
         return self._status(name, [chosen])
 
     def _metadata(

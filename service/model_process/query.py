@@ -16,10 +16,10 @@ from service.shared.validation import describe_validation_error
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.manifest import Feature
 
-# Inputs of the signatures beside the table, and our parameters for them.
+# Inputs of the signatures other than the table, and the parameters that set them.
 _TENSORS = {"num_samples": "num_samples", "seed": "seed", "levels": "quantiles"}
 _MOST_CHARACTERS = 100
-# Bytes of a body that is read a second time, to name the place of a mistake.
+# Largest body, in bytes, that is parsed again to locate a mistake.
 _MOST_READ_AGAIN = 2**20
 _KEYS = {"signature_name", "instances", "inputs", "parameters"}
 
@@ -29,12 +29,12 @@ class Query:
     """A prediction request, before it is validated against a model.
 
     Args:
-        rows: The value of `instances`, if that is how the table was sent.
-        columns: Else the value of `inputs`.
-        signature: Which answer is wanted.
-        parameters: How.
-        fault: Why the body is not JSON, if it nearly is: raised once the values had
-            their chance to name the place.
+        rows: The value of `instances`, or None.
+        columns: The value of `inputs`, or None.
+        signature: Name of the signature.
+        parameters: The parameters of the prediction.
+        fault: The JSON error of a body that Python's parser accepts. It is raised
+            unless an error in the values locates the mistake better.
     """
 
     rows: Any
@@ -44,10 +44,10 @@ class Query:
     fault: InvalidRequest | None
 
     def with_parameters_among_columns(self, features: Sequence[Feature]) -> "Query":
-        """Moves the draws that TensorFlow Serving takes as tensors to `parameters`.
+        """Moves parameters that TensorFlow Serving takes as tensors to `parameters`.
 
         Raises:
-            InvalidRequest: If they are not such numbers.
+            InvalidRequest: If their values are not valid.
         """
         if not isinstance(self.columns, dict):
             return self
@@ -63,15 +63,15 @@ class Query:
 
     @property
     def by_rows(self) -> bool:
-        """Whether the answer is one object per row, rather than columns."""
+        """Whether the response has one object per row, rather than columns."""
         return self.columns is None
 
 
 def parse_query(body: bytes | bytearray) -> Query:
-    """Reads the body of a `:predict` request.
+    """Parses the body of a `:predict` request; does not validate the table.
 
     Raises:
-        InvalidRequest: If it is not such a body, its table left aside.
+        InvalidRequest: If the body is not valid.
     """
     document, fault = _read_json(body)
     if not isinstance(document, dict):
@@ -86,7 +86,7 @@ def parse_query(body: bytes | bytearray) -> Query:
         raise InvalidRequest(
             "The body needs either `instances`, a list of rows, or `inputs`, columns."
         )
-    # TensorFlow Serving takes the empty name for the default one too.
+    # TensorFlow Serving accepts the empty name for the default signature too.
     signature = document.get("signature_name", "")
     if signature in ("", None):
         signature = SIGNATURES[0]
@@ -101,8 +101,8 @@ def parse_query(body: bytes | bytearray) -> Query:
 
 
 def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
-    # What is read has no cycles, and is looked through for them again and again: of a
-    # body of 32 MB that takes ten times as long as the reading.
+    # Parsed JSON has no cycles. For a body of 32 MB, the searches of the garbage
+    # collector for cycles take ten times as long as parsing.
     gc.disable()
     try:
         return orjson.loads(body), None
@@ -110,9 +110,8 @@ def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
         fault = InvalidRequest(f"The body is not JSON: {error}.")
     finally:
         gc.enable()
-    # Numbers that are none are what clients get wrong in good faith; Python's parser
-    # lets them through, so that the row can be named. It takes a minute and gigabytes
-    # for what orjson reads in a second.
+    # Clients often send NaN or Infinity. Python's parser accepts these, so that an
+    # error can name the row, but takes a minute and gigabytes where orjson takes 1 s.
     if len(body) > _MOST_READ_AGAIN:
         raise fault
     try:
@@ -126,7 +125,7 @@ def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
 
 @dataclass(frozen=True)
 class _NotANumber:
-    """Stands for a token such as `NaN`, `Infinity` or `1e999`."""
+    """Represents a token such as `NaN`, `Infinity` or `1e999`."""
 
     token: str
 

@@ -1,4 +1,4 @@
-"""The models under a directory, kept up to date."""
+"""The models under a directory; follows its changes."""
 
 import contextlib
 import logging
@@ -18,18 +18,17 @@ logger = logging.getLogger(__name__)
 class ModelRegistry:
     """The models under one directory, in TensorFlow Serving's layout.
 
-    `ROOT/NAME/VERSION/saved_model.pb`, versions being whole numbers; whatever else
-    lies there (a version that is still being written, say) is passed over. Names
-    given by clients are looked up among those found and never become paths.
+    The layout is `ROOT/NAME/VERSION/saved_model.pb`, where versions are whole numbers.
+    Other files, such as a version that is still being written, are ignored. Names from
+    clients are looked up among the names found, and never become paths.
 
-    The newest version of a model that can be loaded answers for it. It stays in
-    charge until a newer one is loaded, so that a new version, broken or not, never
-    interrupts the service. Versions that labels point at are loaded, too; others are
-    when they are asked for.
+    `latest` is the newest version of a model that can be loaded. It changes only after
+    a newer version has been loaded, so that a new version, even a broken one, never
+    interrupts predictions. Versions with labels are loaded too, others on demand.
 
     Args:
-        root: The directory.
-        ledger: Knows what was published under which number.
+        root: The models directory.
+        ledger: The recorded versions.
     """
 
     def __init__(self, root: Path, ledger: Ledger) -> None:
@@ -44,17 +43,17 @@ class ModelRegistry:
         self._misplaced: set[Path] = set()
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
-        """Keeps up with the directory until `stop` is set."""
+        """Refreshes until `stop` is set."""
         import_tensorflow()
         while not stop.is_set():
             try:
                 self.refresh(stop)
             except Exception:
-                logger.exception("can't read the models in %s", self.root)
+                logger.exception("could not read the models in %s", self.root)
             stop.wait(poll_seconds)
 
     def refresh(self, stop: threading.Event | None = None) -> None:
-        """Scans, loads the default version of each model, adopts the other versions."""
+        """Scans the directory, loads `latest` of each model, adopts other versions."""
         with contextlib.suppress(Unavailable):
             self._ledger.finish_deletions(self.root)
         self.scan()
@@ -64,7 +63,7 @@ class ModelRegistry:
             try:
                 self._load_latest(name)
             except (Unavailable, UnknownModel):
-                continue  # The state of its versions says why.
+                continue  # The states of the versions have the reason.
         self._load_labelled_versions()
         self._settled = True
         for versions in self.catalog().values():
@@ -72,7 +71,7 @@ class ModelRegistry:
                 if stop is not None and stop.is_set():
                     return
                 with contextlib.suppress(Unavailable):
-                    version.adopt()  # Where that can't be done now, it is later.
+                    version.adopt()  # If that fails now, the next refresh retries.
 
     def scan(self) -> None:
         """Adds versions that appeared or changed; drops those that vanished."""
@@ -82,7 +81,7 @@ class ModelRegistry:
                 try:
                     files = fingerprint(path)
                 except FileNotFoundError:
-                    continue  # Removed while we looked.
+                    continue  # Removed during the scan.
                 version = self._models.get(name, {}).get(number)
                 if version is None or version.fingerprint != files:
                     version = ServedVersion(name, number, path, files, self._ledger)
@@ -93,28 +92,28 @@ class ModelRegistry:
                 self._latest.pop(name, None)
 
     def check_ready(self) -> None:
-        """Raises `Unavailable` unless every model found is loaded or known broken."""
+        """Raises `Unavailable` until every model is loaded or known to be broken."""
         if not self.root.is_dir():
-            raise Unavailable("There is no directory of models.")
+            raise Unavailable("There is no models directory.")
         if not self._settled:
             raise Unavailable("TensorFlow and the models are being loaded.")
 
     def names(self) -> list[str]:
-        """Names of the models there are."""
+        """Returns the names of the models."""
         return sorted(self._models)
 
     def catalog(self) -> dict[str, list[ServedVersion]]:
-        """Every model with its versions, newest first."""
+        """Returns every model with its versions, newest first."""
         return {
             name: [versions[number] for number in sorted(versions, reverse=True)]
             for name, versions in sorted(self._models.items())
         }
 
     def versions(self, name: str) -> list[ServedVersion]:
-        """All versions of a model, newest first.
+        """Returns all versions of a model, newest first.
 
         Raises:
-            UnknownModel: If there is no such model; lists those there are.
+            UnknownModel: If there is no such model; the message lists the models.
         """
         if name not in self._models:
             self.scan()
@@ -122,17 +121,17 @@ class ModelRegistry:
         if versions is None:
             known = ", ".join(map(repr, self.names())) or "none"
             raise UnknownModel(
-                f"There is no model of this name; there are: {known}. "
+                f"There is no model with this name; the models are: {known}. "
                 f"Received: {name!r:.100}"
             )
         return [versions[number] for number in sorted(versions, reverse=True)]
 
     def version(self, name: str, number: int | None = None) -> ServedVersion:
-        """The version with this number, or the one in charge.
+        """Returns the version with a number, or `latest`.
 
         Raises:
             UnknownModel: If there is no such model or version.
-            Unavailable: If none was asked for and none can be loaded.
+            Unavailable: If `number` is None and no version can be loaded.
         """
         if number is None:
             return self._latest.get(name) or self._load_latest(name)
@@ -141,31 +140,31 @@ class ModelRegistry:
         versions = {version.number: version for version in self.versions(name)}
         if number not in versions:
             raise UnknownModel(
-                f"The model {name!r} has no such version; it has: "
+                f"The model {name!r} has no such version; its versions are: "
                 f"{', '.join(map(str, versions))}. Received: {number}"
             )
         return versions[number]
 
     def load_newest(self, name: str) -> None:
-        """Scans for versions of a model now, and puts the newest in charge.
+        """Scans now, and loads the newest version of a model as `latest`.
 
         Raises:
             UnknownModel: If there is no such model.
-            Unavailable: If no version of it can be loaded.
+            Unavailable: If no version of the model can be loaded.
         """
         self.scan()
         self._load_latest(name)
 
     def latest(self, name: str) -> ServedVersion | None:
-        """The version that answers when none is asked for, if one could be loaded."""
+        """Returns the version that predicts by default, or None if none is loaded."""
         return self._latest.get(name)
 
     def _load_labelled_versions(self) -> None:
-        """Loads the versions behind labels, frees those that lost charge and label."""
+        """Loads versions with labels; unloads versions without label or `latest`."""
         try:
             labelled = self._ledger.labelled()
         except Unavailable:
-            return  # What is loaded stays, until it can be said.
+            return  # Keeps the loaded versions until the labels are known.
         versions = (self._models.get(name, {}).get(n) for name, n in labelled)
         needed = {version for version in versions if version is not None}
         with self._latest_lock:
@@ -175,16 +174,16 @@ class ModelRegistry:
             version.unload()
         for version in needed:
             with contextlib.suppress(Unavailable):
-                version.load()  # Where it can't be, its state says why.
+                version.load()  # On failure, the state of the version has the reason.
 
     def _warn_of_misplaced_models(self) -> None:
         for path in _misplaced_under(self.root):
             if path not in self._misplaced:
                 self._misplaced.add(path)
                 logger.warning(
-                    "%s is not served: a model's place under %s is NAME/VERSION, "
-                    "NAME being up to 128 letters, digits, `_`, `-` and `.`, and "
-                    "VERSION a whole number",
+                    "%s is not served: move the model to %s/NAME/VERSION, where NAME "
+                    "has at most 128 letters, digits, `_`, `-` and `.`, and VERSION is "
+                    "a whole number",
                     path,
                     self.root,
                 )
@@ -201,7 +200,7 @@ class ModelRegistry:
             return self._set_latest(name, version)
         self._latest.pop(name, None)
         raise Unavailable(
-            f"No version of the model {name!r} can be served; the newest, "
+            f"No version of the model {name!r} can be served; the newest is "
             f"{versions[0].number}: {problems[0]}"
         )
 
@@ -213,8 +212,10 @@ class ModelRegistry:
             if previous is not None:
                 there = self._models.get(name, {}).get(previous.number) is previous
                 if there and previous.number > version.number:
-                    return previous  # Another thread has seen more.
-                self._kept.add(previous)  # Until it is known whether a label needs it.
+                    return previous  # Another thread has loaded a newer version.
+                self._kept.add(
+                    previous
+                )  # A label may need it; the next refresh finds out.
             self._latest[name] = version
             return version
 
@@ -228,7 +229,7 @@ def _versions_under(root: Path) -> Iterator[tuple[str, int, Path]]:
 
 
 def _misplaced_under(root: Path) -> Iterator[Path]:
-    """SavedModels that lie too high to be a version, or of an impossible name."""
+    """Yields SavedModels that are not at NAME/VERSION, or have an invalid name."""
     for pattern in ("saved_model.pb", "*/saved_model.pb"):
         for graph in root.glob(pattern):
             if not graph.parent.name.startswith("."):

@@ -1,4 +1,4 @@
-"""Tables as JSON holds them, made ready for an exported model."""
+"""Converts tables in JSON to the inputs of an exported model."""
 
 import struct
 from collections.abc import Sequence
@@ -14,20 +14,19 @@ from tfbbb.export.manifest import Feature, Manifest
 
 
 def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
-    """Reads rows that are lists of values, or objects of values by feature name.
+    """Reads rows that are lists of values, or objects by feature name.
 
     Args:
         rows: The rows.
-        manifest: What the model reads.
-        key: Where in the body they are, for messages.
+        manifest: Manifest of the model.
+        key: Name of the field that holds the rows, for messages.
 
     Raises:
-        InputError: Names the row that does not fit the model.
+        InputError: If a row does not fit the model; names the row.
     """
     if not isinstance(rows, list) or not rows:
         raise InputError(
-            f"`{key}` must be a list of rows, of one at least. "
-            f"Received: {abbreviate(rows)}"
+            f"`{key}` must be a list of at least one row. Received: {abbreviate(rows)}"
         )
     if isinstance(rows[0], dict):
         rows = _rows_as_lists(rows, manifest)
@@ -45,7 +44,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
     """Reads columns by feature name, or by tensor name as TensorFlow Serving does.
 
     Raises:
-        InputError: If the table is neither that nor a matrix.
+        InputError: If the table is neither an object of columns nor a matrix.
     """
     if isinstance(columns, list):
         return from_rows(columns, manifest, "inputs")
@@ -61,7 +60,7 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
 
 
 def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
-    """Rows that are objects, as lists in the order of the features."""
+    """Converts rows that are objects to lists in the order of the features."""
     if _holds_the_matrix(rows[0], manifest):
         return [
             row["inputs"]
@@ -89,7 +88,7 @@ def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:
 
 
 def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
-    """Whether the only name is that of the tensor which all features share."""
+    """Returns whether the only key is the name of the tensor of all features."""
     return (
         manifest.inputs == "matrix"
         and named.keys() == {"inputs"}
@@ -98,10 +97,10 @@ def _holds_the_matrix(named: dict[str, Any], manifest: Manifest) -> bool:
 
 
 def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
-    """Maps how `named` spells each feature to the feature's name.
+    """Maps the key of each feature in `named` to the name of the feature.
 
     Raises:
-        InputError: If one is lacking.
+        InputError: If a feature is missing.
     """
     by_name = manifest.inputs == "matrix"
     names = {
@@ -115,8 +114,8 @@ def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
 
 
 def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:
-    # `struct` refuses what is not a number and does so at half the cost of NumPy's
-    # conversion, which takes text for numbers as well.
+    # `struct` refuses values that are not numbers, at half the cost of NumPy's
+    # conversion, which would also accept text.
     single_precision = struct.Struct(f"{len(features)}f")
     matrix = np.empty((len(rows), len(features)), dtype=np.float32)
     buffer = matrix.data.cast("B")
@@ -125,14 +124,14 @@ def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any
             single_precision.pack_into(buffer, place * single_precision.size, *row)
     except (struct.error, TypeError, OverflowError):
         return _matrix_by_value(rows, features)
-    # A number beyond single precision became infinite; the error is to quote it.
+    # Numbers beyond single precision became infinite; the error must quote them.
     return matrix if np.isfinite(matrix).all() else _matrix_by_value(rows, features)
 
 
 def _matrix_by_value(
     rows: Sequence[Any], features: Sequence[Feature]
 ) -> npt.NDArray[Any]:
-    """Reads value by value, to name the first one that is not a number."""
+    """Reads value by value, to report the first value that is not a number."""
     _check_lists(rows, features)
     return np.array(
         [

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# One at a time: loads share the cores, and TensorFlow, which the first one imports,
-# can't be imported by two threads at once.
+# One load at a time: loads share the cores, and two threads cannot import TensorFlow at
+# the same time.
 _loading = threading.Lock()
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
@@ -30,8 +30,8 @@ class ServedVersion:
         name: Name of the model.
         number: Number of the version.
         path: Directory of the SavedModel.
-        fingerprint: What the files looked like when the version was found.
-        ledger: Knows what was published under which number.
+        fingerprint: Fingerprint of the files when the version was found.
+        ledger: The recorded versions.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class ServedVersion:
             self._break(error)
 
     def load(self) -> "ExportedModel":
-        """The model in memory, loaded and checked by the first call.
+        """Returns the model; the first call loads and checks it.
 
         Raises:
-            Unavailable: If it can't be loaded; the message says why.
+            Unavailable: If the model cannot be loaded; the message has the reason.
         """
         if (model := self._model) is not None:
             return model
@@ -70,23 +70,23 @@ class ServedVersion:
                 self._load()
             if self._model is None:
                 raise Unavailable(
-                    f"Version {self.number} of the model {self.name!r} can't be "
+                    f"Version {self.number} of the model {self.name!r} cannot be "
                     f"served: {self.problem}"
                 )
             return self._model
 
     def unload(self) -> None:
-        """Frees the memory; requests that are being answered keep their model."""
+        """Frees the memory; running requests keep their model."""
         with _loading:
             if self._model is not None:
                 self._model = None
                 self.state = VersionState.START
 
     def adopt(self) -> None:
-        """Records the version in the ledger, if its files are whole.
+        """Records the version in the ledger, if its files are complete.
 
         Raises:
-            Unavailable: If it can't be said yet whether it is what was published.
+            Unavailable: If the ledger cannot check the version yet.
         """
         if self._in_ledger or self.manifest is None or self.problem is not None:
             return
@@ -97,10 +97,10 @@ class ServedVersion:
             self._break(error)
 
     def signatures(self) -> dict[str, Any]:
-        """The `SignatureDef` of each signature.
+        """Returns the `SignatureDef` of each signature.
 
         Raises:
-            Unavailable: If the version can't be loaded.
+            Unavailable: If the version cannot be loaded.
         """
         self.load()
         from tfbbb.export.reader import read_signatures
@@ -115,8 +115,8 @@ class ServedVersion:
         try:
             model = load(self.path)
             self._record()
-            # The first call compiles: no client should wait for it, and a model
-            # that can't answer is found out.
+            # The first call compiles, so no client should wait for it; it also finds
+            # models that cannot predict.
             model.predict(any_row(model.manifest))
         except Unavailable:
             self.state = VersionState.START
@@ -134,7 +134,7 @@ class ServedVersion:
 
     def _break(self, problem: Exception) -> None:
         logger.warning(
-            "version %d of the model %r can't be served: %s",
+            "version %d of the model %r cannot be served: %s",
             self.number,
             self.name,
             problem,
@@ -144,13 +144,13 @@ class ServedVersion:
 
 
 def import_tensorflow() -> None:
-    """Takes seconds, so it is done before a model is asked for."""
+    """Imports TensorFlow, which takes seconds, before the first request needs it."""
     with _loading:
         import_module("tfbbb.export.reader")
 
 
 def fingerprint(directory: Path) -> Fingerprint:
-    """Changes when a file under `directory` does."""
+    """Returns a fingerprint that changes when a file under the directory does."""
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     stats = [(path, path.stat()) for path in files]
     return tuple(

@@ -1,8 +1,8 @@
-"""The process that holds the models: `python -m service.model_process.worker SOCKET`.
+"""The model process: `python -m service.model_process.worker SOCKET`.
 
-Its parent asks over the socket, keeps its standard input open, and is taken for dead
-when that ends. TensorFlow lives here and not in the process that speaks HTTP: whatever
-it does, the service answers.
+The API sends requests over the socket and keeps the standard input of this process
+open; the process ends when its input ends. TensorFlow runs here and not in the API
+process, so that the API answers whatever TensorFlow does.
 """
 
 import logging
@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 
 class Worker:
-    """Answers questions from a socket; each connection asks one at a time.
+    """Serves requests from a socket, one at a time per connection.
 
     Args:
-        answer: Answers a question, in a thread of the connection's.
-        threads: How many predictions are computed at the same time.
+        answer: Computes the response to a request, in the thread of its connection.
+        threads: Number of predictions that are computed at the same time.
     """
 
     def __init__(self, answer: Callable[[Frame], Frame], threads: int) -> None:
@@ -40,7 +40,7 @@ class Worker:
 
     @staticmethod
     def listen(path: Path) -> socket.socket:
-        """Opens the socket, in the place of one that was left there."""
+        """Opens the socket; replaces a socket that a dead process left."""
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(path))
@@ -48,7 +48,7 @@ class Worker:
         return listener
 
     def serve(self, listener: socket.socket) -> None:
-        """Accepts and answers connections, for ever."""
+        """Accepts and serves connections for ever."""
         while True:
             connection, _ = listener.accept()
             threading.Thread(
@@ -61,14 +61,14 @@ class Worker:
                 while (question := receive(connection)) is not None:
                     send(connection, self._answer(question, connection))
             except OSError:
-                return  # Nobody waits for the answer any more.
+                return  # The client has disconnected.
 
     def _answer(self, question: Frame, connection: socket.socket) -> Frame:
         try:
             if question.header["operation"] != "predict":
                 return self._compute(question)
             with self._predicting:
-                _check_anybody_waits(connection)
+                _check_connected(connection)
                 return self._compute(question)
         except ServiceError as error:
             return Frame(error.to_message())
@@ -81,8 +81,8 @@ class Worker:
             return Frame({"error": "bug"})
 
 
-def _check_anybody_waits(connection: socket.socket) -> None:
-    """Raises an `OSError` if the other side has hung up while the question waited."""
+def _check_connected(connection: socket.socket) -> None:
+    """Raises `OSError` if the client has disconnected while its request waited."""
     try:
         waiting = connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -92,8 +92,8 @@ def _check_anybody_waits(connection: socket.socket) -> None:
 
 
 def _end_with_the_parent() -> None:
-    # Not `sys.exit`: nobody is left to wait for TensorFlow's clean-up, and a
-    # prediction that is still computed has nobody to go to.
+    # Not `sys.exit`, which would wait for running predictions and for the clean-up of
+    # TensorFlow.
     while os.read(sys.stdin.fileno(), 4096):
         pass
     os._exit(0)
@@ -103,25 +103,25 @@ def _watch(registry: ModelRegistry, settings: Settings) -> None:
     try:
         registry.watch(threading.Event(), settings.poll_seconds)
     except Exception:
-        # Without TensorFlow there is nothing to wait for: the parent starts another.
-        logger.exception("the models can't be served")
+        # TensorFlow could not be imported; the parent restarts the process.
+        logger.exception("could not serve the models")
         os._exit(1)
 
 
 def main() -> None:
     """Runs the process until its parent ends."""
-    # A terminal and a process supervisor signal the whole group: requests that are
-    # being answered are finished first, and the parent says when that is.
+    # A terminal and a process supervisor signal the whole process group. The parent
+    # finishes running requests first, and then closes the input of this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
     registry = ModelRegistry(settings.models, Ledger(database))
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    # What libraries say of the graphs of models tells an operator nothing.
+    # The messages of libraries about graphs do not help an operator.
     logging.getLogger("absl").setLevel(logging.ERROR)
-    # In a thread of its own, so that the process answers, if only that it is not
-    # ready, while TensorFlow is imported.
+    # In a separate thread, so that the process can answer that it is not ready while
+    # TensorFlow is imported.
     threading.Thread(
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()

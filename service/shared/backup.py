@@ -1,4 +1,4 @@
-"""Copies of all that a service knows, taken while it runs."""
+"""Backs up a service while it runs."""
 
 import fcntl
 import logging
@@ -24,35 +24,32 @@ _LOCK = ".lock"
 
 
 class BackupError(Exception):
-    """A backup can't be made there; the message says why."""
+    """A backup cannot be made; the message has the reason."""
 
 
 def back_up(database: Database, settings: Settings, destination: Path) -> list[str]:
     """Copies the database, the datasets, the logs of jobs and the models.
 
-    Files never change once they are. They are copied before the database, for those
-    that are deleted meanwhile, and after it, for those that were added: whatever the
-    database names is there. What more there is does no harm. A directory that has its
-    name is a whole backup.
+    Files never change after they are stored. They are copied before the database,
+    because some may be deleted meanwhile, and again after it, because some may be
+    added: the backup has every file to which the database refers, and perhaps more. The
+    destination is renamed into place, so it is always a complete backup.
 
-    What a killed backup left beside the destination is removed first.
+    First removes what killed backups left beside the destination.
 
     Args:
-        database: The database; PostgreSQL has its own `pg_dump`, and is left to it.
-        settings: Where the files are.
-        destination: A directory that is not there yet.
+        database: The database; only SQLite is copied, PostgreSQL has `pg_dump`.
+        settings: The settings, with the directories.
+        destination: A directory that does not exist yet.
 
     Returns:
-        What is in the backup.
+        The names of the parts of the backup.
 
     Raises:
-        BackupError: If there is something at the destination, or the directory of
-            models is not the service's.
+        BackupError: If the destination exists, or the models directory is missing.
     """
     if destination.exists():
-        raise BackupError(
-            f"There is something at {destination} already; name a new directory."
-        )
+        raise BackupError(f"{destination} exists already; name a new directory.")
     _check_models(database, settings)
     destination.parent.mkdir(parents=True, exist_ok=True)
     _remove_unfinished(destination.parent)
@@ -61,7 +58,7 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
         if database.path is not None:
             copy_sqlite(database.path, staging / _DATABASE)
             _copy_files(settings, staging)
-        # The disk holds all of it before anybody can take it for whole.
+        # All files must be on the disk before the backup gets its name.
         os.sync()
         staging.rename(destination)
         (destination / _LOCK).unlink()
@@ -80,19 +77,19 @@ def _check_models(database: Database, settings: Settings) -> None:
     if version is not None:
         raise BackupError(
             f"The directory of models {settings.models} does not exist, but the "
-            f"database knows version {version.number} of {version.name!r}; name with "
-            "--models the directory that the service has."
+            f"database has version {version.number} of {version.name!r}; name the "
+            "models directory of the service with --models."
         )
 
 
 @contextmanager
 def _staging(destination: Path) -> Iterator[Path]:
-    """Gives a directory to copy into, locked while this process lives."""
+    """Yields a directory to copy into, which this process keeps locked."""
     while True:
         staging = destination.with_name(f".{destination.name}.{new_id()}{_UNFINISHED}")
         staging.mkdir(mode=0o700)
         lock = os.open(staging / _LOCK, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        # Another backup may take it for unfinished before it is locked.
+        # Another backup may have removed it as unfinished before it was locked.
         if _is_locked_by_us(lock) and os.fstat(lock).st_nlink:
             break
         os.close(lock)
@@ -111,13 +108,13 @@ def _remove_unfinished(directory: Path) -> None:
         try:
             lock = os.open(staging / _LOCK, os.O_WRONLY)
         except OSError:
-            continue  # It holds nothing yet, is no directory, or another user's.
+            continue  # Empty, not a directory, or another user's.
         try:
             if _is_locked_by_us(lock):
                 shutil.rmtree(staging)
-                logger.info("removed an unfinished backup, %s", staging)
+                logger.info("removed the unfinished backup %s", staging)
         except OSError as error:
-            logger.warning("an unfinished backup stays: %s", error)
+            logger.warning("could not remove an unfinished backup: %s", error)
         finally:
             os.close(lock)
 
@@ -138,9 +135,9 @@ def _copy_files(settings: Settings, destination: Path) -> None:
 
 
 def _copy(source: Path, destination: Path, only: str | None = None) -> None:
-    """Copies new files from a tree that other processes change meanwhile."""
+    """Copies new files from a tree that other processes may change."""
     for place, names, files in os.walk(source):
-        # What has a leading dot is still being made.
+        # Files and directories with a leading dot are incomplete.
         names[:] = [name for name in names if not name.startswith(".")]
         target = destination / Path(place).relative_to(source)
         target.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The errors that clients may get, in whichever process they arise."""
+"""The errors that clients may get, raised in any process."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,9 +6,9 @@ from typing import ClassVar
 
 
 class ServiceError(Exception):
-    """An answer with an error status; its docstring describes it to clients.
+    """An error response. The docstring of a subclass is its OpenAPI description.
 
-    Subclasses register by name, so that one process can send any of them to another.
+    Subclasses register by name, so that one process can send an error to another.
     """
 
     status: ClassVar[int]
@@ -20,12 +20,12 @@ class ServiceError(Exception):
         cls._by_name[cls.__name__] = cls
 
     def to_message(self) -> dict[str, str]:
-        """The error as JSON, for another process."""
+        """Returns the error as JSON values, for another process."""
         return {"error": type(self).__name__, "message": str(self)}
 
     @classmethod
     def from_message(cls, message: Mapping[str, str]) -> "ServiceError | None":
-        """The error that `to_message` wrote; None if it is of an unknown class."""
+        """Creates the error of a message; returns None if its class is unknown."""
         kind = cls._by_name.get(message["error"])
         return None if kind is None else kind(message["message"])
 
@@ -33,14 +33,14 @@ class ServiceError(Exception):
 class InvalidRequest(ServiceError):
     """The request is malformed or does not fit the model; the message says where.
 
-    Values so large that the model has no finite answer for them do not fit it.
+    This includes values so large that the prediction is not finite.
     """
 
     status = 400
 
 
 class Unauthenticated(ServiceError):
-    """The request has no valid API key; the message says why."""
+    """The request has no valid API key; the message has the reason."""
 
     status = 401
 
@@ -52,11 +52,11 @@ class Forbidden(ServiceError):
 
 
 class QuotaExceeded(Forbidden):
-    """The key has reached its limit of datasets, or of bytes in them."""
+    """The key has reached its limit of datasets or of their bytes."""
 
 
 class UnknownModel(ServiceError):
-    """There is no such model, or no such version of it."""
+    """There is no such model or version."""
 
     status = 404
 
@@ -92,13 +92,13 @@ class IdempotencyKeyReused(ServiceError):
 
 
 class LastAdminKey(ServiceError):
-    """This is the last key that can make keys; it can't be revoked."""
+    """This is the last key that can create keys, so it cannot be revoked."""
 
     status = 409
 
 
 class UploadTimeout(ServiceError):
-    """The upload came too slowly, or not at all."""
+    """The upload arrived too slowly, or not at all."""
 
     status = 408
 
@@ -110,19 +110,19 @@ class DatasetInUse(ServiceError):
 
 
 class UnknownLabel(ServiceError):
-    """There is no such model, or no such label or version of it."""
+    """There is no such model, label or version."""
 
     status = 404
 
 
 class LabelRefused(ServiceError):
-    """The label can't move there; the message says why, with the gate's figures."""
+    """The label cannot move to the version; the message has the reason."""
 
     status = 409
 
 
 class VersionInUse(ServiceError):
-    """The version can't be deleted; the message names what needs it."""
+    """The version cannot be deleted; the message names its user."""
 
     status = 409
 
@@ -146,18 +146,18 @@ class QueueFull(ServiceError):
 
 
 class InvalidTable(ServiceError):
-    """The file is no table, or is over a limit; the message says where and why."""
+    """The file is not a table, or exceeds a limit; the message says where."""
 
     status = 422
 
 
 class Unavailable(ServiceError):
-    """The model can't be loaded, or the service is not ready; the message says why."""
+    """A model cannot be loaded, or the service is not ready; retry later."""
 
     status = 503
 
 
 class InsufficientStorage(ServiceError):
-    """The disk is full, or nearly so."""
+    """The disk is full or nearly full."""
 
     status = 507

@@ -1,4 +1,4 @@
-"""Where files of datasets and jobs are: `DATA_DIR/datasets/`, `.../jobs/JOB_ID/`."""
+"""The files of datasets and jobs: `DATA_DIR/datasets/`, `DATA_DIR/jobs/JOB_ID/`."""
 
 import shutil
 from contextlib import suppress
@@ -11,7 +11,7 @@ _DISCARDED = "discarded-"
 
 
 def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
-    """Where the bytes of a dataset lie."""
+    """Returns the path of the file of a dataset."""
     return data_dir / "datasets" / f"{sha256}.{format}"
 
 
@@ -19,9 +19,9 @@ class JobFiles:
     """The files of one job.
 
     Attributes:
-        directory: All of it.
-        log: What its processes wrote; it stays as long as the job.
-        scratch: Prepared rows and checkpoints, until the job ends.
+        directory: The directory of all files of the job.
+        log: The output of the job's processes, kept as long as the job.
+        scratch: Prepared rows and checkpoints, kept until the job ends.
     """
 
     def __init__(self, settings: Settings, job_id: str) -> None:
@@ -30,7 +30,7 @@ class JobFiles:
         self.scratch = self.directory / "scratch"
 
     def log_tail(self, num_bytes: int) -> str:
-        """The end of the log, from the start of a line."""
+        """Returns the end of the log, from the start of a line."""
         try:
             with self.log.open("rb") as file:
                 size = file.seek(0, 2)
@@ -43,22 +43,22 @@ class JobFiles:
         return text.decode(errors="replace")
 
     def discard_scratch(self) -> None:
-        """Moves the scratch of an ended job aside, at once, to be removed later."""
+        """Renames the scratch directory, for `remove_discarded` to remove later."""
         with suppress(FileNotFoundError):
             self.scratch.rename(self.directory / f"{_DISCARDED}{new_id()}")
 
     def remove_discarded(self) -> None:
-        """Removes the scratch that was discarded."""
+        """Removes the discarded scratch."""
         for discarded in self.directory.glob(f"{_DISCARDED}*"):
             _remove(discarded)
 
     def remove(self) -> None:
-        """Removes everything, with the job."""
+        """Removes all files of the job."""
         _remove(self.directory)
 
 
 def jobs_with_scratch(settings: Settings) -> set[str]:
-    """The ids of jobs that have a scratch, or a discarded one."""
+    """Returns the ids of jobs with scratch, discarded scratch included."""
     jobs = settings.data_dir / "jobs"
     return {
         path.parent.name
@@ -68,7 +68,7 @@ def jobs_with_scratch(settings: Settings) -> set[str]:
 
 
 def _remove(directory: Path) -> None:
-    # Another process may be removing it, too: one file after the other is gone.
+    # Another process may be removing the same directory.
     while directory.exists():
         with suppress(FileNotFoundError):
             shutil.rmtree(directory)

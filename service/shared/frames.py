@@ -1,7 +1,7 @@
-"""How the API and the model process speak over a socket.
+"""The protocol between the API and the model process, over a socket.
 
-A frame is two lengths, a header of JSON and a body of bytes as they are: the body of a
-request and that of its answer pass through without being parsed on the way.
+A frame is two lengths, a JSON header and a body of raw bytes. The API passes the bodies
+of requests and responses through without parsing them.
 """
 
 import asyncio
@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 _LENGTHS = struct.Struct("!IQ")
-# A copy that costs less than waking the other side twice.
+# Up to this size, a copy costs less than waking the receiver twice.
 _SENT_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A question or an answer.
+    """A request or a response.
 
     Args:
-        header: What it is about.
-        body: What goes with it.
+        header: The operation and its arguments, or the result.
+        body: The raw bytes.
     """
 
     header: dict[str, Any]
     body: bytes | bytearray = b""
 
     def head(self) -> bytes:
-        """The bytes before the body: the lengths and the header."""
+        """Returns the bytes before the body: the lengths and the header."""
         header = json.dumps(self.header).encode()
         return _LENGTHS.pack(len(header), len(self.body)) + header
 
 
 def send(connection: socket.socket, frame: Frame) -> None:
-    """Sends a frame; waits until it is sent."""
+    """Sends a frame and waits until it is sent."""
     head = frame.head()
     if len(frame.body) <= _SENT_AT_ONCE:
         connection.sendall(head + frame.body)
@@ -45,7 +45,7 @@ def send(connection: socket.socket, frame: Frame) -> None:
 
 
 def receive(connection: socket.socket) -> Frame | None:
-    """Waits for a frame; there is none when the other side has hung up."""
+    """Waits for a frame; returns None if the other side has disconnected."""
     lengths = _receive(connection, _LENGTHS.size)
     if lengths is None:
         return None
@@ -71,15 +71,15 @@ def _receive(connection: socket.socket, size: int) -> bytearray | None:
 async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, question: Frame
 ) -> Frame:
-    """Sends a frame and waits for the answer.
+    """Sends a request and waits for the response.
 
     Raises:
         OSError: If the connection broke.
-        asyncio.IncompleteReadError: If it was closed.
+        asyncio.IncompleteReadError: If the connection was closed.
     """
     writer.writelines((question.head(), question.body))
     await writer.drain()
     header_size, body_size = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
-    # One wait for both.
+    # Reads both at once.
     rest = await reader.readexactly(header_size + body_size)
     return Frame(json.loads(rest[:header_size]), rest[header_size:])

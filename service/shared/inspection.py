@@ -1,7 +1,4 @@
-"""The messages between the API and the process that reads tables.
-
-Apart from the API's `Inspector`, so that the process starts without a web framework.
-"""
+"""The messages between the API and the inspection process."""
 
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,8 @@ class Limits(BaseModel):
         rows: Most rows.
         columns: Most columns.
         decompressed_bytes: Most bytes of the values of all rows.
-        memory_bytes: Most address space of the process that reads.
-        seconds: Most time that it takes.
+        memory_bytes: Most address space of the inspection process.
+        seconds: Most processor time of the inspection process.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -33,7 +30,7 @@ class Limits(BaseModel):
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Limits":
-        """The limits that the operator chose."""
+        """Returns the limits of the settings."""
         return cls(
             rows=settings.max_upload_rows,
             columns=settings.max_upload_columns,
@@ -44,15 +41,15 @@ class Limits(BaseModel):
 
 
 class InspectionTask(BaseModel):
-    """A request to the process that reads tables.
+    """A request to the inspection process.
 
     Attributes:
-        path: The file.
-        format: Its format.
-        limits: What reading it may take.
-        preview_rows: Rows to show, or None to look at all of them.
-        text_columns: For a preview, the columns that are text.
-        columns: For a preview, the columns to show.
+        path: Path of the table.
+        format: Format of the table.
+        limits: Limits on reading the table.
+        preview_rows: Number of rows of a preview; None to inspect all rows.
+        text_columns: For a preview, the columns to read as text.
+        columns: For a preview, the columns to return.
     """
 
     path: Path
@@ -79,7 +76,7 @@ class Preview(BaseModel):
 
 
 class InspectionResult(BaseModel):
-    """An answer of the process: one of these."""
+    """A response of the inspection process; exactly one field is set."""
 
     inspection: Inspection | None = None
     preview: Preview | None = None

@@ -1,4 +1,4 @@
-"""The events of a job, in order, which clients can follow."""
+"""The events of a job, in order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,25 +12,25 @@ from service.shared.database.tables import Event, Job
 def append(
     session: Session, job: Job, type_: str, data: dict[str, Any], now: float
 ) -> None:
-    """Adds an event. The caller writes and holds the job's row.
+    """Adds an event to a job that the caller has locked.
 
     Args:
-        session: A transaction that writes.
+        session: A writing transaction.
         job: The job.
-        type_: `state`, or `epoch`.
-        data: What happened, as JSON.
-        now: The time.
+        type_: `state` or `epoch`.
+        data: Data of the event, as JSON values.
+        now: Time of the event.
     """
     next_ = last(session, job.id) + 1
     session.add(
         Event(job_id=job.id, sequence=next_, type=type_, data=data, created_at=now)
     )
-    # The next one asks for the highest sequence.
+    # The next event queries the highest sequence.
     session.flush()
 
 
 def last(session: Session, job_id: str) -> int:
-    """The number of the latest event of a job; 0 if there is none."""
+    """Returns the number of the latest event of a job; 0 if there is none."""
     latest = select(func.max(Event.sequence)).where(Event.job_id == job_id)
     return session.scalar(latest) or 0
 
@@ -38,7 +38,7 @@ def last(session: Session, job_id: str) -> int:
 def after(
     session: Session, job_id: str, sequence: int, limit: int = 100
 ) -> Sequence[Event]:
-    """The events of a job that follow the one with this number, in order."""
+    """Returns the events of a job after the event with a number, in order."""
     later = (
         select(Event)
         .where(Event.job_id == job_id, Event.sequence > sequence)

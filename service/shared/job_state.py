@@ -4,11 +4,11 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """The life of a job.
+    """The states of a job.
 
-    `queued → running → exporting → succeeded | failed | cancelled`, and from `running`
-    and `exporting` back to `queued` when the attempt ends before the job does. A failed
-    or cancelled job that is tried again is queued once more.
+    `queued → running → exporting → succeeded | failed | cancelled`. A running or
+    exporting job returns to `queued` if its attempt ends first; a failed or cancelled
+    job returns to `queued` if it is retried.
     """
 
     QUEUED = "queued"

@@ -1,4 +1,4 @@
-"""What the model process answers about models; the API passes it on."""
+"""The descriptions of models that the model process returns to the API."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -7,9 +7,9 @@ from pydantic import BaseModel, Field
 
 
 class VersionState(StrEnum):
-    """The states of TensorFlow Serving; a version that can't be served is at its end.
+    """The states of TensorFlow Serving. `END` means that a version cannot be served.
 
-    A version in `START` is loaded when it is first asked for.
+    A version in `START` is loaded by the first request.
     """
 
     START = "START"
@@ -19,7 +19,7 @@ class VersionState(StrEnum):
 
 
 class Status(BaseModel):
-    """Why a version is in its state."""
+    """The error of a version, if any."""
 
     error_code: str = Field(examples=["OK"])
     error_message: str = Field(examples=[""])
@@ -28,7 +28,7 @@ class Status(BaseModel):
 Labels = Annotated[
     dict[str, str],
     Field(
-        description="The versions they point at; `latest` answers if none is named.",
+        description="Versions by label; `latest` predicts by default.",
         examples=[{"latest": "2", "champion": "1"}],
     ),
 ]
@@ -43,15 +43,17 @@ class VersionStatus(BaseModel):
 
 
 class ModelColumn(BaseModel):
-    """One value of each row that a model reads."""
+    """A feature of a model."""
 
     name: str = Field(examples=["age"])
     kind: str = Field(description="`numeric` or `categorical`.", examples=["numeric"])
-    missing: bool = Field(description="Whether it may be `null`.", examples=[False])
+    missing: bool = Field(
+        description="Whether a value may be `null`.", examples=[False]
+    )
 
 
 class Description(BaseModel):
-    """What a version reads and predicts."""
+    """The features, the target and the metrics of a version."""
 
     version: str = Field(examples=["1"])
     created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
@@ -59,21 +61,24 @@ class Description(BaseModel):
     target: str | None = Field(examples=["progression"])
     units: str = Field(examples=["as in the training table"])
     classes: list[str] | None = Field(examples=[None])
-    features: list[ModelColumn] = Field(description="In the order of a row's values.")
+    features: list[ModelColumn] = Field(
+        description="The features, in the order of a row's values."
+    )
     libraries: dict[str, str] = Field(
-        description="Versions that trained it.", examples=[{"keras": "3.15.1"}]
+        description="Versions of the libraries at training.",
+        examples=[{"keras": "3.15.1"}],
     )
     recalibration: dict[str, Any] | None = Field(
-        description="What the answers were recalibrated by.", examples=[None]
+        description="The recalibration of predictions, if any.", examples=[None]
     )
     default_num_samples: int = Field(examples=[100])
     metrics: dict[str, float] = Field(
-        description="Held-out figures.", examples=[{"rmse": 55.1}]
+        description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
     )
 
 
 class ModelStatus(BaseModel):
-    """The state of versions, newest first, and what the newest good one is."""
+    """The states of versions, newest first; describes the newest usable version."""
 
     name: str = Field(examples=["diabetes"])
     model_version_status: list[VersionStatus]
@@ -92,13 +97,13 @@ class ModelSummary(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models under the registry's root."""
+    """All models."""
 
     models: list[ModelSummary]
 
 
 class ModelSpec(BaseModel):
-    """Which version the metadata describe."""
+    """The version that the metadata describe."""
 
     name: str = Field(examples=["diabetes"])
     signature_name: str = Field(examples=[""])
@@ -106,7 +111,7 @@ class ModelSpec(BaseModel):
 
 
 class Metadata(BaseModel):
-    """`signature_def` as TensorFlow Serving reports it, and the `manifest`."""
+    """`signature_def` as in TensorFlow Serving, and the `manifest`."""
 
     model_spec: ModelSpec
     metadata: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The parameters of a prediction: the API documents them, the models obey them."""
+"""The parameters of a prediction request."""
 
 from typing import Annotated
 
@@ -14,24 +14,24 @@ Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_leve
 
 
 class Parameters(KnownFields):
-    """What a request may say beyond TensorFlow Serving's format."""
+    """Parameters that extend TensorFlow Serving's format."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
     num_samples: Annotated[Int32, Field(ge=2)] | None = Field(
-        None, description="S, the draws of the weights; the model's own by default."
+        None, description="Number of draws of the weights; the model's by default."
     )
     seed: Int32 | None = Field(
-        None, description="Seed of the draws; the model's own by default."
+        None, description="Seed of the draws; the model's by default."
     )
     quantiles: Annotated[list[Level], Field(fail_fast=True)] | None = Field(
         None,
         min_length=1,
         max_length=100,
-        description="Levels at which to answer quantiles of p(y | x), from 1.2e-38 to "
+        description="Levels of the quantiles of p(y | x) to return, from 1.2e-38 to "
         "0.99999994; not for classes.",
         examples=[[0.05, 0.95]],
     )
     return_samples: bool = Field(
-        False, description="Whether to answer the S draws of y too."
+        False, description="Whether to return the draws of y too."
     )

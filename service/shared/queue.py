@@ -1,4 +1,4 @@
-"""The queue of jobs: who may run which, and every change of a job's state."""
+"""The queue of jobs: leases, and every change of a job's state."""
 
 import logging
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ from service.shared.versions import published_version
 logger = logging.getLogger(__name__)
 
 MOST_DEATHS = 3
-# Pauses before the next try of a job whose process died.
+# Pauses before the next attempt of a job whose process died.
 _PAUSES = (0.0, 1.0, 5.0)
-# Queued jobs looked at for one that its key may run.
+# Number of queued jobs among which to look for one that its key may run.
 _CANDIDATES = 50
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to run a job, and to write its results.
+    """The right to run an attempt of a job, and to record its results.
 
-    It ends when the job is given to somebody else: the number of the attempt, which
-    every write is checked against, is then another.
+    Every write checks the number of the attempt. The lease ends when the job ends,
+    returns to the queue, or is leased again.
     """
 
     job_id: str
@@ -37,17 +37,17 @@ class Lease:
 
 
 class StaleAttemptError(Exception):
-    """The job was given to somebody else, or has ended: nothing was written."""
+    """The lease has ended; nothing was written."""
 
 
 class Queue:
     """The queue of jobs, shared by all processes on one database.
 
-    Every method is one transaction, or takes part in the caller's.
+    Every method is one transaction, or joins the caller's.
 
     Args:
-        database: Where the jobs are.
-        settings: Limits, and the length of a lease.
+        database: Holds the jobs.
+        settings: Limits, and the duration of a lease.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -55,28 +55,29 @@ class Queue:
         self.settings = settings
 
     def submit(self, session: Session, job: Job) -> None:
-        """Adds a new job in the caller's transaction."""
+        """Adds a new job, in the caller's transaction."""
         session.add(job)
         session.flush()
         self._set_state(session, job, JobState.QUEUED, job.created_at)
 
     def has_work(self) -> bool:
-        """Whether a job waits that may be leased; takes no lock."""
+        """Returns whether a queued job could be leased; takes no lock."""
         with self.database.reading() as session:
             now = self.database.now(session)
             return session.scalar(self._waiting(now).limit(1)) is not None
 
     def lease(self, dispatcher_id: str) -> Lease | None:
-        """Gives the next job to a dispatcher: by priority, then age.
+        """Leases the next job to a dispatcher, by priority, then age.
 
         Returns:
-            None where none waits, or the machine or all keys run as many as they may.
+            The lease, or None if no job is queued, or the machine or all keys have
+            reached their limits of running jobs.
         """
         with self.database.writing() as session:
             dispatcher = session.get(Dispatcher, dispatcher_id)
             if dispatcher is None:
-                return None  # Taken for dead: it may register anew.
-            # Dispatchers on one machine count its jobs one after the other.
+                return None  # Its registration has expired; it will register again.
+            # Lock the dispatchers of a machine, so that one at a time counts its jobs.
             on_this_machine = Dispatcher.machine == dispatcher.machine
             session.scalars(
                 select(Dispatcher.id).where(on_this_machine).with_for_update()
@@ -91,7 +92,7 @@ class Queue:
             return None
 
     def lease_job(self, job_id: str, machine: str, process: int) -> Lease | None:
-        """Gives one queued job to a process that was started for it by hand."""
+        """Leases one queued job to a process that was started by hand."""
         with self.database.writing() as session:
             job = session.get(Job, job_id, with_for_update=True)
             if job is None or job.state != JobState.QUEUED:
@@ -100,7 +101,7 @@ class Queue:
             return self._lease_to(session, job, by_hand, self.database.now(session))
 
     def lock_job(self, session: Session, lease: Lease) -> Job:
-        """Locks the job of a lease in the caller's transaction.
+        """Locks and returns the job of a lease, in the caller's transaction.
 
         Raises:
             StaleAttemptError: If the lease has ended.
@@ -118,15 +119,15 @@ class Queue:
         progress: dict[str, Any] | None = None,
         epochs: Sequence[dict[str, Any]] = (),
     ) -> bool:
-        """Renews a lease, and records how far its job is.
+        """Renews a lease, and records the progress of its job.
 
         Args:
             lease: The lease.
-            progress: What `GET` tells of the job from now on; None if nothing new.
-            epochs: An event each.
+            progress: New progress of the job, or None.
+            epochs: Data of new epoch events.
 
         Returns:
-            Whether the job is to be cancelled.
+            Whether the job must be cancelled.
 
         Raises:
             StaleAttemptError: If the lease has ended.
@@ -137,7 +138,7 @@ class Queue:
             job.lease_expires_at = now + self.settings.lease_seconds
             told = int(job.progress.get("told_epoch", 0))
             for epoch in epochs:
-                # An attempt that goes on from a checkpoint repeats what followed it.
+                # An attempt that resumes from a checkpoint repeats later epochs.
                 if epoch["epoch"] > told:
                     events.append(session, job, "epoch", epoch, now)
                     told = epoch["epoch"]
@@ -148,18 +149,18 @@ class Queue:
             return job.cancel_requested_at is not None
 
     def is_to_stop(self, lease: Lease) -> bool:
-        """Whether the lease has ended or its job is to be cancelled; takes no lock."""
+        """Returns whether a lease has ended or its job must be cancelled; no lock."""
         with self.database.reading() as session:
             job = session.get(Job, lease.job_id)
             return not _holds(job, lease) or job.cancel_requested_at is not None
 
     def is_active(self, lease: Lease) -> bool:
-        """Whether the lease holds; takes no lock."""
+        """Returns whether a lease is valid; takes no lock."""
         with self.database.reading() as session:
             return _holds(session.get(Job, lease.job_id), lease)
 
     def begin_export(self, lease: Lease) -> None:
-        """Training is done: `running → exporting`."""
+        """Records that training is done: `running → exporting`."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             self._set_state(
@@ -167,27 +168,27 @@ class Queue:
             )
 
     def succeed(self, session: Session, job: Job, version: int) -> None:
-        """The version is in its place; in the caller's transaction."""
+        """Records the published version, in the caller's transaction."""
         job.version = version
         self._end(session, job, JobState.SUCCEEDED, None)
 
     def fail(self, lease: Lease, reason: str) -> None:
-        """The job can't be done: `→ failed`."""
+        """Records that the job failed: `→ failed`."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             if not self._succeed_if_published(session, job):
                 self._end(session, job, JobState.FAILED, reason)
 
     def release(self, lease: Lease, reason: str) -> None:
-        """The attempt ends by no fault of the job: back to the queue.
+        """Ends an attempt without fault of the job, and requeues the job.
 
-        A job that is to be cancelled is.
+        Cancels the job instead if that was requested.
         """
         with self.database.writing() as session:
             self._requeue(session, self.lock_job(session, lease), reason)
 
     def record_death(self, lease: Lease, reason: str) -> None:
-        """The job's own process died. The third time without progress it has failed."""
+        """Requeues a job whose process died; the third death without progress fails."""
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             job.deaths += 1
@@ -198,7 +199,7 @@ class Queue:
                 self._end(session, job, JobState.FAILED, reason)
 
     def expire(self) -> int:
-        """Puts jobs back whose leases ran out; returns how many."""
+        """Requeues jobs whose leases have expired; returns their number."""
         with self.database.writing() as session:
             now = self.database.now(session)
             expired = (
@@ -208,15 +209,15 @@ class Queue:
             )
             jobs = session.scalars(expired).all()
             for job in jobs:
-                reason = f"Nothing was heard of attempt {job.attempt}"
+                reason = f"Attempt {job.attempt} sent no heartbeat"
                 self._requeue(session, job, reason)
             return len(jobs)
 
     def cancel(self, session: Session, job: Job) -> None:
-        """Cancels a job, at once or as soon as its process has stopped.
+        """Cancels a job that the caller has locked.
 
-        In the caller's transaction, which holds the job's row. A job that has ended
-        stays as it is.
+        A queued job is cancelled at once, a running job when its process has stopped.
+        Does not change a job that has ended.
         """
         now = self.database.now(session)
         if job.state == JobState.QUEUED:
@@ -253,7 +254,7 @@ class Queue:
             .group_by(running.key_id)
             .having(func.count() >= most)
         )
-        # However many jobs of theirs wait, they keep nobody else's from starting.
+        # Jobs of keys at their limit must not block the jobs of other keys.
         return waiting.where(or_(Job.key_id.is_(None), Job.key_id.not_in(busy)))
 
     def _key_may_run_another(self, session: Session, key_id: str | None) -> bool:
@@ -288,7 +289,7 @@ class Queue:
         self._set_state(session, job, JobState.QUEUED, now, reason)
 
     def _succeed_if_published(self, session: Session, job: Job) -> bool:
-        """Ends a job as succeeded whose version was in its place when it stopped."""
+        """Ends an exporting job whose version is already published as succeeded."""
         if job.state != JobState.EXPORTING:
             return False
         version = published_version(session, self.settings.models, job)
@@ -333,5 +334,5 @@ def _running(session: Session, condition: Any) -> int:
 
 
 def _has_advanced(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether a process that starts anew would start further on."""
+    """Returns whether a new process would resume at a later step than before."""
     return int(after.get("saved_step", 0)) > int(before.get("saved_step", 0))

@@ -1,4 +1,4 @@
-"""The settings of the service, from the environment."""
+"""The settings of the service, read from the environment."""
 
 import logging
 import os
@@ -11,29 +11,29 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
-# What `tfbbb remote` and `tfbbb.client` read, often in the same shell.
+# Variables of `tfbbb remote` and `tfbbb.client`, often set in the same shell.
 _CLIENT_VARIABLES = {"TFBBB_URL", "TFBBB_KEY"}
 
 
 class SettingsError(ValueError):
-    """An environment variable holds an invalid value of its setting."""
+    """An environment variable has an invalid value."""
 
 
 class Settings(BaseModel):
-    """The operator's settings; each is also an environment variable `TFBBB_...`."""
+    """The settings of the service; each has an environment variable `TFBBB_...`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     models: Annotated[
-        Path, Field(description="Root of the registry, `NAME/VERSION/saved_model.pb`.")
+        Path, Field(description="Models directory, with `NAME/VERSION/saved_model.pb`.")
     ] = Path("saved_models")
     data_dir: Annotated[
-        Path, Field(description="Datasets, jobs and, unless it is elsewhere, database.")
+        Path, Field(description="Directory of datasets, jobs and the SQLite database.")
     ] = Path(".tfbbb")
     database_url: Annotated[
         str | None,
         Field(
-            description="`postgresql://...`, or `sqlite:///PATH`; by default "
+            description="`postgresql://...` or `sqlite:///PATH`; by default "
             "tfbbb.sqlite3 in the data directory."
         ),
     ] = None
@@ -42,32 +42,33 @@ class Settings(BaseModel):
         Field(description="The first admin key, `prefix.secret`, for automation."),
     ] = None
     insecure: Annotated[
-        bool, Field(description="Whether requests need no key: anyone may do all.")
+        bool, Field(description="Whether to accept every request without a key.")
     ] = False
     start_models: Annotated[
-        bool, Field(description="Whether to start the process that predicts.")
+        bool, Field(description="Whether to start the model process.")
     ] = True
     start_dispatcher: Annotated[
-        bool, Field(description="Whether to start the process that runs jobs.")
+        bool, Field(description="Whether to start the dispatcher, which runs jobs.")
     ] = True
     job_slots: Annotated[
         int, Field(ge=1, description="Jobs that run at the same time on this machine.")
     ] = max(1, (os.cpu_count() or 1) // 2)
     job_slots_per_key: Annotated[
-        int | None, Field(ge=1, description="Jobs that one key may run at a time.")
+        int | None,
+        Field(ge=1, description="Jobs that one key may run at the same time."),
     ] = None
     job_memory_bytes: Annotated[
-        int, Field(ge=2**20, description="Resident memory at which a job is ended.")
+        int, Field(ge=2**20, description="Most resident memory of a job.")
     ] = 8 * 2**30
     job_seconds: Annotated[
-        float, Field(gt=0, description="Time after which an attempt of a job is ended.")
+        float, Field(gt=0, description="Longest time of one attempt of a job.")
     ] = 24 * 3600.0
     checkpoint_seconds: Annotated[
         float, Field(gt=0, description="Time between checkpoints of a job.")
     ] = 30.0
     lease_seconds: Annotated[
         float,
-        Field(gt=0, description="Silence after which a job is taken for dead."),
+        Field(gt=0, description="Time without heartbeat until a lease expires."),
     ] = 30.0
     warm_seconds: Annotated[
         float,
@@ -86,35 +87,35 @@ class Settings(BaseModel):
         int, Field(ge=1, description="Most bytes of a dataset's values in memory.")
     ] = 64 * 2**30
     upload_stall_seconds: Annotated[
-        float, Field(gt=0, description="Time in which 64 KiB of an upload must come.")
+        float, Field(gt=0, description="Longest time for 64 KiB of an upload.")
     ] = 30.0
     inspection_seconds: Annotated[
-        float, Field(gt=0, description="Processor time that reading a table may take.")
+        float, Field(gt=0, description="Most processor time to inspect a table.")
     ] = 900.0
     inspection_memory_bytes: Annotated[
-        int, Field(ge=2**28, description="Address space that it may take.")
+        int, Field(ge=2**28, description="Most address space to inspect a table.")
     ] = 2 * 2**30
     max_datasets: Annotated[
         int, Field(ge=0, description="Most datasets of a key without its own limit.")
     ] = 1000
     max_dataset_bytes: Annotated[
-        int, Field(ge=0, description="Most bytes in them.")
+        int, Field(ge=0, description="Most bytes of datasets of such a key.")
     ] = 100 * 2**30
     max_queued_jobs: Annotated[
         int, Field(ge=0, description="Most queued jobs of a key without its own limit.")
     ] = 1000
     min_free_bytes: Annotated[
-        int, Field(ge=0, description="Free disk below which nothing is taken in.")
+        int, Field(ge=0, description="Free disk space below which uploads are refused.")
     ] = 2**29
     poll_seconds: Annotated[
-        float, Field(gt=0, description="Time between looks for new versions.")
+        float, Field(gt=0, description="Time between checks for new versions.")
     ] = 1.0
     threads: Annotated[
         int, Field(ge=1, description="Requests that are computed at the same time.")
     ] = os.cpu_count() or 1
     default_num_samples: Annotated[
         int | None,
-        Field(ge=2, description="Draws behind an answer; the model's own by default."),
+        Field(ge=2, description="Draws per prediction; the model's by default."),
     ] = None
     max_rows_times_samples: Annotated[
         int, Field(ge=2, description="Most rows x draws of one request.")
@@ -125,34 +126,36 @@ class Settings(BaseModel):
 
     @classmethod
     def variable(cls, name: str) -> str:
-        """The environment variable of a setting."""
+        """Returns the environment variable of a setting."""
         return _PREFIX + name.upper()
 
     @property
     def effective_database_url(self) -> str:
-        """The database, whether it was named or not."""
+        """The URL of the database, including its default."""
         path = (self.data_dir / "tfbbb.sqlite3").absolute()
         return self.database_url or f"sqlite:///{path}"
 
     def environment(self) -> dict[str, str]:
-        """The variables that hand these settings, but for the key, to a child."""
+        """Returns these settings, except the admin key, as variables for a child."""
         values = self.model_dump(mode="json", exclude_none=True, exclude={"admin_key"})
         return {self.variable(name): str(value) for name, value in values.items()}
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """Reads the settings that are set as `TFBBB_...`; the others keep defaults.
+        """Reads the settings from variables `TFBBB_...`; others keep their defaults.
 
-        A variable `TFBBB_...` that is no setting, nor one of clients, is warned of.
+        Warns of unknown variables `TFBBB_...`.
 
         Raises:
-            SettingsError: Names the variable with a wrong value.
+            SettingsError: If a variable has an invalid value; the message names it.
         """
         known = [cls.variable(name) for name in cls.model_fields]
         for variable in sorted(environment.keys() - set(known) - _CLIENT_VARIABLES):
             if variable.startswith(_PREFIX):
                 logger.warning(
-                    "%s is no setting; those are %s", variable, ", ".join(known)
+                    "%s is not a setting; the settings are %s",
+                    variable,
+                    ", ".join(known),
                 )
         values = {
             name: environment[variable]

@@ -6,18 +6,18 @@ from typing import Any
 from tfbbb.abbreviation import abbreviate
 
 _MOST_CHARACTERS = 100
-# What FastAPI calls the parts of a request, which its sender doesn't.
+# The names of FastAPI for the parts of a request, which clients do not use.
 _PARTS = {"body", "path", "query", "header"}
 
 
 def describe_validation_error(
     error: Mapping[str, Any], within: Iterable[str] = ()
 ) -> str:
-    """Describes where a request is wrong, what it must be and what was received.
+    """Describes the place of an error, the rule, and what was received.
 
     Args:
         error: One of the `errors()` of pydantic or FastAPI.
-        within: The names of the objects that hold the place of the error.
+        within: Names of the objects that contain the place of the error.
     """
     part, *inner = error["loc"] or ("body",)
     names = [*within, *(inner if part in _PARTS else error["loc"])]

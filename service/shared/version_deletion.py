@@ -1,4 +1,4 @@
-"""Deletes versions so that a crash in between does no harm."""
+"""Deletes versions safely, also if the process crashes in between."""
 
 import contextlib
 import logging
@@ -20,13 +20,14 @@ _PREFIX = "deleted"
 
 
 def delete_version(database: Database, models: Path, name: str, number: int) -> None:
-    """Takes a version out of its place, for `finish_deletions` to remove its files.
+    """Moves a version aside, so that `finish_deletions` can remove its files.
 
-    It is renamed before the transaction ends that says so: a process that stops in
-    between leaves it where `finish_deletions` finds it, and puts it back.
+    Renames the directory before the transaction commits. If the process stops in
+    between, `finish_deletions` restores the version.
 
     Raises:
-        VersionInUse: If a label points at it, or an unfinished job starts from it.
+        VersionInUse: If a label points at the version, or an unfinished job starts
+            from it.
     """
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)
@@ -42,12 +43,12 @@ def delete_version(database: Database, models: Path, name: str, number: int) -> 
 def finish_deletions(database: Database, models: Path) -> None:
     """Removes the files of deleted versions; restores those whose deletion failed.
 
-    Any process may do so at any time.
+    Any process may call this at any time.
     """
     for trash in models.glob(f"{STAGING}/{_PREFIX}.*.*"):
         _, number, name = trash.name.split(".", 2)
         with database.writing() as session:
-            # Waits for whoever is deleting it.
+            # Waits for a process that is deleting the version.
             version = session.get(
                 ModelVersion, (name, int(number)), with_for_update=True
             )
@@ -61,9 +62,9 @@ def _put_back(trash: Path, place: Path) -> None:
     try:
         trash.rename(place)
     except OSError as error:
-        logger.error("%s can't be put back to %s: %s", trash, place, error)
+        logger.error("could not move %s back to %s: %s", trash, place, error)
     else:
-        logger.warning("%s is back: its deletion was not completed", place)
+        logger.warning("restored %s, whose deletion was not completed", place)
 
 
 def _check_unused(session: Session, name: str, number: int) -> None:
@@ -73,7 +74,7 @@ def _check_unused(session: Session, name: str, number: int) -> None:
     if labels:
         raise VersionInUse(
             f"Version {number} of the model {name!r} has the labels "
-            f"{', '.join(map(repr, labels))}; move or remove them first."
+            f"{', '.join(map(repr, labels))}; move or delete them first."
         )
     start = Job.spec["start_from"]
     jobs = session.scalars(
@@ -85,6 +86,6 @@ def _check_unused(session: Session, name: str, number: int) -> None:
     ).all()
     if jobs:
         raise VersionInUse(
-            f"Version {number} of the model {name!r} is what the jobs "
-            f"{', '.join(jobs)} start from; cancel them, or let them end, first."
+            f"The jobs {', '.join(jobs)} start from version {number} of the model "
+            f"{name!r}; cancel the jobs, or wait until they end."
         )

@@ -1,4 +1,4 @@
-"""The versions that jobs published, as the database records them."""
+"""The records of published versions in the database."""
 
 import hashlib
 from datetime import datetime
@@ -10,14 +10,14 @@ from service.shared.database.tables import Job, ModelVersion
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
 from tfbbb.export.versions import version_number
 
-# Beside the models: for those that are being written, or deleted.
+# Directory beside the models, for models that are being written or deleted.
 STAGING = ".staging"
 
 
 def published_version(session: Session, models: Path, job: Job) -> int | None:
-    """The version that a job got whose process stopped before it could say so.
+    """Finds the version of a job whose process stopped before it recorded it.
 
-    Its row is added in the caller's transaction, which holds the job.
+    Adds the record in the caller's transaction, which has locked the job.
     """
     for directory in sorted((models / job.name).glob("*")):
         number = version_number(directory)
@@ -35,14 +35,14 @@ def published_version(session: Session, models: Path, job: Job) -> int | None:
 
 
 def manifest_digest(directory: Path) -> str:
-    """The SHA-256 of a version's manifest, in hexadecimal."""
+    """Returns the SHA-256 of a version's manifest, in hexadecimal."""
     return hashlib.sha256((directory / MANIFEST_PATH).read_bytes()).hexdigest()
 
 
 def add_version(
     session: Session, models: Path, job: Job, number: int, now: float
 ) -> None:
-    """Adds the row of a version that a job published in the caller's transaction."""
+    """Records a version that a job published, in the caller's transaction."""
     directory = models / job.name / str(number)
     session.add(
         ModelVersion(

@@ -43,7 +43,7 @@ def test_a_key_must_expire_in_the_future(tfbbb, days):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("revoke", "ci"), "Nobody could make keys any more without this one"),
+        (("revoke", "ci"), "This is the last key that can create keys"),
         (("revoke", "nobody"), "There is no such key"),
         (("list", "--database-url", "postgresql://127.0.0.1:1/x"), "does not answer"),
         (("list", "--database-url", "mysql://x"), "must be `sqlite:///PATH`"),
@@ -62,7 +62,7 @@ def test_an_error_is_one_sentence(tfbbb, arguments, message):
     [
         ("ci.changeme", "needs 128 random bits"),
         ("", "A key must be `prefix.secret`"),
-        (CHOSEN, "a key with this prefix already"),
+        (CHOSEN, "key has this prefix already"),
     ],
 )
 def test_an_invalid_key_from_stdin_is_refused(tfbbb, key, message):

@@ -149,7 +149,7 @@ def test_command_line_moves_a_label_through_gate_or_by_force(
     try:
         refused = remote(*gated)
         assert refused.exit_code == 1
-        assert "may not take the place of version 1" in refused.stderr
+        assert "cannot move from version 1" in refused.stderr
         assert model.labels()["champion"] == 1
         assert remote(*gated, "--force").exit_code == 0
         assert model.labels()["champion"] == 2

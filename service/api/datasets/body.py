@@ -1,4 +1,4 @@
-"""The file in the body of a request, as it comes in."""
+"""The uploaded file in the body of a request, as it arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,12 +19,12 @@ _DISCARDED_SECONDS = 1.0
 
 
 async def discard(request: Request) -> None:
-    """Reads a little of a body, so that its client gets to read why it was refused.
+    """Reads a small part of a refused body, so that the client can read the error.
 
-    A connection that is closed while more is on its way drops the answer.
+    Closing a connection on which data still arrives would drop the response.
     """
     left = _DISCARDED_BYTES
-    # The body may have been read to its end.
+    # The body may already have been read completely.
     with suppress(TimeoutError, ClientDisconnect, RuntimeError):
         async with asyncio.timeout(_DISCARDED_SECONDS):
             async for chunk in request.stream():
@@ -34,16 +34,16 @@ async def discard(request: Request) -> None:
 
 
 class UploadBody:
-    """A table on its way in, as a form or as it is.
+    """A table that is being uploaded, in a multipart form or as the whole body.
 
     Args:
         request: The request.
-        settings: How many bytes may come, and how slowly.
+        settings: Limits on the size and the speed of an upload.
 
     Raises:
-        UnsupportedMediaType: If it is declared to be no table.
-        RequestTooLarge: If it is declared to be too large.
-        InvalidRequest: If it is a malformed form.
+        UnsupportedMediaType: If the declared media type is not that of a table.
+        RequestTooLarge: If the declared length is over the limit.
+        InvalidRequest: If the form is malformed.
     """
 
     def __init__(self, request: Request, settings: Settings) -> None:
@@ -65,16 +65,16 @@ class UploadBody:
 
     @property
     def name(self) -> str | None:
-        """The file's name, if one came so far."""
+        """The name of the file, if it has arrived yet."""
         return self._form.name if self._form else self._name
 
     def pieces(self) -> AsyncIterator[bytes]:
         """Yields the content of the file.
 
         Raises:
-            UploadTimeout: If it comes too slowly.
-            RequestTooLarge: If there is too much of it.
-            InvalidRequest: If it is a malformed form.
+            UploadTimeout: If the file arrives too slowly.
+            RequestTooLarge: If the body is over the limit.
+            InvalidRequest: If the form is malformed.
         """
         return self._form.pieces(self._chunks()) if self._form else self._chunks()
 
@@ -89,8 +89,8 @@ class UploadBody:
                     chunk = await anext(self._stream, None)
             except TimeoutError:
                 raise UploadTimeout(
-                    f"Less than {_BYTES_IN_TIME} bytes came in {seconds:g} s "
-                    "(TFBBB_UPLOAD_STALL_SECONDS); send the table anew. "
+                    f"Less than {_BYTES_IN_TIME} bytes arrived in {seconds:g} s "
+                    "(TFBBB_UPLOAD_STALL_SECONDS); upload the table again. "
                     f"Received: {num_bytes} bytes in all"
                 ) from None
             if chunk is None:
@@ -105,5 +105,5 @@ class UploadBody:
     def _too_large(self) -> RequestTooLarge:
         return RequestTooLarge(
             f"An upload may have at most {self._settings.max_upload_bytes} bytes "
-            "(TFBBB_MAX_UPLOAD_BYTES); Parquet takes the least."
+            "(TFBBB_MAX_UPLOAD_BYTES); Parquet files are the smallest."
         )

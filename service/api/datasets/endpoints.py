@@ -45,7 +45,10 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedR
     summary="Upload a table",
     openapi_extra={"requestBody": upload_body()},
     responses={
-        200: {"model": Dataset, "description": "The same bytes were there already."},
+        200: {
+            "model": Dataset,
+            "description": "The dataset that the key had uploaded before.",
+        },
         **responses(
             InvalidRequest,
             QuotaExceeded,
@@ -58,18 +61,20 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedR
         ),
     },
 )
-@limit_body(None)  # Counted where it is streamed to disk.
+@limit_body(None)  # `UploadBody` counts the bytes.
 async def upload_dataset(
     state: State,
     caller: Training,
     request: Request,
     response: Response,
-    name: Annotated[str | None, Query(description="By default the file's.")] = None,
+    name: Annotated[
+        str | None, Query(description="Defaults to the name of the file.")
+    ] = None,
 ) -> Dataset:
-    """Takes in a table as CSV, CSV compressed with gzip, Parquet or Arrow IPC.
+    """Uploads a table as CSV, gzipped CSV, Parquet or Arrow IPC.
 
-    It is sent as the part `file` of a form, or as it is. The answer says what the table
-    holds, and what of it will not help a model.
+    Send the file as the part `file` of a form, or as the whole body. The response
+    describes the columns and lists problems to fix before training.
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200
@@ -80,12 +85,14 @@ async def upload_dataset(
 def list_datasets(
     state: State,
     _: Training,
-    name: Annotated[str | None, Query(description="What the name holds.")] = None,
+    name: Annotated[
+        str | None, Query(description="Text that the name contains.")
+    ] = None,
     sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> DatasetPage:
-    """Lists datasets, newest first; `next_cursor` of the answer gives the next page."""
+    """Lists datasets, newest first; pass `next_cursor` to get the next page."""
     with state.database.reading() as session:
         datasets, following = repository.page(
             session,
@@ -100,9 +107,9 @@ def list_datasets(
     )
 
 
-@router.get("/{id}", summary="Look at a dataset", responses=responses(UnknownDataset))
+@router.get("/{id}", summary="Describe a dataset", responses=responses(UnknownDataset))
 def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
-    """Describes a table, its columns and what is wrong with them."""
+    """Describes a table, its columns and their problems."""
     with state.database.reading() as session:
         return Dataset.from_row(repository.get_dataset(session, id))
 
@@ -111,7 +118,7 @@ def get_dataset(state: State, _: Training, id: DatasetId) -> Dataset:
     "/{id}/schema", summary="Columns of a dataset", responses=responses(UnknownDataset)
 )
 def get_schema(state: State, _: Training, id: DatasetId) -> Schema:
-    """Describes the columns of a table, and what is wrong with them."""
+    """Describes the columns of a table, and their problems."""
     with state.database.reading() as session:
         return Schema.from_row(repository.get_dataset(session, id))
 
@@ -127,7 +134,7 @@ async def get_preview(
     id: DatasetId,
     rows: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Preview:
-    """Shows rows as they were read: missing values are `null`, dates are text."""
+    """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
     task = InspectionTask(
         path=dataset_path(state.settings.data_dir, dataset.sha256, dataset.format),
@@ -147,5 +154,5 @@ async def get_preview(
     responses=responses(UnknownDataset, DatasetInUse),
 )
 def delete_dataset(state: State, _: Training, id: DatasetId) -> None:
-    """Deletes a table that no unfinished job needs. Models trained on it stay."""
+    """Deletes a table that no unfinished job needs, but not its models."""
     state.datasets.delete(id)

@@ -1,4 +1,4 @@
-"""Reading tables in a process of their own, which a hostile file may end."""
+"""Runs inspection processes, because a hostile file may crash its reader."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from tfbbb.data.format import Format
 
 logger = logging.getLogger(__name__)
 
-# Imports take a while on a machine that is busy.
+# Imports take a while on a busy machine.
 _SECONDS_TO_START = 30.0
-# Address space is limited: no more of it is to be set aside than is used.
+# The address space is limited, so libraries must not reserve more than they use.
 ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
@@ -31,10 +31,12 @@ ENVIRONMENT = {
 
 
 class Inspector:
-    """Starts processes that read tables, a few at a time, previews apart.
+    """Starts inspection processes, and limits how many run at the same time.
+
+    Inspections and previews are limited separately.
 
     Args:
-        processes: How many at a time, of each kind.
+        processes: Most processes of each kind at the same time.
     """
 
     def __init__(self, processes: int = 2) -> None:
@@ -42,10 +44,10 @@ class Inspector:
         self._previews = asyncio.Semaphore(processes)
 
     async def inspect(self, path: Path, format: Format, limits: Limits) -> Inspection:
-        """Looks at all rows of a table.
+        """Reads all rows of a table.
 
         Raises:
-            InvalidTable: If it is none, or takes more than the limits.
+            InvalidTable: If the file is not a table, or exceeds a limit.
         """
         task = InspectionTask(path=path, format=format, limits=limits)
         async with self._inspections:
@@ -101,14 +103,14 @@ async def _run(task: InspectionTask) -> InspectionResult:
     if process.returncode == -signal.SIGXCPU:
         return _took_too_long(seconds)
     return InspectionResult(
-        error="The table can't be read: doing so needs more memory than the "
-        f"{task.limits.memory_bytes} bytes there are for it, or ends the program; "
-        "write it in smaller row groups or batches, or as CSV."
+        error="The table cannot be read: it needs more memory than the limit of "
+        f"{task.limits.memory_bytes} bytes, or crashes the reader; write it in smaller "
+        "row groups or batches, or as CSV."
     )
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the process, without the key and the database's password."""
+    """Returns the environment without the admin key and the database password."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TFBBB_")}
     return kept | ENVIRONMENT
 
@@ -116,5 +118,5 @@ def _environment() -> dict[str, str]:
 def _took_too_long(seconds: float) -> InspectionResult:
     return InspectionResult(
         error=f"The table takes longer to read than {seconds:g} s "
-        "(TFBBB_INSPECTION_SECONDS); Parquet is read fastest."
+        "(TFBBB_INSPECTION_SECONDS); Parquet files are the fastest to read."
     )

@@ -16,13 +16,13 @@ _LONGEST_HEADER = 8192
 
 
 class FormFile:
-    """The part `file` of a form, as it comes in: nothing of it is kept.
+    """The part `file` of a form, as it arrives; its content is not stored.
 
     Args:
-        content_type: The header of the request, which names the boundary.
+        content_type: The `Content-Type` header, which names the boundary.
 
     Raises:
-        InvalidRequest: Where the form is malformed.
+        InvalidRequest: If the form is malformed.
     """
 
     def __init__(self, content_type: str) -> None:

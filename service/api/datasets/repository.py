@@ -18,7 +18,7 @@ _ID = re.compile(r"[0-9a-f]{24}")
 
 
 def owned_by(caller: Caller) -> sqlalchemy.ColumnElement[bool]:
-    """Whether a dataset is the caller's own."""
+    """Returns the condition that a dataset belongs to the caller."""
     return Dataset.key_id.is_not_distinct_from(caller.key_id)
 
 
@@ -28,14 +28,14 @@ def get_dataset(
     """Finds a dataset.
 
     Raises:
-        UnknownDataset: If there is none of this id.
+        UnknownDataset: If no dataset has this id.
     """
     found = None
     if _ID.fullmatch(dataset_id):
         found = session.get(Dataset, dataset_id, with_for_update=to_change or None)
     if found is None:
         raise UnknownDataset(
-            "There is no such dataset; `GET /v1/datasets` lists them. "
+            "There is no such dataset; `GET /v1/datasets` lists the datasets. "
             f"Received: {dataset_id!r:.100}"
         )
     return found
@@ -55,22 +55,22 @@ def page(
     before: Cursor | None,
     limit: int,
 ) -> tuple[Sequence[Dataset], Cursor | None]:
-    """Some datasets, newest first, and where the next page begins, if there is one.
+    """Returns a page of datasets, newest first, and the cursor of the next page.
 
-    Their columns and problems are left out.
+    Does not load their columns and problems.
 
     Args:
         session: A transaction.
-        name: Only those whose names hold this text.
-        sha256: Only those of these bytes.
-        before: The place after which to begin.
-        limit: How many.
+        name: Text that the names contain; None for all datasets.
+        sha256: SHA-256 of the datasets; None for all datasets.
+        before: Cursor after which the page begins.
+        limit: Most datasets of the page.
     """
     query = sqlalchemy.select(Dataset).options(
         defer(Dataset.columns), defer(Dataset.problems)
     )
     if name is not None:
-        # PostgreSQL has no NUL in its texts, and refuses to look for one.
+        # PostgreSQL refuses texts with a NUL character.
         clean = name.replace("\0", "\N{REPLACEMENT CHARACTER}")
         query = query.where(Dataset.name.contains(clean, autoescape=True))
     if sha256 is not None:
@@ -79,38 +79,38 @@ def page(
 
 
 def find_upload(session: Session, caller: Caller, sha256: str) -> Dataset | None:
-    """The caller's dataset of these bytes."""
+    """Returns the caller's dataset with this SHA-256, or None."""
     return session.scalar(
         sqlalchemy.select(Dataset).where(Dataset.sha256 == sha256, owned_by(caller))
     )
 
 
 def find_same_bytes(session: Session, sha256: str) -> Dataset | None:
-    """Anybody's dataset of these bytes."""
+    """Returns a dataset of any caller with this SHA-256, or None."""
     query = sqlalchemy.select(Dataset).where(Dataset.sha256 == sha256).limit(1)
     return session.scalar(query)
 
 
 def check_quota(session: Session, caller: Caller, num_bytes: int) -> None:
-    """Raises `QuotaExceeded` unless the caller may have one more dataset."""
+    """Raises `QuotaExceeded` unless the caller may add a dataset of this size."""
     if caller.key_id is not None:
-        # Two uploads of one key can't both take the last place.
+        # Lock the key, so that two of its uploads cannot exceed the limit together.
         key = sqlalchemy.select(Key.id).where(Key.id == caller.key_id)
         session.execute(key.with_for_update())
     used = sqlalchemy.func.coalesce(sqlalchemy.func.sum(Dataset.num_bytes), 0)
     query = sqlalchemy.select(sqlalchemy.func.count(), used).where(owned_by(caller))
     count, num_used = session.execute(query).one()
-    advice = "delete some, or ask whoever runs the service for a higher limit."
+    advice = "delete some, or ask the operator of the service for a higher limit."
     if count >= caller.max_datasets:
         raise QuotaExceeded(
             f"The key {caller.name!r:.100} may have {caller.max_datasets} datasets; "
-            f"{advice} Received: one more than {count}"
+            f"{advice} Received: dataset number {count + 1}"
         )
     if num_used + num_bytes > caller.max_dataset_bytes:
         raise QuotaExceeded(
             f"The datasets of the key {caller.name!r:.100} may have "
             f"{caller.max_dataset_bytes} bytes in all; {advice} Received: {num_bytes} "
-            f"bytes beside {num_used}"
+            f"bytes beside the {num_used} stored"
         )
 
 
@@ -123,6 +123,6 @@ def check_unused(session: Session, dataset: Dataset) -> None:
     )
     if job_id is not None:
         raise DatasetInUse(
-            f"The job {job_id} needs the dataset; cancel it, or wait until it has "
-            f"ended. Received: {dataset.id}"
+            f"The job {job_id} needs the dataset; cancel the job, or wait until it "
+            f"has ended. Received: {dataset.id}"
         )

@@ -14,14 +14,14 @@ _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
 DatasetId = Annotated[
     str,
     Path(
-        description="One of those that `GET /v1/datasets` lists.",
+        description="Id of a dataset; `GET /v1/datasets` lists the ids.",
         examples=[_EXAMPLE_ID],
     ),
 ]
 
 
 class DatasetColumn(BaseModel):
-    """A column of a table, with the figures of its values."""
+    """A column of a table, with statistics of its values."""
 
     name: str = Field(examples=["age"])
     type: str = Field(
@@ -30,24 +30,24 @@ class DatasetColumn(BaseModel):
     )
     missing: int = Field(description="Number of missing values.", examples=[0])
     distinct: int | None = Field(
-        description="Number of different values; `null` above 1000.", examples=[57]
+        description="Number of distinct values; `null` above 1000.", examples=[57]
     )
-    min: float | str | None = Field(None, description="Of numbers and dates.")
+    min: float | str | None = Field(None, description="Minimum of numbers or dates.")
     max: float | str | None = None
-    mean: float | None = Field(None, description="Of numbers.")
+    mean: float | None = Field(None, description="Mean of numbers.")
     standard_deviation: float | None = None
     most_common: list[tuple[str | bool, int]] | None = Field(
         None,
-        description="Values and how often they occur, of text and truth values; "
-        "empty where there are too many.",
+        description="The most common texts or booleans with their counts; empty if "
+        "there are too many.",
     )
 
 
 class Problem(BaseModel):
-    """Something of a table that will not help a model, or that none can read."""
+    """A problem of a table that may spoil training or prevent it."""
 
     column: str | None = Field(
-        description="`null` where it is of the whole table.", examples=["id"]
+        description="Name of the column; `null` for the whole table.", examples=["id"]
     )
     message: str = Field(examples=["It has no values; leave it out."])
 
@@ -56,8 +56,8 @@ class DatasetSummary(BaseModel):
     """An uploaded table in the list of datasets."""
 
     id: str = Field(examples=[_EXAMPLE_ID])
-    name: str = Field(description="Of the uploaded file.", examples=["people.csv"])
-    sha256: str = Field(description="Of the uploaded bytes.")
+    name: str = Field(description="Name of the uploaded file.", examples=["people.csv"])
+    sha256: str = Field(description="SHA-256 of the uploaded bytes.")
     format: str = Field(
         description="`csv`, `csv.gz`, `parquet` or `arrow`.", examples=["csv"]
     )
@@ -67,19 +67,19 @@ class DatasetSummary(BaseModel):
 
     @classmethod
     def from_row(cls, dataset: tables.Dataset) -> Self:
-        """The summary of `dataset`."""
+        """Creates the summary of a row of the database."""
         return cls.model_validate(_fields(dataset))
 
 
 class Schema(BaseModel):
-    """The columns of a table, and what is wrong with them."""
+    """The columns of a table, and their problems."""
 
     columns: list[DatasetColumn]
     problems: list[Problem]
 
     @classmethod
     def from_row(cls, dataset: tables.Dataset) -> Self:
-        """The schema of `dataset`."""
+        """Creates the schema of a row of the database."""
         return cls.model_validate(
             {"columns": dataset.columns, "problems": dataset.problems}
         )
@@ -93,7 +93,7 @@ class Dataset(DatasetSummary):
 
     @classmethod
     def from_row(cls, dataset: tables.Dataset) -> Self:
-        """All that is known of `dataset`."""
+        """Creates the full description of a row of the database."""
         more = {"columns": dataset.columns, "problems": dataset.problems}
         return cls.model_validate({**_fields(dataset), **more})
 
@@ -103,13 +103,13 @@ class DatasetPage(BaseModel):
 
     datasets: list[DatasetSummary]
     next_cursor: str | None = Field(
-        description="What to send as `cursor` for those before; `null` at the end.",
+        description="Send as `cursor` to get the next page; `null` on the last page.",
         examples=[None],
     )
 
 
 def upload_body() -> dict[str, Any]:
-    """What OpenAPI says of the body of an upload."""
+    """Returns the OpenAPI description of the body of an upload."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     form = {
         "type": "object",

@@ -1,4 +1,4 @@
-"""Stores the files of datasets, with their rows in the database."""
+"""Stores the files of datasets, and their rows in the database."""
 
 import logging
 import re
@@ -24,14 +24,14 @@ _FILE = re.compile(r"([0-9a-f]{64})\.(csv|csv\.gz|parquet|arrow)")
 
 
 class DatasetStore:
-    """Files of datasets, each there once, and the rows that refer to them.
+    """The files of datasets, one per SHA-256, and the rows that refer to them.
 
-    A file comes before its first row and goes after its last. What a process leaves
-    behind that dies in between is removed at the next start.
+    A file is stored before its first row is added, and deleted after its last row. The
+    next start removes the files of a process that died in between.
 
     Args:
-        settings: Where the files are, and how much of the disk stays free.
-        database: The rows.
+        settings: The data directory, and the disk space to keep free.
+        database: Holds the rows.
     """
 
     def __init__(self, settings: Settings, database: Database) -> None:
@@ -40,9 +40,9 @@ class DatasetStore:
         self._uploads = settings.data_dir / "uploads"
 
     def sweep(self) -> None:
-        """Removes the files that dead processes left; other processes may be at work.
+        """Removes the files that dead processes left; safe beside other processes.
 
-        A database without any dataset removes none of the files.
+        If the database has no dataset at all, removes no dataset file.
         """
         sweep_uploads(self._uploads)
         with self._database.reading() as session:
@@ -50,10 +50,10 @@ class DatasetStore:
             referred = set(session.scalars(query))
         files = list((self._settings.data_dir / "datasets").glob("*"))
         if files and not referred:
-            # The database may be a new one, in the place of one that was lost.
+            # A new database may have replaced one that was lost.
             logger.warning(
-                "the database knows none of the %d files in %s: they stay; restore the "
-                "database from a backup if it was lost, else delete them",
+                "kept %d files in %s that the database does not know: restore the "
+                "database from a backup if it was lost, else delete the files",
                 len(files),
                 self._settings.data_dir / "datasets",
             )
@@ -68,8 +68,8 @@ class DatasetStore:
 
         Raises:
             InsufficientStorage: If the disk is nearly full.
-            Unavailable: If the data directory can't be written, or the database's
-                file is gone.
+            Unavailable: If the data directory is not writable, or the database file
+                is lost.
         """
         try:
             self._database.check()
@@ -84,10 +84,11 @@ class DatasetStore:
         """Looks up the bytes of an upload.
 
         Returns:
-            The caller's dataset of them, and what was found when they first came.
+            The caller's dataset with these bytes, or the inspection of another
+            caller's dataset with these bytes; None for whatever does not exist.
 
         Raises:
-            QuotaExceeded: If they are new to the caller, who may have no more.
+            QuotaExceeded: If the upload would exceed the caller's quota.
         """
         with self._database.writing() as session:
             own = repository.find_upload(session, caller, file.sha256)
@@ -109,13 +110,13 @@ class DatasetStore:
         format: Format,
         inspection: Inspection,
     ) -> tuple[Dataset, bool]:
-        """Gives an upload its place, and its row.
+        """Moves an upload to its place, and adds its row.
 
         Returns:
-            The dataset, and whether it is a new one.
+            The dataset, and whether it is new.
 
         Raises:
-            QuotaExceeded: If the caller may have no more.
+            QuotaExceeded: If the upload would exceed the caller's quota.
         """
         with storing():
             file.sync()
@@ -143,11 +144,11 @@ class DatasetStore:
         return dataset, True
 
     def delete(self, dataset_id: str) -> None:
-        """Deletes a dataset, and its file unless another needs it.
+        """Deletes a dataset, and its file unless another dataset has the same bytes.
 
         Raises:
-            UnknownDataset: If there is none.
-            DatasetInUse: If a job needs it.
+            UnknownDataset: If there is no such dataset.
+            DatasetInUse: If an unfinished job needs the dataset.
         """
         with self._database.writing() as session:
             dataset = repository.get_dataset(session, dataset_id, to_change=True)
@@ -163,11 +164,11 @@ class DatasetStore:
             try:
                 self._path(sha256, format).unlink(missing_ok=True)
             except OSError as error:
-                # The row is gone; the next start tries once more.
-                logger.warning("a deleted dataset's file stays: %s", error)
+                # The row is deleted; the next start tries again.
+                logger.warning("could not remove a deleted dataset's file: %s", error)
 
     def _lock(self, session: Session, sha256: str) -> None:
-        """Lets one transaction at a time decide on a file; SQLite has but one."""
+        """Locks a file until the commit; SQLite has only one writer anyway."""
         if not self._database.is_sqlite:
             number = int(sha256[:15], 16)
             lock = sqlalchemy.func.pg_advisory_xact_lock(number)

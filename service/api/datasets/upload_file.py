@@ -20,14 +20,14 @@ _BYTES_BETWEEN_LOOKS = 2**25
 
 
 class UploadFile:
-    """A file that is being written, in a directory of such files.
+    """A file that is being written, in a directory of uploads.
 
-    While it is open it is locked, so that other processes can tell it from one whose
+    The writer holds a lock on the file, so that other processes recognise files whose
     writer is dead.
 
     Args:
-        directory: Where to write; it is made where there is none.
-        min_free_bytes: Free disk below which writing is refused.
+        directory: Directory of the file; created if missing.
+        min_free_bytes: Free disk space below which writing is refused.
     """
 
     def __init__(self, directory: Path, min_free_bytes: int) -> None:
@@ -42,7 +42,7 @@ class UploadFile:
 
     @property
     def sha256(self) -> str:
-        """The hash of the bytes written so far."""
+        """SHA-256 of the bytes written so far."""
         return self._sha256.hexdigest()
 
     def write(self, data: bytes | bytearray) -> None:
@@ -59,7 +59,7 @@ class UploadFile:
             self.beginning = (self.beginning + data[:16])[:16]
 
     def move(self, destination: Path) -> None:
-        """Gives it its place; once this returns, it outlives a loss of power."""
+        """Moves the file; once this returns, the file survives a power failure."""
         destination.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(destination)
         flush(destination.parent)
@@ -69,12 +69,12 @@ class UploadFile:
         os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Ends the writing; a file that was not moved is gone."""
+        """Closes the file, and removes it unless it was moved."""
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            # The next start finds it without a writer.
-            logger.warning("what came of an upload stays: %s", error)
+            # The next start removes it.
+            logger.warning("could not remove an unfinished upload: %s", error)
         finally:
             os.close(self._descriptor)
 
@@ -82,14 +82,14 @@ class UploadFile:
         free = shutil.disk_usage(path).free
         if free < self._min_free_bytes:
             raise InsufficientStorage(
-                f"The disk has {free} free bytes, and {self._min_free_bytes} are kept "
-                "free (TFBBB_MIN_FREE_BYTES); delete datasets, or ask whoever runs "
-                "the service for room."
+                f"The disk has {free} free bytes, but {self._min_free_bytes} must stay "
+                "free (TFBBB_MIN_FREE_BYTES); delete datasets, or ask the operator of "
+                "the service for space."
             )
 
 
 def sweep_uploads(directory: Path) -> None:
-    """Removes the files whose writers are dead."""
+    """Removes uploads whose writers are dead."""
     for path in directory.glob("*.upload"):
         try:
             descriptor = os.open(path, os.O_RDONLY)
@@ -98,11 +98,11 @@ def sweep_uploads(directory: Path) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)
-            logger.info("removed what was left of an upload, %s", path.name)
+            logger.info("removed the unfinished upload %s", path.name)
         except BlockingIOError:
             continue
         except OSError as error:
-            logger.warning("what was left of an upload stays: %s", error)
+            logger.warning("could not remove an unfinished upload: %s", error)
         finally:
             os.close(descriptor)
 
@@ -113,15 +113,15 @@ def storing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        logger.error("an upload can't be stored: %s", error)
+        logger.error("could not store an upload: %s", error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise InsufficientStorage(
-                "The disk is full; delete datasets, or ask whoever runs the service "
-                "for room."
+                "The disk is full; delete datasets, or ask the operator of the "
+                "service for space."
             ) from error
         raise Unavailable(
-            f"The upload can't be stored: {error.strerror}; ask whoever runs the "
-            "service to look at its data directory."
+            f"The upload cannot be stored: {error.strerror}; ask the operator of the "
+            "service to check the data directory."
         ) from error
 
 
@@ -134,7 +134,7 @@ def _create(directory: Path) -> tuple[Path, int]:
         except BlockingIOError:
             pass
         else:
-            # A sweep may have come between the two.
+            # A sweep may have removed the file before it was locked.
             if os.fstat(descriptor).st_nlink:
                 return path, descriptor
         os.close(descriptor)

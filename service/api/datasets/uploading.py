@@ -20,16 +20,16 @@ _BLOCK_BYTES = 2**20
 async def upload(
     state: ServiceState, caller: Caller, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
-    """Takes in the table of a request.
+    """Stores the table of a request as a dataset.
 
     Args:
-        state: The service.
-        caller: Who sends it.
-        request: The request, of whose body nothing was read yet.
-        name: What to call it, by default the name of the file.
+        state: The state of the API.
+        caller: The caller of the request.
+        request: The request, with its body unread.
+        name: Name of the dataset; defaults to the name of the file.
 
     Returns:
-        The dataset, and whether it is a new one.
+        The dataset, and whether it is new.
     """
     try:
         body = UploadBody(request, state.settings)
@@ -59,14 +59,14 @@ async def upload(
 
 
 async def _refusal(request: Request, error: ServiceError) -> ServiceError:
-    """Makes an error the last word on a connection, whose body is not read on."""
+    """Makes the response to a refused upload close the connection."""
     await discard(request)
     error.headers = {"Connection": "close"}
     return error
 
 
 async def _receive(body: UploadBody, file: UploadFile) -> None:
-    """Writes the body in blocks, beside the event loop."""
+    """Writes the body in blocks, in a thread."""
     block = bytearray()
     async for piece in body.pieces():
         block += piece

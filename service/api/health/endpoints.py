@@ -12,14 +12,14 @@ router = APIRouter(prefix="/health", tags=["health"])
 
 
 class Health(BaseModel):
-    """The answer while all is well."""
+    """The response of a healthy service."""
 
     status: str
 
 
 @router.get("/live", summary="Whether the process runs")
 async def live() -> Health:
-    """Answers from the first moment on."""
+    """Answers as soon as the process runs."""
     return Health(status="live")
 
 
@@ -29,6 +29,6 @@ async def live() -> Health:
     responses=responses(Unavailable),
 )
 async def ready(state: State) -> Health:
-    """Answers 503 with what is lacking: database, disk, models or dispatcher."""
+    """Answers 503 with each part that fails: database, disk, models, dispatcher."""
     await check_ready(state)
     return Health(status="ready")

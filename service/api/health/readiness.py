@@ -1,4 +1,4 @@
-"""The checks that must pass before requests are sent here."""
+"""Checks whether the service is ready for requests."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ _SECONDS_TO_ANSWER = 3.0
 
 
 async def check_ready(state: ServiceState) -> None:
-    """Raises `Unavailable`, with every part that is not ready and why."""
+    """Raises `Unavailable` that names every part that is not ready, and why."""
     parts: dict[str, Callable[[ServiceState], Awaitable[None]]] = {
         "database": _check_database,
         "disk": _check_disk,
@@ -42,12 +42,12 @@ async def _problem(
     except ServiceError as error:
         return f"{name}: {error}"
     except TimeoutError:
-        return f"{name}: There was no answer in {_SECONDS_TO_ANSWER:g} s."
+        return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s."
     except DatabaseFileError as error:
-        # Said once: other parts may have met it, too.
+        # Reported once, although other checks may fail for the same reason.
         return f"{name}: {error.orig}" if name == "database" else None
     except DBAPIError as error:
-        # Anybody may ask whether the service is ready: addresses stay in the log.
+        # The endpoint needs no key, so only the log gets the address.
         logger.warning("the database does not answer: %s", error.orig)
         return f"{name}: The database does not answer."
     return None
@@ -63,23 +63,23 @@ async def _check_database(state: ServiceState) -> None:
 
 
 async def _check_disk(state: ServiceState) -> None:
-    # A disk of another machine may not answer, for which nobody else is to wait.
+    # A network disk may not answer; other requests must not wait for it.
     await asyncio.to_thread(_check_free_space, state)
 
 
 def _check_free_space(state: ServiceState) -> None:
     least = state.settings.min_free_bytes
-    # Anybody may ask: paths stay out of the answer.
+    # The endpoint needs no key, so its response contains no paths.
     for what, directory in (
         ("data directory", state.settings.data_dir),
-        ("directory of models", state.settings.models),
+        ("models directory", state.settings.models),
     ):
         if not directory.is_dir():
             raise Unavailable(f"There is no {what}.")
         free = shutil.disk_usage(directory).free
         if free < least:
             raise Unavailable(
-                f"The {what} has {free} free bytes, and needs {least} "
+                f"The {what} has {free} free bytes, but needs {least} "
                 "(TFBBB_MIN_FREE_BYTES)."
             )
 
@@ -93,7 +93,9 @@ async def _check_dispatcher(state: ServiceState) -> None:
     if state.settings.start_dispatcher and not await asyncio.to_thread(
         _is_dispatcher_alive, state
     ):
-        raise Unavailable("The process that runs jobs has not been heard of lately.")
+        raise Unavailable(
+            "The dispatcher, which runs jobs, has not renewed its registration."
+        )
 
 
 def _is_dispatcher_alive(state: ServiceState) -> bool:

@@ -19,8 +19,8 @@ class BodyLimit:
     """The largest body of a route.
 
     Args:
-        max_bytes: The largest body, where no setting says it.
-        setting: The setting that says it.
+        max_bytes: Bytes of the largest body, unless a setting gives them.
+        setting: Name of the setting that gives them.
     """
 
     max_bytes: int = 2**20
@@ -36,12 +36,12 @@ class BodyLimit:
     def enforce(
         self, scope: Scope, receive: Receive, send: Send
     ) -> tuple[Receive, Send]:
-        """Returns `receive` and `send` of a request whose body is counted.
+        """Wraps `receive` and `send` of a request, and counts the bytes of its body.
 
-        Reads nothing of the body.
+        Does not read the body.
 
         Raises:
-            RequestTooLarge: If the body is declared to be too large.
+            RequestTooLarge: If the declared length is over the limit.
         """
         max_bytes, message = self._limit_and_message(scope["state"]["service"].settings)
         length = Headers(scope=scope).get("content-length", "")
@@ -56,7 +56,7 @@ class BodyLimit:
             if left < 0 and answering:
                 return {"type": "http.disconnect"}
             if left < 0:
-                # FastAPI lets no other exception through where it reads a body.
+                # FastAPI passes on no other exception while it reads a body.
                 raise HTTPException(RequestTooLarge.status, message)
             return received
 
@@ -70,12 +70,12 @@ class BodyLimit:
     def _limit_and_message(self, settings: Settings) -> tuple[int, str]:
         if self.setting is None:
             return self.max_bytes, (
-                f"The body may have at most {self.max_bytes} bytes; send less at once."
+                f"The body may have at most {self.max_bytes} bytes; send fewer at once."
             )
         max_bytes: int = getattr(settings, self.setting)
         return max_bytes, (
             f"The body may have at most {max_bytes} bytes "
-            f"({Settings.variable(self.setting)}); send less at once."
+            f"({Settings.variable(self.setting)}); send fewer at once."
         )
 
 
@@ -83,7 +83,7 @@ _DEFAULT = BodyLimit()
 
 
 def limit_body(limit: BodyLimit | None) -> Callable[[_Endpoint], _Endpoint]:
-    """Gives an endpoint another limit than the default, or none if it has its own."""
+    """Sets the body limit of an endpoint; None if the endpoint counts itself."""
 
     def set_limit(endpoint: _Endpoint) -> _Endpoint:
         endpoint.body_limit = limit  # type: ignore[attr-defined]
@@ -93,6 +93,6 @@ def limit_body(limit: BodyLimit | None) -> Callable[[_Endpoint], _Endpoint]:
 
 
 def body_limit(endpoint: Callable[..., Any]) -> BodyLimit | None:
-    """The limit of an endpoint; None if the endpoint counts the bytes itself."""
+    """Returns the limit of an endpoint; None if the endpoint counts itself."""
     limit: BodyLimit | None = getattr(endpoint, "body_limit", _DEFAULT)
     return limit

@@ -1,4 +1,4 @@
-"""Errors as HTTP: their one shape, and what OpenAPI says of them."""
+"""Errors as HTTP responses of one shape, and their OpenAPI descriptions."""
 
 import http
 import inspect
@@ -20,18 +20,18 @@ logger = logging.getLogger(__name__)
 
 
 class ErrorBody(BaseModel):
-    """What went wrong, what was received and what to do."""
+    """The error, what was received, and what to do."""
 
     error: str
 
 
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI responses of an endpoint that may raise `errors`."""
+    """Returns the OpenAPI responses of an endpoint that may raise these errors."""
     described: dict[int | str, dict[str, Any]] = {
         error.status: {"model": ErrorBody, "description": inspect.getdoc(error)}
         for error in errors
     }
-    # Also keeps FastAPI from documenting a 422, which is never sent.
+    # Also prevents FastAPI from documenting a 422, which the API never sends.
     described["default"] = {"model": ErrorBody, "description": "Any other failure."}
     return described
 
@@ -39,7 +39,7 @@ def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
 def as_json(
     described: dict[int | str, dict[str, Any]],
 ) -> dict[int | str, dict[str, Any]]:
-    """The same for an endpoint that answers other than JSON; its errors are JSON."""
+    """Describes the JSON errors of an endpoint whose success is not JSON."""
     schema = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
     content = {"application/json": {"schema": schema}}
     return {
@@ -49,16 +49,16 @@ def as_json(
 
 
 def _describe_unreadable(cause: BaseException) -> str:
-    """Says why Python's parser could not read a body of JSON."""
+    """Describes why Python's parser could not read a JSON body."""
     if isinstance(cause, RecursionError):
         return "it is nested too deeply."
     if type(cause) is ValueError:
-        return "it holds an integer of too many digits."
+        return "it holds an integer with too many digits."
     return str(cause)
 
 
 def _methods(request: Request) -> list[str]:
-    """The methods of a path; Starlette names those of one route only."""
+    """Returns the methods of a path; Starlette names those of one route only."""
     path, routes = request.scope["path"], iter_route_contexts(request.app.routes)
     found = [route.methods for route in routes if route.path_regex.match(path)]
     methods = {method for methods in found for method in methods or ()}
@@ -68,14 +68,14 @@ def _methods(request: Request) -> list[str]:
 def error_response(
     status: int, message: str, headers: dict[str, str] | None = None
 ) -> Response:
-    """The one shape of every error."""
+    """Returns a response in the one shape of every error."""
     return Response(
         orjson.dumps({"error": message}), status, headers, "application/json"
     )
 
 
 def answer_errors_in_one_shape(app: FastAPI) -> None:
-    """Makes every failure of `app` a JSON object with the one key `error`."""
+    """Makes every error of `app` a JSON object with the single key `error`."""
 
     @app.exception_handler(ServiceError)
     async def _service(request: Request, error: ServiceError) -> Response:
@@ -90,7 +90,7 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
         message = error.detail
-        # FastAPI says why it could not read a body; Starlette's word says too little.
+        # The cause is FastAPI's reason; the detail of Starlette says too little.
         if error.__cause__ is not None:
             message = f"{message}: {_describe_unreadable(error.__cause__)}"
         if message == http.HTTPStatus(error.status_code).phrase:
@@ -108,4 +108,4 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def _bug(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return error_response(500, "The service failed; its log says why.")
+        return error_response(500, "The service failed; its log has the reason.")

@@ -1,4 +1,4 @@
-"""Answers while the database or the disk does not work."""
+"""Error responses while the database or the disk fails."""
 
 import errno
 import logging
@@ -18,7 +18,7 @@ _AGAIN = {"Retry-After": "5"}
 
 
 def answer_database_outage(request: Request, error: Exception) -> Response:
-    """503, or 507 if there is no room left for SQLite's file; the log has details."""
+    """Answers 503, or 507 if the disk of the SQLite file is full."""
     reason = without_statement(error)
     logger.error("%s %s: %s", request.method, request.url.path, reason)
     if isinstance(error, DatabaseFileError):
@@ -28,17 +28,17 @@ def answer_database_outage(request: Request, error: Exception) -> Response:
     if "readonly" in reason or "read-only" in reason:
         return _refused("the database is read-only")
     return error_response(
-        503, "The database does not answer; ask again in some seconds.", _AGAIN
+        503, "The database does not answer; retry in a few seconds.", _AGAIN
     )
 
 
 def without_statement(error: Exception) -> str:
-    """The message of a database error, without its statement and values."""
+    """Returns the message of a database error, without its statement and values."""
     return str(getattr(error, "orig", error))
 
 
 def answer_disk_outage(request: Request, error: OSError) -> Response:
-    """507 if the disk is full, 503 if it can't be written; else the error goes on."""
+    """Answers 507 if the disk is full, 503 if it is not writable; else reraises."""
     if error.errno not in (*_FULL, *_REFUSED):
         raise error
     logger.error("%s %s: %s", request.method, request.url.path, error)
@@ -50,12 +50,12 @@ def answer_disk_outage(request: Request, error: OSError) -> Response:
 def _full() -> Response:
     return error_response(
         507,
-        "The disk of the service is full: whoever runs it must make room, or delete "
+        "The disk of the service is full; its operator must free space, or delete "
         "datasets and jobs.",
     )
 
 
 def _refused(reason: str) -> Response:
     return error_response(
-        503, f"The service can't write: {reason}; whoever runs it must see."
+        503, f"The service cannot write: {reason}; its operator must check the disk."
     )

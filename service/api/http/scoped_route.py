@@ -1,4 +1,4 @@
-"""Routes that require a scope and limit the body."""
+"""Routes that require a scope and limit the request body."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -28,18 +28,16 @@ register_url_convertor("name", _NameConvertor())
 
 
 class ScopedRoute(APIRoute):
-    """A route that needs a key with a scope, and limits the body of a request.
+    """A route that requires a key with a scope, and limits the request body.
 
-    Both are checked before FastAPI reads the body: it parses the body before it calls
-    any dependency. The scope is that of `may_predict`, `Training` or `may_administer`
-    among the dependencies, the limit that of `limit_body`. Both are in the OpenAPI
-    document.
+    Checks both before FastAPI reads the body, because FastAPI parses the body before it
+    calls any dependency. The dependency `may_predict`, `Training` or `may_administer`
+    gives the scope, `limit_body` the limit. The OpenAPI document contains both.
 
-    A parameter of the path ends at a colon, so that `/{name}` does not match
-    `NAME:predict`.
+    A path parameter ends at a colon, so that `/{name}` does not match `NAME:predict`.
 
     Raises:
-        TypeError: If no dependency states a scope.
+        TypeError: If no dependency gives a scope.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -55,7 +53,7 @@ class ScopedRoute(APIRoute):
         self.responses = self._documented()
 
     async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Answers a request; refuses it before a byte of its body is read."""
+        """Handles a request; checks scope and length before it reads the body."""
         if scope["method"] in cast(set[str], self.methods):
             caller: Caller = scope["state"]["caller"]
             caller.require(self.scope)
@@ -64,7 +62,7 @@ class ScopedRoute(APIRoute):
         await super().handle(scope, receive, send)
 
     def _documented(self) -> dict[int | str, dict[str, Any]]:
-        """The documented responses, with those of this class."""
+        """Returns the documented responses, including those of this class."""
         documented = dict(self.responses)
         needs = {Forbidden.status: f"The key needs the scope `{self.scope}`."}
         limit = self.body_limit

@@ -1,1 +1,1 @@
-"""Jobs: trainings of models on datasets."""
+"""Jobs: each trains a model on a dataset."""

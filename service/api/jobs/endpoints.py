@@ -1,4 +1,4 @@
-"""`/v1/jobs`: submit, list, follow, cancel and retry trainings."""
+"""`/v1/jobs`: submit, list, follow, cancel and retry jobs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,8 +41,8 @@ IdempotencyKey = Annotated[
     Header(
         min_length=1,
         max_length=255,
-        description="A name of this request, anything unique: sent again with the "
-        "same body, it gets the job that was made the first time, with status 200.",
+        description="A unique name of this request. A repeated request with the same "
+        "name and body returns the first job, with status 200.",
     ),
 ]
 _LOG_BYTES = 16 * 2**10
@@ -53,7 +53,7 @@ _LOG_BYTES = 16 * 2**10
     status_code=201,
     summary="Train a model",
     responses={
-        200: {"model": JobStatus, "description": "The job that was made before."},
+        200: {"model": JobStatus, "description": "The job of the earlier request."},
         **responses(
             InvalidRequest,
             UnknownDataset,
@@ -69,7 +69,7 @@ def submit_job(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> JobStatus:
-    """Queues a job. What can be checked without training is checked first."""
+    """Validates a job against its dataset, and queues it."""
     job, is_new = submission.submit(state.queue, caller, request, idempotency_key)
     response.status_code = 201 if is_new else 200
     return _status(state, job)
@@ -80,12 +80,12 @@ def list_jobs(
     state: State,
     _: Training,
     job_state: Annotated[JobState | None, Query(alias="state")] = None,
-    name: Annotated[Name | None, Query(description="Of the model.")] = None,
+    name: Annotated[Name | None, Query(description="Name of the model.")] = None,
     dataset_id: Annotated[Id | None, Query()] = None,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> JobPage:
-    """Lists jobs, newest first; `next_cursor` of the answer gives the next page."""
+    """Lists jobs, newest first; pass `next_cursor` to get the next page."""
     with state.database.reading() as session:
         jobs, following = repository.page(
             session,
@@ -102,10 +102,10 @@ def list_jobs(
 
 
 @router.get(
-    "/{id}", summary="Look at a job", responses=responses(InvalidRequest, UnknownJob)
+    "/{id}", summary="Describe a job", responses=responses(InvalidRequest, UnknownJob)
 )
 async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
-    """Says how far a job is, and what has become of it."""
+    """Returns the progress of a job, and its result."""
     status = await asyncio.to_thread(_read_status, state, id)
     if status.version is not None:
         await state.latest_version.wait_for(status.name, status.version)
@@ -118,9 +118,9 @@ async def get_job(state: State, _: Training, id: JobId) -> JobStatus:
     responses=responses(InvalidRequest, UnknownJob),
 )
 def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
-    """Cancels a job: at once if it waits, else as soon as its step is done.
+    """Cancels a job: a queued job at once, a running job after its current step.
 
-    A job that has ended stays as it is.
+    Does not change a job that has ended.
     """
     with state.database.writing() as session:
         job = repository.get_job(session, id, to_change=True)
@@ -130,19 +130,19 @@ def cancel_job(state: State, _: Training, id: JobId) -> JobStatus:
 
 @router.post(
     "/{id}:retry",
-    summary="Try a job again",
+    summary="Retry a job",
     responses=responses(InvalidRequest, UnknownJob, JobStateConflict, QueueFull),
 )
 def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
     """Queues a failed or cancelled job again, under the same id."""
     with state.database.writing() as session:
         submission.check_quota(state.queue, session, caller)
-        # Before the job itself: so does who deletes a dataset.
+        # Lock the dataset before the job, as the deletion of a dataset does.
         submission.lock_inputs(session, repository.get_job(session, id))
         job = repository.get_job(session, id, to_change=True)
         if job.state not in (JobState.FAILED, JobState.CANCELLED):
             raise JobStateConflict(
-                "Only a failed or cancelled job can be tried again. "
+                "Only a failed or cancelled job can be retried. "
                 f"Received: job {id}, which is {job.state}"
             )
         state.queue.retry(session, job)
@@ -152,11 +152,11 @@ def retry_job(state: State, caller: Training, id: JobId) -> JobStatus:
 @router.delete(
     "/{id}",
     status_code=204,
-    summary="Forget a job",
+    summary="Delete a job",
     responses=responses(InvalidRequest, UnknownJob, JobStateConflict),
 )
 def delete_job(state: State, _: Training, id: JobId) -> None:
-    """Removes a job that has ended, its events and its log. Its model stays."""
+    """Deletes a job that has ended, its events and its log, but not its model."""
     with state.database.writing() as session:
         job = repository.get_job(session, id, to_change=True)
         if job.state not in ENDED:
@@ -164,7 +164,7 @@ def delete_job(state: State, _: Training, id: JobId) -> None:
                 "Only a job that has ended can be deleted; cancel it first. "
                 f"Received: job {id}, which is {job.state}"
             )
-        # First: a process that stops in between leaves a job that can be deleted anew.
+        # Files first: after a crash in between, the job can be deleted again.
         JobFiles(state.settings, id).remove()
         session.delete(job)
 
@@ -173,7 +173,7 @@ def last_seen(
     after: Annotated[int, Query(ge=0, lt=2**31)] = 0,
     last_event_id: Annotated[int | None, Header(ge=0, lt=2**31)] = None,
 ) -> int:
-    """The number of the last event that a listener knows."""
+    """Returns the number of the last event that the client has received."""
     return after if last_event_id is None else last_event_id
 
 
@@ -181,7 +181,7 @@ LastSeen = Annotated[int, Depends(last_seen)]
 
 
 def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
-    """The id of a job with more events, looked up before the answer begins."""
+    """Returns the id of a job with more events, before the response begins."""
     with state.database.reading() as session:
         job = repository.get_job(session, id)
         event_stream.check_more_may_follow(session, job, sequence)
@@ -193,7 +193,7 @@ def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> s
     summary="Follow a job",
     response_class=EventSourceResponse,
     responses={
-        204: {"description": "The job has ended, and no event follows."},
+        204: {"description": "The job has ended, and no further event follows."},
         **as_json(responses(InvalidRequest, UnknownJob)),
     },
 )
@@ -203,11 +203,11 @@ async def follow_job(
     id: Annotated[str, Depends(job_to_follow)],
     sequence: LastSeen,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Sends the events of a job as they happen, until it has ended.
+    """Streams the events of a job until the job ends.
 
-    `state` says in which state it is from now on, `epoch` how far it is, with its
-    figures. Ids count from 1: a client that sends the last one it has seen as
-    `Last-Event-ID`, as browsers do by themselves, or as `after`, misses none.
+    A `state` event gives the new state, an `epoch` event the progress with its metrics.
+    Ids count from 1. To miss no event after a reconnection, send the last id as
+    `Last-Event-ID`, as browsers do, or as `after`.
     """
     async for event in event_stream.follow(
         state.database, caller, id, sequence, state.stopping

@@ -1,4 +1,4 @@
-"""The events of a job as they happen, as server-sent events."""
+"""Streams the events of a job as server-sent events."""
 
 import asyncio
 import logging
@@ -20,32 +20,32 @@ from service.shared.job_state import ENDED
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 200
-# A new listener wants to see the job start; later a look per second is enough.
+# A new client wants to see the job start; later one query per second is enough.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 
 
 class NothingFollows(Exception):
-    """The listener has the last event of a job that has ended."""
+    """The client already has the last event of a job that has ended."""
 
 
 async def answer_that_nothing_follows(request: Request, error: Exception) -> Response:
-    """Keeps browsers, which come back after each end of a stream, from doing so."""
+    """Answers 204, after which browsers do not reconnect."""
     return Response(status_code=204)
 
 
 def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
-    """Makes sure that events will come after the one of this number.
+    """Checks that the job can have events after this one.
 
     Raises:
-        NothingFollows: If the job has ended, and it was the last.
-        InvalidRequest: If there is no such event: those to come have lower numbers.
+        NothingFollows: If the job has ended, and this was its last event.
+        InvalidRequest: If the job has no event with this number yet.
     """
     last = events.last(session, job.id)
     if sequence > last:
         raise InvalidRequest(
-            f"The latest event of the job {job.id} is {last}; send the id of one of "
-            f"its events, or none to get all. Received: {sequence}"
+            f"The latest event of the job {job.id} is {last}; send the id of an event "
+            f"of this job, or no id to get all events. Received: {sequence}"
         )
     if job.state in ENDED and sequence == last:
         raise NothingFollows
@@ -58,18 +58,18 @@ async def follow(
     sequence: int,
     stopping: asyncio.Event,
 ) -> AsyncIterator[ServerSentEvent]:
-    """Gives the events after one, and those to come until the job has ended.
+    """Yields the events after a given one, and later ones until the job ends.
 
-    Each listener looks for itself: whichever process wrote an event, all see it. While
-    the database does not answer they wait: the answer has begun, and can't say so.
+    Each stream queries the database, so it gets the events of all processes. While the
+    database does not answer, the stream waits: its status has already been sent.
 
     Args:
-        database: Where events are.
-        caller: Who listens, for as long as its key is good.
-        job_id: The job.
-        sequence: The number of the last event that the listener knows.
-        stopping: Set when the service stops, which ends the stream: the listener
-            goes on with another process, or with this one when it is back.
+        database: Holds the events.
+        caller: The caller; the stream ends when its key becomes invalid.
+        job_id: Id of the job.
+        sequence: Number of the last event that the client has received.
+        stopping: Set at shutdown, which ends the stream. Clients reconnect to another
+            process, or to this one after its restart.
     """
     pause, lost = _FIRST_PAUSE, False
     while not stopping.is_set():
@@ -80,7 +80,7 @@ async def follow(
         except DATABASE_OUTAGES as error:
             if not lost:
                 why = without_statement(error)
-                logger.warning("can't look for events of job %s: %s", job_id, why)
+                logger.warning("could not read the events of job %s: %s", job_id, why)
             found, ended = [], False
             lost = True
         else:
@@ -98,7 +98,7 @@ async def follow(
 def _next_events(
     database: Database, caller: Caller, job_id: str, sequence: int
 ) -> tuple[Sequence[Event], bool]:
-    """The next events, and whether the last of them ends the stream."""
+    """Returns the next events, and whether the stream ends after them."""
     with database.reading() as session:
         if not is_key_usable(database, session, caller.key_id):
             return (), True

@@ -1,4 +1,4 @@
-"""Jobs in the database, as clients ask for them."""
+"""Queries jobs in the database."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def page(
     before: Cursor | None,
     limit: int,
 ) -> tuple[Sequence[Job], Cursor | None]:
-    """Some jobs, newest first, and where the next page begins, if there is one."""
+    """Returns a page of jobs, newest first, and the cursor of the next page."""
     wanted = {"state": state, "name": name, "dataset_id": dataset_id}
     given = {column: value for column, value in wanted.items() if value is not None}
     query = select(Job).filter_by(**given)
@@ -32,11 +32,11 @@ def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     """Finds a job.
 
     Raises:
-        UnknownJob: If there is none of this id.
+        UnknownJob: If no job has this id.
     """
     job = session.get(
         Job, job_id, with_for_update=to_change or None, populate_existing=to_change
     )
     if job is None:
-        raise UnknownJob(f"There is no job {job_id}; `GET /v1/jobs` lists them.")
+        raise UnknownJob(f"There is no job {job_id}; `GET /v1/jobs` lists the jobs.")
     return job

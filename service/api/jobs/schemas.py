@@ -20,14 +20,14 @@ JobId = Annotated[
     str,
     Path(
         pattern=_ID,
-        description="One of those that `GET /v1/jobs` lists.",
+        description="Id of a job; `GET /v1/jobs` lists the ids.",
         examples=[_EXAMPLE_ID],
     ),
 ]
 
 
 class JobRequest(JobSpec):
-    """What to train on, and how; `dataset_id`, `target` and `name` are enough."""
+    """The fields of a job; only `dataset_id`, `target` and `name` are required."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -37,18 +37,20 @@ class JobRequest(JobSpec):
         }
     )
 
-    dataset_id: Id = Field(description="The table, from `POST /v1/datasets`.")
-    name: Name = Field(description="The model; the job publishes its next version.")
+    dataset_id: Id = Field(description="Id of the table, from `POST /v1/datasets`.")
+    name: Name = Field(
+        description="Name of the model; the job publishes its next version."
+    )
     priority: int = Field(
         0,
         strict=True,
         ge=-100,
         le=100,
-        description="Jobs of a higher one are taken from the queue first.",
+        description="Jobs with a higher priority start first.",
     )
 
     def spec(self) -> dict[str, Any]:
-        """What the trainer needs to know: a `JobSpec` with every default filled in."""
+        """Returns the fields of `JobSpec`, with every default filled in."""
         return self.model_dump(mode="json", include=set(JobSpec.model_fields))
 
 
@@ -59,11 +61,11 @@ class JobSummary(BaseModel):
     name: Name
     state: JobState
     target: str = Field(examples=["price"])
-    dataset_id: Id | None = Field(description="`null` once the dataset was deleted.")
+    dataset_id: Id | None = Field(description="`null` after the dataset was deleted.")
     priority: int
-    attempt: int = Field(description="How often it was started.", examples=[1])
+    attempt: int = Field(description="Number of attempts.", examples=[1])
     progress: dict[str, Any] = Field(
-        description="How far it is, with its latest figures; empty before it starts.",
+        description="Epochs, steps and latest metrics; empty before the job starts.",
         examples=[
             {
                 "epoch": 12,
@@ -75,40 +77,39 @@ class JobSummary(BaseModel):
         ],
     )
     cancel_requested: bool = Field(
-        description="Whether it stops as soon as it can.", examples=[False]
+        description="Whether the job will stop as soon as it can.", examples=[False]
     )
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    error: str | None = Field(description="Why it failed.", examples=[None])
+    error: str | None = Field(description="Reason of a failure.", examples=[None])
     version: int | None = Field(
-        description="The version of the model that it published.", examples=[None]
+        description="The version that the job published.", examples=[None]
     )
 
     @classmethod
     def from_row(cls, job: tables.Job) -> Self:
-        """The summary of `job`."""
+        """Creates the summary of a row of the database."""
         return cls.model_validate(_fields(job))
 
 
 class JobStatus(JobSummary):
-    """A job."""
+    """A job with its spec and its log."""
 
-    dataset_sha256: str = Field(description="Of the bytes that were uploaded.")
+    dataset_sha256: str = Field(description="SHA-256 of the uploaded bytes.")
     spec: dict[str, Any] = Field(
-        description="As it was sent, with every default filled in.",
+        description="The submitted spec, with every default filled in.",
         examples=[{"target": "price"}],
     )
     eta_seconds: float | None = Field(
-        description="When training will be through, by its pace so far; `null` while "
-        "there is none.",
+        description="Estimated seconds until training ends; `null` if unknown.",
         examples=[41.5],
     )
-    log: str = Field(description="The end of what the trainer wrote.", examples=[""])
+    log: str = Field(description="The end of the trainer's log.", examples=[""])
 
     @classmethod
     def from_job_and_log(cls, job: tables.Job, log: str) -> Self:
-        """All that is known of `job`."""
+        """Creates the full description of a row of the database."""
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
@@ -123,13 +124,13 @@ class JobPage(BaseModel):
 
     jobs: list[JobSummary]
     next_cursor: str | None = Field(
-        description="What to send as `cursor` for those before; `null` at the end.",
+        description="Send as `cursor` to get the next page; `null` on the last page.",
         examples=[None],
     )
 
 
 def _eta_seconds(job: tables.Job) -> float | None:
-    """Seconds until training is through, by its pace; None while there is none."""
+    """Estimates the seconds until training ends; None if unknown."""
     pace = job.progress.get("seconds_per_step")
     if job.state != JobState.RUNNING or pace is None:
         return None

@@ -1,4 +1,4 @@
-"""From a request to a queued job."""
+"""Validates and queues a submitted job."""
 
 import hashlib
 from pathlib import Path
@@ -33,9 +33,9 @@ def submit(
 
     Args:
         queue: The queue.
-        caller: Whose job it is.
-        request: What to train.
-        idempotency_key: The caller's name for this request, if it gave one.
+        caller: The owner of the job.
+        request: The fields of the job.
+        idempotency_key: The caller's name for this request, or None.
 
     Returns:
         The job, and whether it is new.
@@ -50,8 +50,8 @@ def submit(
                     return earlier, False
                 raise IdempotencyKeyReused(
                     f"The Idempotency-Key {idempotency_key!r:.100} was sent with "
-                    f"another body, for which job {earlier.id} was made; give every "
-                    "job a key of its own."
+                    f"another body, which created job {earlier.id}; use a new key for "
+                    "each job."
                 )
         _check_quota(session, caller)
         dataset = _validate_dataset(session, queue.settings.models, request)
@@ -73,43 +73,43 @@ def submit(
 
 
 def check_quota(queue: Queue, session: Session, caller: Caller) -> None:
-    """Makes sure that the caller may have one more job wait, until the commit.
+    """Checks that the caller may queue one more job; holds until the commit.
 
     Raises:
-        QueueFull: If it may not.
+        QueueFull: If the caller has reached its limit of queued jobs.
     """
     _lock_submissions(queue.database, session, caller)
     _check_quota(session, caller)
 
 
 def lock_inputs(session: Session, job: Job) -> None:
-    """Locks what a job needs until the commit, or raises if it is missing.
+    """Locks the dataset and the parent version of a job until the commit.
 
     Raises:
-        JobStateConflict: If its dataset, or the version it starts from, was deleted.
+        JobStateConflict: If the dataset or the parent version was deleted.
     """
     if job.dataset_id is None or _lock_dataset(session, job.dataset_id) is None:
         raise JobStateConflict(
-            f"The dataset of job {job.id} was deleted: upload it again and make a new "
-            "job."
+            f"The dataset of job {job.id} was deleted: upload it again and submit a "
+            "new job."
         )
     start = job.spec.get("start_from")
     if start and _lock_version(session, start["model"], start["version"]) is None:
         raise JobStateConflict(
             f"Job {job.id} starts from version {start['version']} of the model "
-            f"{start['model']!r}, which was deleted: make a new job that starts from "
-            "another."
+            f"{start['model']!r}, which was deleted: submit a new job that starts from "
+            "another version."
         )
 
 
 def _lock_dataset(session: Session, dataset_id: str) -> Dataset | None:
-    """The dataset, locked until the commit: others may submit too, but none delete."""
+    """Locks a dataset until the commit against deletion, but not against other jobs."""
     shared = {"read": True, "key_share": True}
     return session.get(Dataset, dataset_id, with_for_update=shared)
 
 
 def _lock_version(session: Session, name: str, number: int) -> ModelVersion | None:
-    """The version, locked until the commit; None if it was deleted."""
+    """Locks a version until the commit; returns None if it was deleted."""
     version = session.get(ModelVersion, (name, number), with_for_update={"read": True})
     return None if version is None or version.deleted_at is not None else version
 
@@ -121,7 +121,7 @@ def _sha256(request: JobRequest) -> str:
 
 
 def _lock_submissions(database: Database, session: Session, caller: Caller) -> None:
-    """Lets requests of one key wait for one another; SQLite does so for all."""
+    """Serialises the submissions of one key; SQLite serialises all writers anyway."""
     if not database.is_sqlite:
         lock = sqlalchemy.func.hashtext(f"jobs of {caller.key_id}")
         session.execute(select(sqlalchemy.func.pg_advisory_xact_lock(lock)))
@@ -143,18 +143,19 @@ def _check_quota(session: Session, caller: Caller) -> None:
     count = session.scalar(queued) or 0
     if count >= caller.max_queued_jobs:
         raise QueueFull(
-            f"{count} jobs of the key {caller.name!r} wait already, of "
-            f"{caller.max_queued_jobs} that may: wait until some have started, or "
+            f"The queue of the key {caller.name!r} is full: {count} jobs are queued, "
+            f"and at most {caller.max_queued_jobs} may be; wait until some start, or "
             "cancel some."
         )
 
 
 def _validate_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
-    """The dataset of a request that can be trained on it, locked until the commit."""
+    """Validates a request against its dataset, and locks the dataset."""
     dataset = _lock_dataset(session, request.dataset_id)
     if dataset is None:
         raise UnknownDataset(
-            f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists them."
+            f"There is no dataset {request.dataset_id}; `GET /v1/datasets` lists "
+            "the datasets."
         )
     try:
         request.check_columns(dataset.columns)
@@ -168,18 +169,18 @@ def _validate_dataset(session: Session, models: Path, request: JobRequest) -> Da
 def _check_start(
     session: Session, models: Path, request: JobRequest, dataset: Dataset
 ) -> None:
-    """Raises unless the version to go on from is there, and the request fits it.
+    """Raises unless the parent version exists and the request is compatible with it.
 
-    It is locked until the commit: a version that a job needs is not deleted.
+    Locks the version until the commit against deletion.
     """
     start = request.start_from
     assert start is not None
     if _lock_version(session, start.model, start.version) is None:
         raise UnknownModel(
             f"start_from: there is no version {start.version} of the model "
-            f"{start.model!r}; `GET /v1/models` lists what there is."
+            f"{start.model!r}; `GET /v1/models` lists the versions."
         )
-    # Brings NumPy and Arrow along, without which the service starts sooner.
+    # Imported late: NumPy and Arrow would slow the start of the service.
     from tfbbb.training.record import TrainingRecord
 
     record = TrainingRecord.read(models / start.model / str(start.version))

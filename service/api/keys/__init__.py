@@ -1,1 +1,1 @@
-"""API keys: the caller of a request, and its scopes."""
+"""API keys: authentication, scopes and limits of callers."""

@@ -21,10 +21,10 @@ _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Closes every path but those under /health/ to requests without a good key.
+    """Requires a valid key for every path except those under /health/.
 
-    Unknown paths are closed as well: who has no key learns nothing of what there is.
-    `ScopedRoute` checks what the key allows.
+    Unknown paths require a key as well, so that requests without a key cannot find out
+    which paths exist. `ScopedRoute` checks the scope of the key.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -51,7 +51,7 @@ class Authentication:
         state: ServiceState = connection.state.service
         text = _bearer(connection)
         if text is None:
-            # A browser sends cookies, and reaches this machine, on behalf of any page.
+            # A browser sends cookies, and reaches this machine, for any web page.
             _refuse_other_sites(connection)
             if state.settings.insecure:
                 _refuse_other_names(connection)
@@ -87,40 +87,41 @@ def _bearer(connection: HTTPConnection) -> str | None:
 
 
 def _browser_key(connection: HTTPConnection) -> str:
-    """The key of a cookie, or of the URL that was printed at the first start."""
+    """Returns the key of the cookie, or of the URL printed at the first start."""
     if connection.scope["path"] == "/":
         for key in parse_qs(connection.url.query).get("key", ()):
             return key
     if (name := cookie_name(connection)) in connection.cookies:
         return connection.cookies[name]
     raise Unauthenticated(
-        "A key is needed: send `Authorization: Bearer prefix.secret`; "
-        "`tfbbb keys create NAME --scope train` makes one. In a browser, open "
+        "A key is required: send `Authorization: Bearer prefix.secret`; "
+        "`tfbbb keys create NAME --scope train` creates one. In a browser, open "
         "/?key=prefix.secret once. Received: no key"
     )
 
 
 def _refuse_other_names(connection: HTTPConnection) -> None:
-    """Raises `Forbidden` if a name of anybody's has led to this machine alone.
+    """Raises `Forbidden` if a foreign host name resolves to the loopback address.
 
-    A page can have its own name lead here, and is then of the same origin.
+    A web page can let its own host name resolve to this machine (DNS rebinding), and
+    then has the same origin as the service.
     """
     server, name = connection.scope["server"], connection.url.hostname
     if server and is_loopback(server[0]) and not is_loopback(name or server[0]):
         raise Forbidden(
-            "Without keys this machine is asked as localhost or 127.0.0.1, also by a "
-            f"proxy before it. Received: the host {name!r:.100}"
+            "A service without keys accepts only the hosts localhost and 127.0.0.1, "
+            f"also from a proxy. Received: the host {name!r:.100}"
         )
 
 
 def _refuse_other_sites(connection: HTTPConnection) -> None:
-    """Raises `Forbidden` if a page of another origin made the browser ask.
+    """Raises `Forbidden` if a page of another origin made the browser's request.
 
-    `SameSite` alone does not tell one port of this machine from another.
+    `SameSite` alone does not distinguish the ports of a machine.
     """
     headers = connection.headers
     site = headers.get("sec-fetch-site")
-    # As a whole window: in a frame, another page could guide the user's clicks.
+    # A whole window is allowed, a frame is not: another page could steer the clicks.
     opens = headers.get("sec-fetch-dest") == "document"
     safe = connection.scope["method"] in _SAFE
     if site is not None:
@@ -131,7 +132,7 @@ def _refuse_other_sites(connection: HTTPConnection) -> None:
         allowed = safe or "cookie" not in headers
     if not allowed:
         raise Forbidden(
-            "A page of another origin may not ask in your name: send the key as "
+            "A page of another origin may not use your cookie: send the key as "
             "`Authorization: Bearer prefix.secret`. "
             f"Received: Sec-Fetch-Site {site!r:.20}, Origin "
             f"{headers.get('origin')!r:.100}"

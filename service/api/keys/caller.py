@@ -12,7 +12,7 @@ from service.shared.database.tables import Key
 from service.shared.errors import Forbidden
 from service.shared.settings import Settings
 
-# Says in OpenAPI how to send a key; the middleware has judged it by then.
+# Documents in OpenAPI how to send a key; the middleware checks the key.
 _BEARER = HTTPBearer(
     auto_error=False, scheme_name="key", description="An API key, `prefix.secret`."
 )
@@ -23,12 +23,12 @@ class Caller:
     """The caller of a request.
 
     Args:
-        key_id: The key that was sent; None where the service runs without keys.
-        name: The key's name.
-        scopes: What the caller may do, with all that this implies.
+        key_id: Id of the key; None if the service runs without keys.
+        name: Name of the key.
+        scopes: Scopes of the key, including the implied ones.
         max_datasets: Most datasets that the key may own.
-        max_dataset_bytes: Most bytes in them.
-        max_queued_jobs: Most of its jobs that may wait at a time.
+        max_dataset_bytes: Most bytes in these datasets.
+        max_queued_jobs: Most queued jobs of the key.
     """
 
     key_id: str | None
@@ -40,7 +40,7 @@ class Caller:
 
     @classmethod
     def from_key(cls, key: Key, settings: Settings) -> Self:
-        """The owner of a key; the settings give the limits that the key lacks."""
+        """Creates the owner of a key; settings give the limits that the key lacks."""
 
         def limit(name: str) -> int:
             own = getattr(key, name)
@@ -57,7 +57,7 @@ class Caller:
 
     @classmethod
     def anyone(cls, settings: Settings) -> Self:
-        """Any caller of a service that runs without keys."""
+        """Creates the caller of a service that runs without keys."""
         return cls(
             None,
             "anyone",
@@ -72,8 +72,8 @@ class Caller:
         if scope not in self.scopes:
             held = ", ".join(sorted(self.scopes)) or "none"
             raise Forbidden(
-                f"This needs a key with the scope {scope}; ask for one whoever runs "
-                f"the service. Received: the key {self.name!r:.100}, with {held}"
+                f"This needs a key with the scope {scope}; ask the operator of the "
+                f"service for one. Received: the key {self.name!r:.100}, with {held}"
             )
 
 
@@ -82,16 +82,16 @@ def _with_implied(scopes: Iterable[str]) -> frozenset[Scope]:
 
 
 def get_caller(request: Request) -> Caller:
-    """The caller whom the middleware identified."""
+    """Returns the caller that the middleware identified."""
     return cast(Caller, request.state.caller)
 
 
 async def _allowed(
     request: Request, needed: SecurityScopes, _: Annotated[object, Depends(_BEARER)]
 ) -> Caller:
-    """The caller, of whom `ScopedRoute` has required the scopes already.
+    """Returns the caller; `ScopedRoute` has already checked the scopes.
 
-    FastAPI calls this only once it has parsed the body.
+    FastAPI calls this only after it has parsed the body.
     """
     caller = get_caller(request)
     for scope in needed.scopes:

@@ -15,14 +15,14 @@ _ALPHABETS = (string.digits, string.digits + "abcdef", string.digits + "ABCDEF")
 
 
 class CredentialError(ValueError):
-    """A text that can't be a key; the message does not repeat it."""
+    """A text is not a valid key; the message does not repeat the text."""
 
 
 @dataclass(frozen=True)
 class Credential:
-    """What a client sends: `prefix.secret`.
+    """The key as clients send it: `prefix.secret`.
 
-    The prefix finds the key; it may be seen. The secret may not.
+    The prefix identifies the key and is public; the secret is not.
     """
 
     prefix: str
@@ -30,15 +30,15 @@ class Credential:
 
     @classmethod
     def generate(cls) -> Self:
-        """Makes one whose secret has 256 random bits."""
+        """Generates a credential whose secret has 256 random bits."""
         return cls(f"tfbbb-{secrets.token_hex(4)}", secrets.token_urlsafe(32))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Takes `prefix.secret` apart.
+        """Parses `prefix.secret`.
 
         Raises:
-            CredentialError: If it is of another form.
+            CredentialError: If the text has another form.
         """
         match = _FORM.fullmatch(text)
         if match is None:
@@ -51,38 +51,37 @@ class Credential:
 
     @classmethod
     def preset(cls, text: str) -> Self:
-        """Takes one that was chosen by somebody, if its secret is hard to guess.
+        """Parses a credential that a person chose, if its secret is hard to guess.
 
         Raises:
-            CredentialError: If it is not.
+            CredentialError: If the secret could be guessed, or the form is wrong.
         """
         credential = cls.parse(text)
         bits, distinct = credential._bits(), len(set(credential.secret))
         if bits < _MIN_BITS or distinct < _MIN_DISTINCT:
             raise CredentialError(
                 f"The secret of a key needs {_MIN_BITS} random bits: 22 characters of "
-                "base64 or 32 hexadecimal digits, `openssl rand -hex 32` say. "
+                "base64 or 32 hexadecimal digits, e.g. of `openssl rand -hex 32`. "
                 f"Received: {len(credential.secret)} characters, {distinct} of them "
-                f"different, which is at most {bits:.0f} bits"
+                f"distinct, which are at most {bits:.0f} bits"
             )
         return credential
 
     def _bits(self) -> float:
-        """The entropy of the secret, if each character was drawn from its alphabet."""
+        """Estimates the entropy of the secret, drawn uniformly from its alphabet."""
         used = set(self.secret)
         sizes = [len(known) for known in _ALPHABETS if used <= set(known)]
         return len(self.secret) * math.log2(min(sizes, default=64))
 
     @property
     def text(self) -> str:
-        """The whole credential, as it is sent."""
+        """The whole credential, `prefix.secret`."""
         return f"{self.prefix}.{self.secret}"
 
     @property
     def sha256(self) -> str:
-        """The hash that is stored of the secret.
+        """The stored hash of the secret.
 
-        A secret of so many random bits can't be guessed from a fast hash, and needs no
-        salt.
+        A secret with so many random bits cannot be found from a fast hash without salt.
         """
         return hashlib.sha256(self.secret.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""`/v1/keys`: make, list and revoke keys."""
+"""`/v1/keys`: create, list and revoke keys."""
 
 from fastapi import APIRouter, Response
 
@@ -22,11 +22,11 @@ router = APIRouter(
 @router.post(
     "",
     status_code=201,
-    summary="Make a key",
+    summary="Create a key",
     responses=responses(InvalidRequest),
 )
 def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
-    """Answers the key; of its secret the service keeps only a hash."""
+    """Creates a key and returns it once: the service stores only a hash."""
     credential = Credential.generate()
     limits = request.model_dump(exclude={"name", "scopes", "expires_in_seconds"})
     with state.database.writing() as session:
@@ -42,7 +42,7 @@ def create_key(state: State, request: KeyRequest, response: Response) -> NewKey:
 
 @router.get("", summary="List the keys", responses=responses())
 def get_keys(state: State) -> KeyList:
-    """Lists all keys, without their secrets; revoked and expired ones as well."""
+    """Lists all keys without their secrets, including revoked and expired keys."""
     with state.database.reading() as session:
         keys = [KeySummary.from_row(key) for key in list_keys(session)]
     return KeyList(keys=keys)
@@ -54,7 +54,7 @@ def get_keys(state: State) -> KeyList:
     responses=responses(InvalidRequest, UnknownKey, LastAdminKey),
 )
 def delete_key(state: State, key_id: KeyId) -> KeySummary:
-    """Refuses the key from now on. What it made stays; the last admin key does too."""
+    """Revokes a key, but not the last admin key; datasets and jobs of the key stay."""
     with state.database.writing() as session:
         key = revoke_key(state.database, session, key_id)
     state.keyring.forget()

@@ -1,4 +1,4 @@
-"""The admin key that the first start makes."""
+"""Creates the admin key at the first start."""
 
 import ipaddress
 
@@ -10,24 +10,24 @@ from service.shared.settings import Settings
 
 
 class NoKeyError(Exception):
-    """The service has no key, so nobody could use it; the message names the remedy."""
+    """The service has no key, so nobody could use it; the message has the remedy."""
 
 
 def first_key(database: Database, settings: Settings, host: str) -> Credential | None:
-    """Sees to it that somebody can use a service that is about to listen.
+    """Ensures that a service that is about to listen has an admin key.
 
     Args:
-        database: Where the keys are.
-        settings: The operator's choices.
-        host: Where it will listen. What this machine alone can reach gets an admin key
-            if there is none; anything else is not opened without one.
+        database: Holds the keys.
+        settings: The settings of the service.
+        host: Address on which the service will listen. On a loopback address a missing
+            admin key is created; on other addresses it is an error.
 
     Returns:
-        The key that was made, if one was.
+        The new key, or None if none was created.
 
     Raises:
-        NoKeyError: If there is no key to protect a service that others can reach.
-        CredentialError: If the key of the environment can't be an admin key.
+        NoKeyError: If other machines can reach the service and there is no admin key.
+        CredentialError: If TFBBB_ADMIN_KEY is not a valid admin key.
     """
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
@@ -35,9 +35,9 @@ def first_key(database: Database, settings: Settings, host: str) -> Credential |
         return None
     if not is_loopback(host):
         raise NoKeyError(
-            f"Whoever reaches {host} could ask the service, and there is no key yet: "
-            "set TFBBB_ADMIN_KEY to `prefix.secret`, or make one with `tfbbb keys "
-            "create NAME --scope admin`, or let everybody in with --insecure."
+            f"Other machines can reach {host}, but the service has no key yet: set "
+            "TFBBB_ADMIN_KEY to `prefix.secret`, or create a key with `tfbbb keys "
+            "create NAME --scope admin`, or allow everybody with --insecure."
         )
     credential = Credential.generate()
     with database.writing() as session:
@@ -46,10 +46,10 @@ def first_key(database: Database, settings: Settings, host: str) -> Credential |
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Returns whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return False  # A name that may lead anywhere.
+        return False  # A host name may resolve to any address.

@@ -1,4 +1,4 @@
-"""Finds the key of a credential, with a short cache."""
+"""Authenticates credentials, with a short cache."""
 
 import hmac
 import logging
@@ -19,8 +19,8 @@ from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# For how long a key that was found is taken for good without another look, so that
-# quick predictions need not wait for the database.
+# Time for which an authenticated key is cached, so that fast predictions need not wait
+# for the database.
 _KNOWN_SECONDS = 5.0
 _USE_SECONDS = 60.0
 
@@ -32,14 +32,14 @@ class _Known(NamedTuple):
 
 
 class Keyring:
-    """Tells callers by the keys they send.
+    """Identifies callers by their keys.
 
-    A key that is revoked through another process is refused within five seconds, one
-    that is revoked through this one at once.
+    Refuses a revoked key at once if this process revoked it, and within five seconds if
+    another process did.
 
     Args:
-        database: Where the keys are.
-        settings: The limits of keys that have none of their own.
+        database: Holds the keys.
+        settings: Limits of keys without own limits.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
@@ -50,7 +50,7 @@ class Keyring:
         self._recording = threading.Lock()
 
     def recall(self, credential: Credential) -> Caller | None:
-        """The caller, if the key was found a moment ago; asks no database."""
+        """Returns the caller of a cached key, or None; does not query the database."""
         known = self._known.get(credential.prefix)
         if known is None or known.until < time.monotonic():
             return None
@@ -58,7 +58,7 @@ class Keyring:
         return known.caller if matches else None
 
     def authenticate(self, credential: Credential) -> Caller:
-        """The caller whose key this is.
+        """Returns the caller who owns a key.
 
         Raises:
             Unauthenticated: If the key is unknown, expired or revoked.
@@ -70,25 +70,25 @@ class Keyring:
             )
             now = self._database.now(session)
         if key is None or not hmac.compare_digest(key.secret_sha256, credential.sha256):
-            raise Unauthenticated("The key is wrong: no such key was made here.")
+            raise Unauthenticated("The key is wrong: this service has no such key.")
         if key.revoked_at is not None:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
         left = _KNOWN_SECONDS if key.expires_at is None else key.expires_at - now
         caller = Caller.from_key(key, self._settings)
-        # Where `forget` came meanwhile, nobody asks this one any more.
+        # If `forget` has replaced the cache meanwhile, this entry is never read.
         known[key.prefix] = _Known(
             caller, key.secret_sha256, time.monotonic() + min(left, _KNOWN_SECONDS)
         )
         return caller
 
     def forget(self) -> None:
-        """Looks every key up anew: one was revoked or changed."""
+        """Clears the cache after a key was revoked or changed."""
         self._known = {}
 
     def is_use_due(self, caller: Caller) -> bool:
-        """Whether the time of last use should be written, once a minute at most."""
+        """Whether to record the time of use now, which is done once a minute."""
         now, key_id = time.monotonic(), caller.key_id
         with self._recording:
             if key_id is None or now - self._uses.get(key_id, -1e9) < _USE_SECONDS:
@@ -97,7 +97,7 @@ class Keyring:
         return True
 
     def record_use(self, caller: Caller) -> None:
-        """Writes down that the key was used; no request fails because it can't be."""
+        """Records the use of a key; only logs an error of the database."""
         try:
             with self._database.writing() as session:
                 session.execute(
@@ -107,4 +107,4 @@ class Keyring:
                 )
         except SQLAlchemyError as error:
             why = without_statement(error)
-            logger.warning("can't write that a key was used: %s", why)
+            logger.warning("could not record the use of a key: %s", why)

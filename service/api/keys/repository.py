@@ -1,4 +1,4 @@
-"""The keys in the database."""
+"""Keys in the database."""
 
 import hmac
 import logging
@@ -19,20 +19,20 @@ _PRESET = "TFBBB_ADMIN_KEY"
 
 
 def is_usable(now: float) -> sqlalchemy.ColumnElement[bool]:
-    """Whether a key is neither revoked nor expired at the time `now`."""
+    """Returns the condition that a key is neither revoked nor expired."""
     unexpired = sqlalchemy.or_(Key.expires_at.is_(None), Key.expires_at > now)
     return sqlalchemy.and_(Key.revoked_at.is_(None), unexpired)
 
 
 def is_key_usable(database: Database, session: Session, key_id: str | None) -> bool:
-    """Whether a key may still be used; None stands for a service without keys."""
+    """Returns whether a key is still valid; None means a service without keys."""
     usable = is_usable(database.now(session))
     query = sqlalchemy.select(Key.id).where(Key.id == key_id, usable)
     return key_id is None or session.scalar(query) is not None
 
 
 def has_admin_key(database: Database) -> bool:
-    """Whether there is a usable key with the scope `admin`."""
+    """Returns whether there is a valid key with the scope `admin`."""
     with database.reading() as session:
         usable = is_usable(database.now(session))
         keys = session.scalars(sqlalchemy.select(Key).where(usable))
@@ -40,30 +40,30 @@ def has_admin_key(database: Database) -> bool:
 
 
 def list_keys(session: Session) -> list[Key]:
-    """All keys, the newest first."""
+    """Returns all keys, newest first."""
     return list(session.scalars(sqlalchemy.select(Key).order_by(Key.created_at.desc())))
 
 
 def revoke_key(database: Database, session: Session, key_id: str) -> Key:
-    """Takes everything from a key that it allowed, for ever.
+    """Revokes a key for ever.
 
     Raises:
-        UnknownKey: If there is none with this id.
-        LastAdminKey: If no other key allows to make keys.
+        UnknownKey: If no key has this id.
+        LastAdminKey: If no other key could create keys.
     """
     now = database.now(session)
     usable = sqlalchemy.select(Key).where(is_usable(now)).with_for_update()
     admins = [key.id for key in session.scalars(usable) if Scope.ADMIN in key.scopes]
     if admins == [key_id]:
         raise LastAdminKey(
-            "Nobody could make keys any more without this one: make another with the "
-            "scope admin first (`tfbbb keys create` does so, too). "
+            "This is the last key that can create keys: create another key with the "
+            "scope admin first, e.g. with `tfbbb keys create`. "
             f"Received: {key_id}"
         )
     key = session.get(Key, key_id)
     if key is None:
         raise UnknownKey(
-            f"There is no such key; /v1/keys lists those there are. Received: {key_id}"
+            f"There is no such key; `GET /v1/keys` lists the keys. Received: {key_id}"
         )
     key.revoked_at = key.revoked_at or now
     return key
@@ -77,27 +77,27 @@ def add_key(
     scopes: Iterable[Scope],
     **limits: float | None,
 ) -> Key:
-    """Stores a key, of whose secret only the hash.
+    """Adds a key; stores only the hash of its secret.
 
     Args:
         database: The database of the transaction.
         session: The transaction.
-        credential: What its owner will send.
-        name: What it is for.
-        scopes: What it allows.
+        credential: The credential that the owner will send.
+        name: Purpose of the key.
+        scopes: Scopes of the key.
         **limits: `expires_at`, `max_datasets`, `max_dataset_bytes`,
             `max_queued_jobs`.
 
     Raises:
-        CredentialError: If there is a key with this prefix.
+        CredentialError: If a key has this prefix already.
     """
     taken = session.scalar(
         sqlalchemy.select(Key.id).where(Key.prefix == credential.prefix)
     )
     if taken is not None:
         raise CredentialError(
-            "There is a key with this prefix already, perhaps revoked; choose another. "
-            f"Received: {credential.prefix}"
+            "A key has this prefix already, perhaps a revoked one; choose another "
+            f"prefix. Received: {credential.prefix}"
         )
     key = Key(
         name=name,
@@ -113,14 +113,13 @@ def add_key(
 
 
 def preset_admin_key(database: Database, text: str) -> None:
-    """Sees to it that the key of the environment is one.
+    """Adds the admin key of the environment variable, or updates its secret.
 
-    A secret that has changed since the last start takes the place of the earlier one. A
-    key that was revoked stays so.
+    A revoked key stays revoked.
 
     Raises:
-        CredentialError: If its secret could be guessed, it is of another form, or it
-            is that of a key that may less.
+        CredentialError: If the secret could be guessed, the form is wrong, or another
+            key has the prefix.
     """
     try:
         credential = Credential.preset(text)
@@ -136,17 +135,17 @@ def preset_admin_key(database: Database, text: str) -> None:
         is_same = hmac.compare_digest(key.secret_sha256, credential.sha256)
         if not is_same and key.name != _PRESET:
             raise CredentialError(
-                f"{_PRESET} has the prefix of another key; choose another. "
+                f"{_PRESET} has the prefix of another key; choose another prefix. "
                 f"Received: {credential.prefix}"
             )
         if Scope.ADMIN not in key.scopes:
             raise CredentialError(
-                f"{_PRESET} must be an admin key, or one that is not known yet. "
+                f"{_PRESET} must be an admin key, or a new key. "
                 f"Received: the key {key.name!r:.100}, with {', '.join(key.scopes)}"
             )
         if key.revoked_at is not None:
             logger.warning(
-                "the key of %s was revoked and is refused: preset another prefix",
+                "the key of %s was revoked: set a key with another prefix",
                 _PRESET,
             )
         key.secret_sha256 = credential.sha256

@@ -13,7 +13,7 @@ from tfbbb.known_fields import KnownFields
 KeyId = Annotated[
     str,
     Path(
-        description="The `id` of a key.",
+        description="Id of a key; `GET /v1/keys` lists the ids.",
         pattern="^[0-9a-f]{24}$",
         examples=["5f1d7e2a9c3b4d6e8f012345"],
     ),
@@ -22,7 +22,7 @@ Count = Annotated[int | None, Field(ge=0, lt=2**31)]
 
 
 class KeyRequest(KnownFields):
-    """What a key is to be for and to allow."""
+    """The name, scopes and limits of a new key."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -36,7 +36,7 @@ class KeyRequest(KnownFields):
             min_length=1,
             max_length=200,
             pattern=r"^[^\x00-\x1f\x7f]*$",
-            description="What the key is for, in one line.",
+            description="Purpose of the key, in one line.",
             examples=["nightly predictions"],
         ),
     ]
@@ -46,7 +46,7 @@ class KeyRequest(KnownFields):
             fail_fast=True,
             min_length=1,
             max_length=len(Scope),
-            description="`train` includes `predict`, and `admin` everything.",
+            description="`train` includes `predict`; `admin` allows everything.",
             examples=[["predict"]],
         ),
     ]
@@ -55,7 +55,7 @@ class KeyRequest(KnownFields):
         Field(
             gt=0,
             le=10**10,
-            description="By default it does not.",
+            description="Seconds until the key expires; never by default.",
             examples=[90 * 86400],
         ),
     ] = None
@@ -65,7 +65,7 @@ class KeyRequest(KnownFields):
 
 
 class KeySummary(BaseModel):
-    """A key without its secret. Limits of `null` are those of the service."""
+    """A key without its secret. For limits of `null` the settings apply."""
 
     id: str
     name: str
@@ -81,19 +81,19 @@ class KeySummary(BaseModel):
 
     @classmethod
     def from_row(cls, key: Key) -> Self:
-        """Describes a key of the database."""
+        """Creates the summary of a row of the database."""
         return cls.model_validate(key, from_attributes=True)
 
 
 class NewKey(KeySummary):
-    """A key that was just made, with what its owner sends."""
+    """A new key, including its secret."""
 
     key: Annotated[
-        str, Field(description="`prefix.secret`: shown this once, and not kept.")
+        str, Field(description="`prefix.secret`, returned only once and not stored.")
     ]
 
 
 class KeyList(BaseModel):
-    """All keys, the newest first."""
+    """All keys, newest first."""
 
     keys: list[KeySummary]

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Scope(StrEnum):
-    """What a key allows; each allows what those before it do."""
+    """What a key allows; each scope includes those before it."""
 
     PREDICT = "predict"
     TRAIN = "train"
@@ -12,6 +12,6 @@ class Scope(StrEnum):
 
     @property
     def implied(self) -> frozenset["Scope"]:
-        """This scope and those it includes."""
+        """This scope and the scopes it includes."""
         order = list(Scope)
         return frozenset(order[: order.index(self) + 1])

@@ -1,4 +1,4 @@
-"""`/v1/models/NAME/labels`: list, move and remove labels."""
+"""`/v1/models/NAME/labels`: list, move and delete labels."""
 
 import asyncio
 
@@ -51,7 +51,7 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     responses=responses(UnknownLabel, Unavailable),
 )
 async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
-    """Says in which state the version is, and what it reads."""
+    """Returns the state, the features and the metrics of the version."""
     return await state.models.version(
         name, await repository.resolve(state.database, name, label)
     )
@@ -66,7 +66,7 @@ async def get_label(state: State, name: ModelName, label: LabelName) -> ModelSta
 async def get_label_metadata(
     state: State, name: ModelName, label: LabelName
 ) -> Response:
-    """Describes the version that the label points at."""
+    """Returns the signatures and the manifest of the version."""
     version = await repository.resolve(state.database, name, label)
     content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
@@ -84,9 +84,9 @@ async def put_label(
     label: LabelName,
     target: LabelTarget,
 ) -> LabelStatus:
-    """Makes the label, or moves it, if the version answers and the gate lets it pass.
+    """Creates or moves a label, if the version predicts and passes the gate.
 
-    Needs a key that may train.
+    Needs a key with the scope `train`.
     """
     row = await move_label(state, caller, name, label, target)
     return LabelStatus.from_row(row)
@@ -95,12 +95,12 @@ async def put_label(
 @router.delete(
     "/{label}",
     status_code=204,
-    summary="Remove a label",
+    summary="Delete a label",
     responses=responses(InvalidRequest, UnknownLabel, LabelRefused, Unavailable),
 )
 async def delete_label(
     state: State, _: Training, name: ModelName, label: LabelName
 ) -> None:
-    """Removes the label; its version stays. Needs a key that may train."""
+    """Deletes the label, but not its version. Needs a key with the scope `train`."""
     check_may_move(label)
     await asyncio.to_thread(repository.remove, state.database, name, label)

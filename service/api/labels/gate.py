@@ -13,27 +13,29 @@ Bound = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class GateError(Exception):
-    """A version is not let pass; the message has the figures of both."""
+    """A version does not pass the gate; the message has the metrics of both."""
 
 
 class Gate(KnownFields):
-    """How much worse than the label's version another may be, to take its place.
+    """Bounds on how much worse than the label's current version a version may be.
 
-    Both figures are of the rows that each version's training held out. They compare
-    best where these are the same rows: versions of one table and one seed.
+    Both metrics come from the rows that were held out in the training of each version.
+    They compare best for versions of one table and one seed, which hold out the same
+    rows.
     """
 
     model_config = ConfigDict(frozen=True)
 
     max_nll_increase: Bound | None = Field(
         None,
-        description="Of the held-out negative log-likelihood per row, in nats.",
+        description="Largest increase of the held-out negative log-likelihood per row, "
+        "in nats.",
         examples=[0.05],
     )
     max_coverage_drop: Bound | None = Field(
         None,
-        description="Of the distance between 0.9 and the share of held-out targets in "
-        "their 90 % intervals.",
+        description="Largest increase of the distance between 0.9 and the coverage of "
+        "the 90 % intervals on held-out rows.",
         examples=[0.05],
     )
 
@@ -44,11 +46,11 @@ class Gate(KnownFields):
         return self
 
     def check(self, current: Mapping[str, float], other: Mapping[str, float]) -> None:
-        """Raises `GateError` unless a version with figures `other` may take over.
+        """Raises `GateError` unless the label may move to another version.
 
         Args:
-            current: Held-out figures of the label's version.
-            other: Held-out figures of the one that is to take its place.
+            current: Held-out metrics of the label's current version.
+            other: Held-out metrics of the other version.
         """
         refusals = [*self._likelihood(current, other), *self._coverage(current, other)]
         if refusals:
@@ -62,9 +64,9 @@ class Gate(KnownFields):
         before, after = _figures("log_likelihood", current, other)
         if after < before - self.max_nll_increase:
             yield (
-                f"its held-out negative log-likelihood is {-after:.6g}, that of the "
-                f"label's version {-before:.6g}, and may be {self.max_nll_increase:g} "
-                "higher at most"
+                f"its held-out negative log-likelihood is {-after:.6g}, the label's "
+                f"version has {-before:.6g}, and the increase may be at most "
+                f"{self.max_nll_increase:g}"
             )
 
     def _coverage(
@@ -76,8 +78,8 @@ class Gate(KnownFields):
         if abs(after - _NOMINAL) > abs(before - _NOMINAL) + self.max_coverage_drop:
             yield (
                 f"its 90 % intervals cover {after:.2%} of the held-out targets, those "
-                f"of the label's version {before:.2%}, and may be "
-                f"{self.max_coverage_drop:g} further from 0.9 at most"
+                f"of the label's version {before:.2%}, and the distance from 0.9 may "
+                f"increase by at most {self.max_coverage_drop:g}"
             )
 
 

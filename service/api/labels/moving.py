@@ -1,4 +1,4 @@
-"""Moves a label to a version that answers and passes the gate."""
+"""Moves a label to a version that predicts and passes the gate."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,19 +22,19 @@ from service.shared.model_name import is_model_name
 async def move_label(
     state: ServiceState, caller: Caller, name: str, label: str, target: LabelTarget
 ) -> Label:
-    """Points a label at a version, if that answers and the gate lets it pass.
+    """Points a label at a version, if the version predicts and passes the gate.
 
     Raises:
-        InvalidRequest: If nothing can be called so.
+        InvalidRequest: If the name is not valid for a label.
         UnknownModel: If there is no such version.
-        LabelRefused: If the version does not answer, or is worse than the gate allows.
-        Unavailable: If the models can't be asked.
+        LabelRefused: If the version does not predict, or does not pass the gate.
+        Unavailable: If the model process does not answer.
     """
     check_may_move(label)
     problem = await state.models.load(name, target.version)
     if problem is not None:
         raise LabelRefused(
-            f"Version {target.version} of the model {name!r} does not answer: {problem}"
+            f"Version {target.version} of the model {name!r} cannot predict: {problem}"
         )
     current = await _version_now(state, name, label)
     if target.gate is not None and not target.force and current is not None:
@@ -45,8 +45,9 @@ async def move_label(
             )
         except GateError as error:
             raise LabelRefused(
-                f"Version {target.version} may not take the place of version {current} "
-                f"as {label!r}: {error}. `force` moves the label in any case."
+                f"The label {label!r} cannot move from version {current} to version "
+                f"{target.version}: {error}. `force` moves the label without this "
+                "check."
             ) from None
     return await asyncio.to_thread(
         repository.move,
@@ -60,16 +61,16 @@ async def move_label(
 
 
 def check_may_move(label: str) -> None:
-    """Raises unless users may move, or remove, a label of this name."""
+    """Raises unless users may move or delete a label of this name."""
     if label == LATEST:
         raise LabelRefused(
-            f"`{LATEST}` follows the newest version that answers by itself; choose "
+            f"`{LATEST}` always names the newest version that can predict; choose "
             "another name."
         )
     if not is_model_name(label):
         raise InvalidRequest(
-            "A label is up to 128 letters, digits, `_`, `-` and `.`, the first a "
-            f"letter or a digit. Received: {label!r:.100}"
+            "A label must be 1 to 128 letters, digits, `_`, `-` and `.`, and begin "
+            f"with a letter or digit. Received: {label!r:.100}"
         )
 
 

@@ -15,7 +15,7 @@ from service.shared.model_name import is_model_name
 
 
 def labels(database: Database, name: str | None = None) -> Sequence[Label]:
-    """The labels of a model, or of all; `latest` is not among them."""
+    """Returns the labels of one model or of all, without `latest`."""
     statement = select(Label).order_by(Label.name, Label.label)
     if name is not None:
         statement = statement.where(Label.name == name)
@@ -24,7 +24,7 @@ def labels(database: Database, name: str | None = None) -> Sequence[Label]:
 
 
 def find_version(database: Database, name: str, label: str) -> int:
-    """The version that a label points at; `latest` is not known here.
+    """Returns the version that a label points at; does not know `latest`.
 
     Raises:
         UnknownLabel: If there is no such label.
@@ -34,9 +34,9 @@ def find_version(database: Database, name: str, label: str) -> int:
 
 
 async def resolve(database: Database, name: str, label: str) -> int | None:
-    """The version that a label points at now; None of `latest`, which the models know.
+    """Returns the version of a label; None for `latest`, which the models resolve.
 
-    Labels are looked up at each request, since any process may move them.
+    Queries the database for each request, because any process may move labels.
 
     Raises:
         UnknownLabel: If there is no such label.
@@ -58,17 +58,17 @@ def move(
     """Points a label at a version.
 
     Args:
-        database: Where labels are.
-        name: The model.
-        label: The label; it is made if there is none.
+        database: Holds the labels.
+        name: Name of the model.
+        label: The label; created if it does not exist.
         number: The version.
-        seen_at: Where the label pointed when it was decided to move it.
-        key_id: Who moves it.
+        seen_at: The version that the label had before the move was checked.
+        key_id: Id of the caller's key.
 
     Raises:
-        LabelRefused: If the label, or the version, is no longer where it was.
+        LabelRefused: If the label was moved or the version deleted meanwhile.
     """
-    moved = f"The label {label!r} was moved meanwhile; look again."
+    moved = f"Another request has moved the label {label!r}; retry."
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)
         if version is None or version.deleted_at is not None:
@@ -84,13 +84,13 @@ def move(
         try:
             session.flush()
         except IntegrityError:
-            # There was none to lock, and another request has made it.
+            # Another request has created the label, of which no row could be locked.
             raise LabelRefused(moved) from None
         return row
 
 
 def remove(database: Database, name: str, label: str) -> None:
-    """Removes a label; its version stays.
+    """Deletes a label, but not its version.
 
     Raises:
         UnknownLabel: If there is no such label.
@@ -101,12 +101,12 @@ def remove(database: Database, name: str, label: str) -> None:
 
 def _find(session: Session, name: str, label: str) -> Label:
     row = None
-    # What can't be a name, a database may refuse to look for.
+    # Databases may refuse to search for some invalid names.
     if is_model_name(name) and is_model_name(label):
         row = session.get(Label, (name, label))
     if row is None:
         raise UnknownLabel(
-            "There is no such label; PUT makes one. "
+            "There is no such label; PUT creates labels. "
             f"Received: {label!r:.100} of the model {name!r:.100}"
         )
     return row

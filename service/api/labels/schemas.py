@@ -16,15 +16,15 @@ LATEST = "latest"
 LabelName = Annotated[
     str,
     Path(
-        description="`champion`, say. `latest` is the version that answers when none "
-        "is named.",
+        description="A label, e.g. `champion`. `latest` is the version that predicts "
+        "by default.",
         openapi_examples={"automatic": {"value": LATEST}},
     ),
 ]
 
 
 class LabelTarget(KnownFields):
-    """Where a label is to point."""
+    """The version to which a label moves."""
 
     model_config = ConfigDict(
         frozen=True, json_schema_extra={"examples": [{"version": 1}]}
@@ -33,21 +33,25 @@ class LabelTarget(KnownFields):
     version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
     gate: Gate | None = Field(
         None,
-        description="Refuses a version that is worse than the label's present one.",
+        description="Bounds that refuse a version worse than the label's current one.",
     )
-    force: bool = Field(False, description="Whether to pass the gate in any case.")
+    force: bool = Field(
+        False, description="Whether to move the label without the gate."
+    )
 
 
 class LabelStatus(BaseModel):
-    """Where a label points."""
+    """A label and its version."""
 
     label: str = Field(examples=["champion"])
     version: int = Field(examples=[1])
-    moved_at: datetime | None = Field(description="None of `latest`, which follows.")
+    moved_at: datetime | None = Field(
+        description="Time of the last move; `null` for `latest`."
+    )
 
     @classmethod
     def from_row(cls, row: Label) -> Self:
-        """The status of a label that was moved."""
+        """Creates the status from a row of the database."""
         return cls(
             label=row.label,
             version=row.number,

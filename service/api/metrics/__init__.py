@@ -1,1 +1,1 @@
-"""Figures of the service for Prometheus."""
+"""Metrics of the service for Prometheus."""

@@ -1,4 +1,4 @@
-"""`/metrics`, in Prometheus' format."""
+"""`/metrics`, in the text format of Prometheus."""
 
 import asyncio
 import logging
@@ -19,20 +19,20 @@ router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=Scop
 
 @router.get(
     "/metrics",
-    summary="Figures for Prometheus",
+    summary="Metrics for Prometheus",
     response_class=Response,
     responses=responses(Unavailable)
     | {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(state: State) -> Response:
-    """Requests, jobs, processes, models and how sure these were.
+    """Returns metrics of requests, jobs, processes, models and their uncertainty.
 
-    Without the figures of the models while their process is not up.
+    Leaves out the metrics of the models while the model process is not running.
     """
     own = await asyncio.to_thread(generate_latest, state.metrics)
     try:
         models = await state.models.metrics()
     except Unavailable as error:
-        logger.info("no figures of the models: %s", error)
+        logger.info("no metrics of the models: %s", error)
         models = b""
     return Response(own + models, media_type=CONTENT_TYPE_LATEST)

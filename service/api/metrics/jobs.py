@@ -22,11 +22,11 @@ class JobMetrics(Collector):
         self._database = database
 
     def describe(self) -> Iterable[Metric]:
-        """Says nothing at the start, when the database may not answer yet."""
+        """Returns nothing: at registration the database may not answer yet."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """Asks the database."""
+        """Queries the database."""
         with self._database.reading() as session:
             yield self._states(session)
             yield self._waiting(session)
@@ -36,7 +36,9 @@ class JobMetrics(Collector):
         by_state = sqlalchemy.select(Job.state, func.count()).group_by(Job.state)
         counts = {row[0]: row[1] for row in session.execute(by_state)}
         family = GaugeMetricFamily(
-            "tfbbb_jobs", "Jobs by state; `queued` is the depth.", labels=["state"]
+            "tfbbb_jobs",
+            "Jobs by state; `queued` is the length of the queue.",
+            labels=["state"],
         )
         for state in JobState:
             family.add_metric([state], counts.get(state, 0))
@@ -63,7 +65,7 @@ class JobMetrics(Collector):
         )
         family = HistogramMetricFamily(
             "tfbbb_job_duration_seconds",
-            "Time from the first start of a job to its end, of those that are kept.",
+            "Time from the first start of a job to its end.",
             labels=["state"],
         )
         for state, *counts, total, seconds in rows:

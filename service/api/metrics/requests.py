@@ -10,23 +10,23 @@ _METHODS = frozenset(HTTPMethod)
 
 
 class RequestMetrics:
-    """Counts requests by route template, and how long they take.
+    """Counts requests by route template, and measures their duration.
 
-    Requests that no route answers, those without a key among them, go by the route
-    `none`: a client can't make up labels.
+    Requests that match no route, or have no valid key, get the route `none`, so that
+    clients cannot create labels.
     """
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
         self._requests = Counter(
             "tfbbb_http_requests",
-            "Requests that were answered.",
+            "Answered requests.",
             ["method", "route", "status"],
             registry=registry,
         )
         self._seconds = Histogram(
             "tfbbb_http_request_duration_seconds",
-            "Time from a request to the end of its answer.",
+            "Time from a request to the end of its response.",
             ["method", "route"],
             registry=registry,
         )

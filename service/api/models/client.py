@@ -1,4 +1,4 @@
-"""Asks the model process over its socket."""
+"""Sends requests to the model process over its socket."""
 
 import asyncio
 from pathlib import Path
@@ -8,84 +8,85 @@ from service.shared.errors import ServiceError, Unavailable
 from service.shared.frames import Frame, exchange
 from service.shared.model_messages import ModelList, ModelStatus
 
-# Enough that a core that has done its prediction finds the next one waiting.
+# Enough for a core to find the next request waiting when it has finished one.
 _PREDICTIONS_PER_THREAD = 2
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class ModelsClient:
-    """The models, which live in a process of their own (`service.model_process`).
+    """A client of the model process (`service.model_process`).
 
-    A connection carries one question at a time; those that are idle are kept.
+    Each connection carries one request at a time; idle connections are reused.
 
     Args:
-        socket: Where the process listens.
-        threads: How many predictions it computes at the same time.
+        socket: Path of the socket of the process.
+        threads: Number of predictions that the process computes at the same time.
     """
 
     def __init__(self, socket: Path, threads: int) -> None:
         self._socket = socket
         self._idle: list[Connection] = []
-        # The others wait here, in order, where waiting costs no thread.
+        # Further requests wait here in order, where waiting needs no thread.
         self._predicting = asyncio.Semaphore(_PREDICTIONS_PER_THREAD * threads)
 
     async def predict(
         self, name: str, version: int | None, body: bytes | bytearray
     ) -> bytes | bytearray:
-        """Asks a version of a model, by default the one in charge.
+        """Predicts with a version of a model.
 
         Args:
-            name: The model.
-            version: The version.
+            name: Name of the model.
+            version: The version; None for `latest`.
             body: The body of a `:predict` request.
 
         Returns:
-            The body of the answer.
+            The body of the response.
 
         Raises:
-            ServiceError: As the process says, or `Unavailable` if it is not up.
+            ServiceError: The error of the process, or `Unavailable` if it is not
+                running.
         """
         async with self._predicting:
             frame = await self._ask("predict", body, name=name, version=version)
         return frame.body
 
     async def models(self) -> ModelList:
-        """Every model with the states of its versions."""
+        """Returns every model with the states of its versions."""
         return ModelList.model_validate_json((await self._ask("models")).body)
 
     async def model(self, name: str) -> ModelStatus:
-        """The states of all versions of a model."""
+        """Returns the states of all versions of a model."""
         frame = await self._ask("model", name=name)
         return ModelStatus.model_validate_json(frame.body)
 
     async def version(self, name: str, version: int | None) -> ModelStatus:
-        """The state of one version, by default the one in charge."""
+        """Returns the state of one version, by default `latest`."""
         frame = await self._ask("version", name=name, version=version)
         return ModelStatus.model_validate_json(frame.body)
 
     async def metadata(self, name: str, version: int | None) -> bytes | bytearray:
-        """Signatures and manifest of a version, a `Metadata` as JSON."""
+        """Returns signatures and manifest of a version, a `Metadata` as JSON."""
         return (await self._ask("metadata", name=name, version=version)).body
 
     async def load(self, name: str, version: int) -> str | None:
-        """Loads a version and tries it; returns the reason if it can't answer."""
+        """Loads and tries a version; returns the reason if it cannot predict."""
         problem: str | None = (
             await self._ask("load", name=name, version=version)
         ).header["problem"]
         return problem
 
     async def load_newest(self, name: str) -> None:
-        """Puts the newest version of a model in charge.
+        """Loads the newest version of a model, which becomes `latest`.
 
         Raises:
-            Unavailable: If the process still loads what it found at its start, or no
+            Unavailable: If the process still loads the models of its start, or no
                 version can be loaded.
         """
         await self._ask("load_newest", name=name)
 
     async def rescan(self) -> None:
-        """Scans the directory of models, so that deleted versions are dropped."""
+        """Rescans the models directory, and drops deleted versions."""
         await self._ask("rescan")
 
     async def check_ready(self) -> None:
@@ -93,11 +94,11 @@ class ModelsClient:
         await self._ask("check_ready")
 
     async def metrics(self) -> bytes | bytearray:
-        """The figures of the process, in Prometheus' format."""
+        """Returns the metrics of the process, in the format of Prometheus."""
         return (await self._ask("metrics")).body
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the idle connections."""
         for _, writer in self._idle:
             writer.close()
         self._idle.clear()
@@ -112,11 +113,11 @@ class ModelsClient:
         except (OSError, asyncio.IncompleteReadError):
             connection[1].close()
             raise Unavailable(
-                "The process that holds the models ended while it answered; it is "
-                "started anew: ask again in some seconds."
+                "The model process ended during the request and is being restarted; "
+                "retry in a few seconds."
             ) from None
         except BaseException:
-            # The question was given up: nobody may take its answer for another's.
+            # The request was cancelled: its response must not reach another request.
             connection[1].close()
             raise
         self._idle.append(connection)
@@ -133,8 +134,8 @@ class ModelsClient:
             return await asyncio.open_unix_connection(self._socket)
         except OSError:
             raise Unavailable(
-                "The models are being loaded: the process that holds them is not up "
-                "yet; ask again in some seconds."
+                "The models are being loaded: the model process is not running yet; "
+                "retry in a few seconds."
             ) from None
 
 
@@ -143,5 +144,5 @@ def _raise_error(operation: str, answer: Frame) -> None:
         return
     error = ServiceError.from_message(answer.header)
     if error is None:
-        raise RuntimeError(f"The model process failed to {operation}; its log says why")
+        raise RuntimeError(f"The model process failed at {operation}; see its log")
     raise error

@@ -30,7 +30,7 @@ router = APIRouter(
 
 @router.get("", summary="List the models", responses=responses(Unavailable))
 async def list_models(state: State) -> ModelList:
-    """Lists every model under the registry's root with its versions and labels."""
+    """Lists every model with its versions and labels."""
     models = await state.models.models()
     by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.labels, state.database):
@@ -45,7 +45,7 @@ async def list_models(state: State) -> ModelList:
     responses=responses(UnknownModel, Unavailable),
 )
 async def get_model(state: State, name: ModelName) -> ModelStatus:
-    """Says in which state the versions are, and what the newest good one reads."""
+    """Returns the states of the versions, and describes the newest usable version."""
     status = await state.models.model(name)
     for row in await asyncio.to_thread(labels.labels, state.database, name):
         status.labels[row.label] = str(row.number)
@@ -60,7 +60,7 @@ async def get_model(state: State, name: ModelName) -> ModelStatus:
 async def get_version(
     state: State, name: ModelName, version: VersionNumber
 ) -> VersionDetails:
-    """Says in which state the version is, what it reads and where it comes from."""
+    """Returns the state, the description and the lineage of the version."""
     status = await state.models.version(name, version)
     for row in await asyncio.to_thread(labels.labels, state.database, name):
         if row.number == version:
@@ -78,12 +78,12 @@ async def get_version(
 async def remove_version(
     state: State, _: Training, name: ModelName, version: VersionNumber
 ) -> None:
-    """Removes the files of a version that nothing needs; its number stays taken.
+    """Deletes the files of an unused version; its number is never used again.
 
-    Refused while a label points at it, a job starts from it, or it is what answers when
-    no version is named. Needs a key that may train.
+    Refused while a label points at the version, a job starts from it, or it is
+    `latest`. Needs a key with the scope `train`.
     """
-    await state.models.version(name, version)  # There is such a version.
+    await state.models.version(name, version)  # Raises if it does not exist.
     _check_is_not_latest(await state.models.model(name), version)
     root = state.settings.models
     await asyncio.to_thread(delete_version, state.database, root, name, version)
@@ -98,7 +98,7 @@ async def remove_version(
     responses=responses(UnknownModel, Unavailable),
 )
 async def get_metadata(state: State, name: ModelName) -> Response:
-    """Describes the version that answers when none is asked for."""
+    """Returns the signatures and the manifest of `latest`."""
     content = await state.models.metadata(name, None)
     return Response(content, media_type="application/json")
 
@@ -112,13 +112,13 @@ async def get_metadata(state: State, name: ModelName) -> Response:
 async def get_version_metadata(
     state: State, name: ModelName, version: VersionNumber
 ) -> Response:
-    """Describes the version asked for."""
+    """Returns the signatures and the manifest of the version."""
     content = await state.models.metadata(name, version)
     return Response(content, media_type="application/json")
 
 
 def _check_is_not_latest(status: ModelStatus, number: int) -> None:
-    """Raises `VersionInUse` if a version answers when none is named, or is about to."""
+    """Raises `VersionInUse` if a version is `latest`, or is about to become it."""
     good = (
         version.version
         for version in status.model_version_status
@@ -126,6 +126,6 @@ def _check_is_not_latest(status: ModelStatus, number: int) -> None:
     )
     if str(number) in (next(good, None), status.labels.get("latest")):
         raise VersionInUse(
-            f"Version {number} of the model {status.name!r} answers when none is "
-            "named, as the newest that is good; publish a newer one first."
+            f"Version {number} of the model {status.name!r} is `latest`, the newest "
+            "version that can predict; publish a newer version first."
         )

@@ -1,4 +1,4 @@
-"""Delays reporting a success until the new version answers."""
+"""Delays reporting a success until the new version serves requests."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ class LatestVersionBarrier:
     """Delays reporting a job's success until its version serves requests.
 
     The model process finds new versions by itself, but a moment later. Until then the
-    version before answers the requests that name no version.
+    previous version answers requests that name no version.
 
     Args:
-        models: Asks the model process.
+        models: Client of the model process.
     """
 
     def __init__(self, models: ModelsClient) -> None:
@@ -26,10 +26,10 @@ class LatestVersionBarrier:
         self._latest: dict[str, int] = {}
 
     async def wait_for(self, name: str, version: int) -> None:
-        """Waits until a published version, or a newer one, answers for its model.
+        """Waits until a published version, or a newer one, is `latest`.
 
-        Gives up after ten seconds, or if the model process is not up: success is
-        reported late rather than never.
+        Gives up after ten seconds, or if the model process is not running, so that a
+        success is always reported.
         """
         if self._latest.get(name, 0) >= version:
             return
@@ -37,13 +37,13 @@ class LatestVersionBarrier:
             async with asyncio.timeout(_SECONDS_TO_LOAD):
                 await self._models.load_newest(name)
         except UnknownModel:
-            pass  # It has been deleted since.
+            pass  # The model was deleted meanwhile.
         except (Unavailable, TimeoutError) as error:
             logger.info(
-                "version %d of the model %r does not answer yet: %s",
+                "version %d of the model %r does not serve requests yet: %s",
                 version,
                 name,
-                str(error) or f"it loads for more than {_SECONDS_TO_LOAD:.0f} s",
+                str(error) or f"loading takes longer than {_SECONDS_TO_LOAD:.0f} s",
             )
             return
         self._latest[name] = max(version, self._latest.get(name, 0))

@@ -6,7 +6,7 @@ from service.shared.database.tables import ModelVersion
 
 
 def find_lineage(database: Database, name: str, number: int) -> Lineage | None:
-    """Where a version comes from, if it has been published or adopted."""
+    """Returns the lineage of a version, or None if it is not recorded yet."""
     with database.reading() as session:
         row = session.get(ModelVersion, (name, number))
     return Lineage.from_row(row) if row is not None else None

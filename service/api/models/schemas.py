@@ -12,7 +12,7 @@ from service.shared.model_messages import ModelStatus
 ModelName = Annotated[
     str,
     Path(
-        description="One of those that `GET /v1/models` lists.",
+        description="Name of a model; `GET /v1/models` lists the names.",
         openapi_examples={"of `make demo`": {"value": "diabetes"}},
     ),
 ]
@@ -20,20 +20,22 @@ VersionNumber = Annotated[int, Path(openapi_examples={"first": {"value": 1}})]
 
 
 class Lineage(BaseModel):
-    """Where a version comes from."""
+    """The origin of a version."""
 
     digest: str = Field(
-        description="SHA-256 of the manifest, which has those of all files."
+        description="SHA-256 of the manifest, which contains those of all files."
     )
     published_at: datetime
-    job_id: str | None = Field(description="None of one that was copied here.")
+    job_id: str | None = Field(
+        description="`null` if the version was copied into the models directory."
+    )
     source: dict[str, Any] = Field(
-        description="What the training wrote down: dataset, spec, seed, code."
+        description="Dataset, spec, seed and code of the training."
     )
 
     @classmethod
     def from_row(cls, row: ModelVersion) -> Self:
-        """The lineage of a published version."""
+        """Creates the lineage from a row of the database."""
         return cls(
             digest=row.digest,
             published_at=datetime.fromtimestamp(row.created_at, UTC),
@@ -43,8 +45,8 @@ class Lineage(BaseModel):
 
 
 class VersionDetails(ModelStatus):
-    """The state, the description and the origin of one version."""
+    """The state, the description and the lineage of one version."""
 
     lineage: Lineage | None = Field(
-        description="None of a version that is not whole, or not yet looked through."
+        description="`null` if the version is incomplete or not recorded yet."
     )

@@ -28,8 +28,7 @@ router = APIRouter(
     route_class=ScopedRoute,
 )
 
-# `curl -d` declares a form unless it is told otherwise, as in TensorFlow Serving's
-# own examples.
+# `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
 _JSON_TYPES = ("", "application/json", "application/x-www-form-urlencoded")
 
 _BODY_LIMIT = limit_body(BodyLimit(setting="max_body_bytes"))
@@ -48,30 +47,34 @@ _DOCUMENTATION: dict[str, Any] = {
 }
 
 
-@router.post("/{name}:predict", summary="Ask a model", **_DOCUMENTATION)
+@router.post("/{name}:predict", summary="Predict with a model", **_DOCUMENTATION)
 @_BODY_LIMIT
 async def predict(state: State, request: Request, name: ModelName) -> Response:
-    """Answers the predictive distribution of each row, by the newest good version."""
+    """Returns the predictive distribution of each row, by the version `latest`."""
     return await _predict(state, request, name, None)
 
 
 @router.post(
-    "/{name}/versions/{version}:predict", summary="Ask a version", **_DOCUMENTATION
+    "/{name}/versions/{version}:predict",
+    summary="Predict with a version",
+    **_DOCUMENTATION,
 )
 @_BODY_LIMIT
 async def predict_version(
     state: State, request: Request, name: ModelName, version: VersionNumber
 ) -> Response:
-    """Answers the predictive distribution of each row, by the version asked for."""
+    """Returns the predictive distribution of each row, by the given version."""
     return await _predict(state, request, name, version)
 
 
-@router.post("/{name}/labels/{label}:predict", summary="Ask a label", **_DOCUMENTATION)
+@router.post(
+    "/{name}/labels/{label}:predict", summary="Predict with a label", **_DOCUMENTATION
+)
 @_BODY_LIMIT
 async def predict_label(
     state: State, request: Request, name: ModelName, label: LabelName
 ) -> Response:
-    """Answers the predictive distribution of each row, by the version behind it."""
+    """Returns the predictive distribution of each row, by the version of a label."""
     version = await labels.resolve(state.database, name, label)
     return await _predict(state, request, name, version)
 

@@ -1,7 +1,8 @@
 """The bodies of `:predict`, as OpenAPI documents them.
 
-Only `Parameters` validates: the numbers of a table are read by `rows` and `columns`,
-since a model of ten thousand of them would take longer than the prediction.
+Of these classes only `Parameters` validates requests. To validate a table of ten
+thousand numbers with pydantic would take longer than the prediction, so
+`service.model_process.table` reads tables.
 """
 
 from typing import Any, Literal
@@ -14,22 +15,22 @@ Value = float | bool | str | None
 
 
 class PredictRequest(BaseModel):
-    """Rows (`instances`) or columns (`inputs`), in the units of the training table."""
+    """Rows (`instances`) or columns (`inputs`) in the units of the training table."""
 
     signature_name: Literal["serving_default", "predict", "quantiles", "sample"] = (
         Field(
             "serving_default",
-            description="`quantiles` and `sample` answer nothing else.",
+            description="`quantiles` and `sample` return only quantiles or samples.",
         )
     )
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None,
         description="Rows: lists in the order of the model's features, or objects by "
-        "feature name, in which others are left aside. `true` and `false` count as 1 "
-        "and 0. `null` is a missing value, in columns that may miss one.",
+        "feature name, whose other names are ignored. `true` and `false` count as 1 "
+        "and 0. `null` is a missing value, if the training column had missing values.",
     )
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
-        None, description="The same as columns by feature name, or as a matrix."
+        None, description="Columns by feature name, or a matrix of rows."
     )
     parameters: Parameters | None = None
 
@@ -44,16 +45,22 @@ class RowPrediction(BaseModel):
     mean: list[float] | None = Field(None, description="E[y], per target.")
     variance: list[float] | None = Field(None, description="epistemic + aleatoric.")
     epistemic: list[float] | None = Field(
-        None, description="Var(E[y | w]): what more data would remove."
+        None, description="Var(E[y | w]): the part that more data would remove."
     )
     aleatoric: list[float] | None = Field(
-        None, description="E[Var(y | w)]: what it would not."
+        None, description="E[Var(y | w)]: the part that more data would not remove."
     )
-    class_: str | None = Field(None, alias="class", description="The likeliest.")
+    class_: str | None = Field(
+        None, alias="class", description="The most probable class."
+    )
     probabilities: list[float] | None = Field(None, description="p(y = class).")
-    entropy: float | None = Field(None, description="Of the probabilities, in nats.")
+    entropy: float | None = Field(
+        None, description="Entropy of the probabilities, in nats."
+    )
     mutual_information: float | None = Field(
-        None, description="Of class and weights, in nats: the epistemic part."
+        None,
+        description="Mutual information of class and weights, in nats: the epistemic "
+        "part of the entropy.",
     )
     between_members: list[float] | None = Field(
         None, description="The part of `epistemic` between members of an ensemble."
@@ -62,15 +69,15 @@ class RowPrediction(BaseModel):
         None, description="Monte Carlo error of `mean` or `probabilities`."
     )
     quantiles: list[list[float]] | None = Field(
-        None, description="If asked for, `[level][target]`."
+        None, description="`[level][target]`, if requested."
     )
     samples: list[list[float] | int] | None = Field(
-        None, description="If asked for, `[draw][target]`, or the index of a class."
+        None, description="`[draw][target]` or class indices, if requested."
     )
 
 
 class PredictResponse(BaseModel):
-    """`predictions` per row if `instances` were sent, else `outputs` as columns."""
+    """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
 
     predictions: list[RowPrediction] | None = None
     outputs: dict[str, Any] | None = None
@@ -78,12 +85,14 @@ class PredictResponse(BaseModel):
     model_version: str = Field(examples=["1"])
     num_samples: int = Field(examples=[100])
     classes: list[str] | None = Field(
-        None, description="In the order of the probabilities.", examples=[None]
+        None,
+        description="The classes, in the order of `probabilities`.",
+        examples=[None],
     )
 
 
 def request_body() -> dict[str, Any]:
-    """OpenAPI's description of the body, with examples that the demo model answers."""
+    """Returns the OpenAPI description of the body, with examples for the demo model."""
     patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
     names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
     examples = {
@@ -99,7 +108,7 @@ def request_body() -> dict[str, Any]:
         },
     }
     schema = PredictRequest.model_json_schema()
-    # Beside the paths, nothing could refer to definitions inside a body.
+    # References into a body do not work in OpenAPI, so the definition is inlined.
     schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
     return {
         "required": True,

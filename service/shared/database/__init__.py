@@ -1,4 +1,4 @@
-"""The truth of the service: SQLite or PostgreSQL, by the same queries."""
+"""The database of the service: SQLite or PostgreSQL, with the same queries."""
 
 from service.shared.database.database import LOST, Database, timestamp
 from service.shared.database.sqlite_file import DatabaseFileError

@@ -1,4 +1,4 @@
-"""Connects to SQLite or PostgreSQL, and makes transactions."""
+"""Connects to SQLite or PostgreSQL, and runs transactions."""
 
 import logging
 import sqlite3
@@ -18,15 +18,15 @@ from service.shared.database.sqlite_file import SqliteFile
 
 logger = logging.getLogger(__name__)
 
-# What is raised while the database does not answer, or takes no writes, which
-# PostgreSQL calls an internal error.
+# The errors of a database that does not answer, or accepts no writes, which PostgreSQL
+# reports as an internal error.
 LOST = (OperationalError, InterfaceError, InternalError)
 
 _BUSY_SECONDS = 30
 _SILENT_SECONDS = 60
 _CONNECT_SECONDS = 10
 
-# The primary codes of SQLite for a file whose content makes no sense.
+# The primary codes of SQLite for a damaged file.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _LIMITS = sqlalchemy.select(
@@ -38,26 +38,26 @@ _LIMITS = sqlalchemy.select(
 
 
 def timestamp(seconds: float) -> str:
-    """Writes a time of the database, seconds since 1970, as ISO 8601 in UTC."""
+    """Formats a time of the database, seconds since 1970, as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 class Database:
-    """Where the service keeps its truth.
+    """The database of the service, SQLite or PostgreSQL.
 
-    SQLite runs in WAL mode, flushed to disk at every commit; a transaction that is to
-    write takes the write lock at its start (`BEGIN IMMEDIATE`), so that what it has
-    read stays true until it commits. PostgreSQL locks the rows that are selected
-    `FOR UPDATE`, which SQLite leaves out. Neither waits for a lock for ever, and on
-    PostgreSQL a process that falls silent, as its machine is lost, loses its locks.
+    SQLite runs in WAL mode and flushes every commit to disk. A writing transaction
+    takes the write lock at its start (`BEGIN IMMEDIATE`), so that the data it has read
+    do not change before its commit. PostgreSQL locks rows that are selected `FOR
+    UPDATE`, which SQLite ignores. Both limit the time to wait for a lock, and
+    PostgreSQL releases the locks of a process that no longer answers.
 
-    An SQLite file must be there (`upgrade` makes it) and stay the same: see `check`.
+    An SQLite file must exist (`upgrade` creates it) and stay the same: see `check`.
 
     Args:
         url: `sqlite:///PATH` or `postgresql://USER:PASSWORD@HOST/NAME`.
 
     Raises:
-        ValueError: If the URL is of another database.
+        ValueError: If the URL names another kind of database.
     """
 
     def __init__(self, url: str) -> None:
@@ -77,19 +77,19 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is SQLite, else PostgreSQL."""
+        """Whether the database is SQLite."""
         return self.url.get_backend_name() == "sqlite"
 
     @property
     def path(self) -> Path | None:
-        """The file of SQLite."""
+        """Path of the SQLite file; None for PostgreSQL."""
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
 
     def check(self) -> None:
         """Checks that an SQLite file is still the one that was opened.
 
-        Writers and new connections check it by themselves. Readers on connections that
-        are open do not: these still have the file that was deleted or replaced.
+        Writing transactions and new connections call this themselves. Readers on open
+        connections do not: they still read the file that was deleted or replaced.
 
         Raises:
             DatabaseFileError: If the file was deleted, replaced or overwritten.
@@ -98,10 +98,10 @@ class Database:
             self._file.check()
 
     def wait(self, seconds: float = 60.0) -> None:
-        """Waits for a PostgreSQL that does not answer yet, as when both are started.
+        """Waits for a PostgreSQL server that does not answer yet.
 
         Raises:
-            OperationalError: If it does not answer in this time.
+            OperationalError: If the server does not answer in this time.
         """
         give_up_at, pause = time.monotonic() + seconds, 0.5
         while not self.is_sqlite:
@@ -119,7 +119,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A transaction that writes nothing: it sees one state of the database."""
+        """Runs a read-only transaction, which sees one state of the database."""
         engine = self.engine
         if not self.is_sqlite:
             engine = engine.execution_options(
@@ -130,7 +130,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction that is committed at its end, or undone if the body raises."""
+        """Runs a transaction, which commits at its end or rolls back if it raises."""
         engine = self.engine.execution_options(immediate=True)
         with Session(engine, expire_on_commit=False) as session, session.begin():
             if not self.is_sqlite:
@@ -138,7 +138,7 @@ class Database:
             yield session
 
     def now(self, session: Session) -> float:
-        """The time, by the one clock that all processes on the database share."""
+        """Returns the time of the clock that all processes on the database share."""
         if self.is_sqlite:
             return time.time()
         clock = sqlalchemy.text("select extract(epoch from clock_timestamp())")
@@ -150,14 +150,14 @@ class Database:
 
 
 def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
-    # Python begins no transactions by itself: `_begin` says which kind.
+    # Python must not begin transactions itself: `_begin` chooses the kind.
     options = {"timeout": _BUSY_SECONDS, "isolation_level": None, "uri": True}
     engine = sqlalchemy.create_engine(url, connect_args=options)
 
     @event.listens_for(engine, "do_connect")
     def _connect(dialect: Any, record: Any, arguments: list[Any], _: Any) -> None:
         file.check()
-        # An empty file in the place of one that was deleted would hide the loss.
+        # Mode `rw` creates no empty file, which would hide that the file was deleted.
         arguments[:] = [f"{file.path.as_uri()}?mode=rw"]
 
     @event.listens_for(engine, "connect")
@@ -166,7 +166,7 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
-            # A new file has its log from the first look on.
+            # Reading makes SQLite create the log of a new file.
             "schema_version",
         ):
             connection.execute(f"PRAGMA {pragma}").fetchall()
@@ -190,7 +190,7 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
         error = context.original_exception
         if isinstance(error, sqlite3.Error):
             file.check()
-            # The first byte: the others say more of the same.
+            # The lowest byte is the primary code.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
                 file.refuse_damage(str(error))
 
@@ -198,11 +198,11 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
 
 
 def _postgresql(url: sqlalchemy.URL) -> Engine:
-    # Asks a connection that was idle whether it still lives: a database that was
-    # restarted costs no request.
+    # `pool_pre_ping` tests an idle connection before use, so that a restart of the
+    # database fails no request.
     options = {
         "connect_timeout": _CONNECT_SECONDS,
-        # A network that swallows everything is noticed within this time.
+        # A network that drops all packets is noticed within this time.
         "tcp_user_timeout": 1000 * _BUSY_SECONDS,
         "keepalives_idle": _BUSY_SECONDS,
         "keepalives_interval": 10,

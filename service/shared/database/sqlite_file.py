@@ -1,4 +1,4 @@
-"""Noticing that an SQLite file is no longer the one that was opened."""
+"""Detects that an SQLite file is no longer the one that was opened."""
 
 import os
 import sqlite3
@@ -10,30 +10,29 @@ from typing import NoReturn
 from sqlalchemy.exc import OperationalError
 
 _BEGIN_AGAIN = (
-    "stop the service, restore a backup and start it again. Until then nothing new "
-    "is taken."
+    "stop the service, restore a backup and start the service again. Until then the "
+    "service refuses every change."
 )
 
 
 class DatabaseFileError(OperationalError):
-    """The SQLite file was deleted, replaced or overwritten; `orig` names the remedy."""
+    """The SQLite file was deleted, replaced or overwritten; `orig` has the remedy."""
 
     def __init__(self, message: str) -> None:
         super().__init__(None, None, sqlite3.OperationalError(message))
 
 
 class SqliteFile:
-    """The file of an SQLite database, with the two that SQLite keeps beside it.
+    """The file of an SQLite database, and the two files that SQLite keeps beside it.
 
-    An open connection goes on with the files that it opened, whatever happens to their
-    names, and other processes open what has the names now: what is written after
-    that is lost, or damages both. Therefore `check` compares device and inode of
-    the files with those that were opened.
+    If a file is deleted or replaced, open connections continue with the old file, while
+    other processes open the new one: later writes are lost, or damage both. Therefore
+    `check` compares device and inode of the files with those of the opened files.
 
-    A file that is overwritten keeps its inode. Its header has a random number
-    (`PRAGMA application_id`, set by `upgrade`), which no other database has, and no
-    backup. Only checkpoints write to the file, so the header is read again only when
-    the file's time or size has changed.
+    An overwritten file keeps its inode. To detect it, the header has a random number
+    (`PRAGMA application_id`, set by `upgrade`), which no other database and no backup
+    has. Only checkpoints write to the file, so the header is read again only when the
+    time or size of the file has changed.
 
     Args:
         path: The file.
@@ -55,7 +54,7 @@ class SqliteFile:
             if self.path not in self._identities:
                 self._identities[self.path] = _identity(self.path.stat())
             if self._num_connections == 0:
-                # The last connection of all processes removes the files beside it.
+                # SQLite deletes these files with the last connection of all processes.
                 for path in self._beside:
                     self._identities[path] = _identity(path.stat())
             self._num_connections += 1
@@ -83,7 +82,7 @@ class SqliteFile:
                 self._check_content(found)
 
     def refuse_damage(self, reason: str) -> NoReturn:
-        """Raises `DatabaseFileError`, from now on always."""
+        """Raises `DatabaseFileError` now and in every later check."""
         self._damage = (
             f"The database file {self.path.name} is damaged ({reason}): {_BEGIN_AGAIN}"
         )
@@ -98,10 +97,10 @@ class SqliteFile:
             mark = self._read_mark()
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                self._is_overwritten("is no SQLite database any more")
+                self._is_overwritten("is no longer an SQLite database")
             if shrunk:
                 self._is_overwritten("was truncated")
-            # A checkpoint writes the header before the rest: look again.
+            # A checkpoint writes the header first; the next check reads it again.
             return
         if shrunk and not found.st_size:
             self._is_overwritten("was truncated")
@@ -110,8 +109,8 @@ class SqliteFile:
         self._mark, self._verified = mark, state
 
     def _read_mark(self) -> int:
-        # SQLite must read it: closing a file that Python opened would end all locks
-        # of this process on it. An immutable file is read as it is, without its log.
+        # Must be read with SQLite: closing a file descriptor of Python would release
+        # all locks of this process on the file. `immutable` ignores the log.
         uri = f"{self.path.as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             mark: int = connection.execute("PRAGMA application_id").fetchone()[0]
@@ -119,7 +118,7 @@ class SqliteFile:
 
     def _is_lost(self, path: Path, what: str) -> NoReturn:
         raise DatabaseFileError(
-            f"The database file {path.name} {what}: put that very file back, or "
+            f"The database file {path.name} {what}: put the same file back, or "
             f"{_BEGIN_AGAIN}"
         )
 

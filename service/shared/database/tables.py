@@ -18,14 +18,14 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 
 def new_id() -> str:
-    """Makes the id of a resource: 96 random bits, safe in paths and URLs."""
+    """Generates the id of a resource: 96 random bits, safe in paths and URLs."""
     return secrets.token_hex(12)
 
 
 class Base(DeclarativeBase):
     """The tables of the service."""
 
-    type_annotation_map = {  # noqa: RUF012 - read by SQLAlchemy as it stands
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads this attribute
         dict[str, Any]: JSON,
         list[Any]: JSON,
         list[str]: JSON,
@@ -36,7 +36,7 @@ class Base(DeclarativeBase):
 class Key(Base):
     """An API key, with its scopes and limits.
 
-    A client sends `prefix.secret`; of the secret only its SHA-256 is kept.
+    Clients send `prefix.secret`; only the SHA-256 of the secret is stored.
     """
 
     __tablename__ = "keys"
@@ -50,14 +50,14 @@ class Key(Base):
     expires_at: Mapped[float | None]
     revoked_at: Mapped[float | None]
     last_used_at: Mapped[float | None]
-    # None leaves the limit to the settings.
+    # If a limit is None, the settings give it.
     max_datasets: Mapped[int | None]
     max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
     max_queued_jobs: Mapped[int | None]
 
 
 class Dataset(Base):
-    """An uploaded table. Its bytes lie in the store of files, once per SHA-256."""
+    """An uploaded table. Its file is stored once per SHA-256."""
 
     __tablename__ = "datasets"
     __table_args__ = (
@@ -78,10 +78,10 @@ class Dataset(Base):
 
 
 class Job(Base):
-    """A training job; see `service.shared.job_state` for its life.
+    """A training job; `service.shared.job_state` has its states.
 
-    `attempt` counts the leases: who writes must hold the latest. `deaths` counts the
-    ends of a job's own process since it last got further.
+    `attempt` counts the leases: only the latest may write. `deaths` counts the deaths
+    of the job's process since the last progress.
     """
 
     __tablename__ = "jobs"
@@ -122,7 +122,7 @@ class Job(Base):
 
 
 class Event(Base):
-    """Something that happened to a job; `sequence` counts from 1 within the job."""
+    """An event of a job; `sequence` counts from 1 within the job."""
 
     __tablename__ = "events"
 
@@ -136,9 +136,9 @@ class Event(Base):
 
 
 class ModelVersion(Base):
-    """A published version. A row outlives its files: numbers are never used twice.
+    """A recorded version. Its row outlives its files: numbers are never used twice.
 
-    `digest` is the SHA-256 of the version's manifest, which holds those of its files.
+    `digest` is the SHA-256 of the manifest, which contains those of all files.
     """
 
     __tablename__ = "model_versions"
@@ -149,7 +149,7 @@ class ModelVersion(Base):
         BigInteger, primary_key=True, autoincrement=False
     )
     digest: Mapped[str] = mapped_column(String(64))
-    # Without a foreign key: a job may be deleted, its model stays.
+    # Not a foreign key: a model stays when its job is deleted.
     job_id: Mapped[str | None] = mapped_column(String(24))
     lineage: Mapped[dict[str, Any]]
     created_at: Mapped[float]
@@ -157,7 +157,7 @@ class ModelVersion(Base):
 
 
 class Label(Base):
-    """An alias of a version, `champion` say."""
+    """A label of a version, e.g. `champion`."""
 
     __tablename__ = "labels"
     __table_args__ = (
@@ -174,7 +174,7 @@ class Label(Base):
 
 
 class Dispatcher(Base):
-    """A process that starts jobs, while it lives: `seen_at` is renewed."""
+    """The registration of a dispatcher, which renews `seen_at`."""
 
     __tablename__ = "dispatchers"
 

@@ -1,4 +1,4 @@
-"""Bringing a database to the tables of this version."""
+"""Upgrades a database to the tables of this version."""
 
 import fcntl
 import logging
@@ -19,25 +19,25 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 _UNFINISHED = "unfinished-"
 
-# Any number that nothing else locks in the same PostgreSQL database.
+# Any number that no other lock in the same PostgreSQL database uses.
 _LOCK = 0x7466626262
 
 
 class NewerDatabaseError(Exception):
-    """The database was made by a later version of this program."""
+    """A later version of this program wrote the database."""
 
 
 def upgrade(database: Database, copies: Path) -> None:
-    """Runs the migrations that the database lacks; one process at a time does.
+    """Runs the migrations that the database lacks, in one process at a time.
 
-    An SQLite file that lacks any is copied first.
+    Copies an SQLite file before a migration.
 
     Args:
-        database: The database; an empty one is filled with tables.
+        database: The database; an empty one gets all tables.
         copies: Directory for the copy, `before-REVISION-TIME.sqlite3`.
 
     Raises:
-        NewerDatabaseError: If the database is ahead of this program.
+        NewerDatabaseError: If a later version of this program wrote the database.
     """
     if database.path is not None:
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -50,8 +50,8 @@ def upgrade(database: Database, copies: Path) -> None:
             return
         if current is not None and current not in known:
             raise NewerDatabaseError(
-                "The database was made by a later version of tfbbb, and an older one "
-                "can't go back: install the later version, or restore the copy made "
+                "A later version of tfbbb wrote the database, which this version "
+                "cannot read: install the later version, or restore the copy made "
                 f"before the upgrade. Received: revision {current}"
             )
         if current is not None and database.path is not None:
@@ -61,19 +61,19 @@ def upgrade(database: Database, copies: Path) -> None:
                 unfinished.unlink()
             copy_sqlite(database.path, copies / f"{_UNFINISHED}{name}")
             (copies / f"{_UNFINISHED}{name}").rename(copies / name)
-            logger.info("the database was copied to %s", copies / name)
+            logger.info("copied the database to %s", copies / name)
         _migrate(database)
         _mark(database)
 
 
 def revisions() -> list[str]:
-    """The migrations of this program, from the first: `versions/REVISION_TITLE.py`."""
+    """Returns the revisions of this program, in order: `versions/REVISION_TITLE.py`."""
     names = sorted(path.name for path in _MIGRATIONS.glob("versions/*.py"))
     return [name.partition("_")[0] for name in names]
 
 
 def revision(database: Database) -> str | None:
-    """The newest migration that the database has had, if any."""
+    """Returns the latest revision of the database, or None."""
     with database.engine.connect() as connection:
         if not sqlalchemy.inspect(connection).has_table("alembic_version"):
             return None
@@ -83,7 +83,7 @@ def revision(database: Database) -> str | None:
 
 
 def _migrate(database: Database) -> None:
-    # Takes as long to import as the web framework, and is needed once per upgrade.
+    # Imported late: alembic takes as long as the web framework, and is rarely needed.
     from alembic import command
     from alembic.config import Config
 
@@ -95,21 +95,22 @@ def _migrate(database: Database) -> None:
 
 
 def _mark(database: Database) -> None:
-    """Gives an SQLite file the number by which `SqliteFile` tells it from others."""
+    """Gives an SQLite file the random number by which `SqliteFile` recognises it."""
     if database.path is None:
         return
     with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
         if not connection.execute("PRAGMA application_id").fetchone()[0]:
             mark = secrets.randbelow(2**31 - 1) + 1
             connection.execute(f"PRAGMA application_id = {mark}")
-            # From the log into the file.
+            # Moves the number from the log into the file.
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def copy_sqlite(source: Path, destination: Path) -> None:
-    """Copies an SQLite database, also while others write to it.
+    """Copies an SQLite database, also while other processes write to it.
 
-    The copy lacks the mark of the file: put in its place, it is noticed.
+    The copy lacks the random number, so that a running service notices a copy in place
+    of its file.
     """
     uri = f"{source.absolute().as_uri()}?mode=rw"
     with (
@@ -122,7 +123,7 @@ def copy_sqlite(source: Path, destination: Path) -> None:
 
 @contextmanager
 def _alone(database: Database) -> Iterator[None]:
-    """Lets one process at a time into the body."""
+    """Runs the block in one process at a time."""
     if database.path is not None:
         with database.path.with_name(f"{database.path.name}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

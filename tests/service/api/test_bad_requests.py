@@ -200,7 +200,7 @@ def test_unknown_model_is_not_found(client: httpx.Client, path: str) -> None:
 def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> None:
     body = {"instances": [[1, 2, 3]]}
     response = ask(client, f"diabetes/versions/{version}", body)
-    assert "it has: 2, 1" in message_of(response, 404)
+    assert "its versions are: 2, 1" in message_of(response, 404)
 
 
 def test_version_that_is_no_number_is_refused(client: httpx.Client) -> None:

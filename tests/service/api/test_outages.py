@@ -178,8 +178,8 @@ def test_start_on_a_new_database_keeps_the_old_tables(
     [
         (errno.ENOSPC, 507, "disk of the service is full"),
         (errno.EDQUOT, 507, "disk of the service is full"),
-        (errno.EROFS, 503, "can't write: read-only file system"),
-        (errno.EACCES, 503, "can't write: permission denied"),
+        (errno.EROFS, 503, "cannot write: read-only file system"),
+        (errno.EACCES, 503, "cannot write: permission denied"),
         (errno.ENOENT, 500, "The service failed"),
     ],
 )

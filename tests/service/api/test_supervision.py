@@ -69,7 +69,7 @@ def test_a_program_that_is_not_there_is_tried_again(
     program.chmod(0o755)
     wait_for(lambda: process.pid)
     process.stop(5)
-    assert "the child can't be started" in caplog.text
+    assert "the child could not be started" in caplog.text
 
 
 def test_child_that_ignores_sigterm_ends_when_its_input_closes(

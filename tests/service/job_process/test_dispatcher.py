@@ -138,7 +138,7 @@ def test_job_whose_process_cannot_start_waits_with_the_reason(
     with queue.database.reading() as session:
         told = events.after(session, job_id, 0)[-1].data
     assert told["reason"] == (
-        "Its process can't be started: log.txt: No space left on device"
+        "Its process could not be started: log.txt: No space left on device"
     )
     launcher.full, later = False, time.monotonic() + 11.0
     monkeypatch.setattr(dispatcher_module.time, "monotonic", lambda: later)

@@ -98,5 +98,5 @@ def test_database_that_does_not_answer_holds_back_what_is_new(
     directory: Path, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path}/without_tables")
-    with pytest.raises(Unavailable, match=r"can't be asked for version 1 .* 'wine'"):
+    with pytest.raises(Unavailable, match=r"whether it knows version 1 .* 'wine'"):
         Ledger(database).record("wine", 1, directory)

@@ -128,7 +128,7 @@ def test_deleted_version_gives_way_to_the_one_before(
     assert registry.version("diabetes").number == 1
     shutil.rmtree(registry_root / "diabetes")
     registry.refresh()
-    with pytest.raises(UnknownModel, match="there are: none"):
+    with pytest.raises(UnknownModel, match="the models are: none"):
         registry.version("diabetes")
 
 
@@ -178,7 +178,7 @@ def test_missing_root_is_not_ready_until_it_appears(
 ) -> None:
     registry = ModelRegistry(tmp_path / "later", ledger)
     registry.refresh()
-    with pytest.raises(Unavailable, match="no directory of models"):
+    with pytest.raises(Unavailable, match="no models directory"):
         registry.check_ready()
     (tmp_path / "later").mkdir()
     registry.check_ready()

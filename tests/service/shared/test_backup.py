@@ -130,7 +130,7 @@ def dataset(number: int) -> Dataset:
 def test_a_backup_is_not_written_over_another(
     settings: Settings, database: Database, tmp_path: Path
 ) -> None:
-    with pytest.raises(BackupError, match="There is something at"):
+    with pytest.raises(BackupError, match="exists already"):
         back_up(database, settings, tmp_path)
 
 

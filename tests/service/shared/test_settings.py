@@ -26,7 +26,7 @@ def test_unknown_variable_is_warned_of_with_those_there_are(
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith(
-        "TFBBB_THREAD is no setting; those are TFBBB_MODELS, TFBBB_DATA_DIR, "
+        "TFBBB_THREAD is not a setting; the settings are TFBBB_MODELS, TFBBB_DATA_DIR, "
     )
 
 

@@ -468,7 +468,9 @@ def test_a_listener_waits_while_the_database_is_away(
 
     monkeypatch.setattr(event_stream, "_next_events", look_later)
     assert asyncio.run(listen()) == [1, 2, 3]
-    assert caplog.messages == [f"can't look for events of job {id}: connection lost"]
+    assert caplog.messages == [
+        f"could not read the events of job {id}: connection lost"
+    ]
 
 
 def test_a_listener_is_let_go_when_the_service_stops(queue: Queue) -> None:

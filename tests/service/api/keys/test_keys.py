@@ -72,7 +72,7 @@ def test_the_last_admin_key_can_not_be_revoked(client: httpx.Client) -> None:
     (preset,) = client.get("/v1/keys").json()["keys"]
     response = client.delete(f"/v1/keys/{preset['id']}")
     assert response.status_code == 409
-    assert "make another with the scope admin first" in response.json()["error"]
+    assert "create another key with the scope admin first" in response.json()["error"]
     make(client, scopes=["admin"])
     assert client.delete(f"/v1/keys/{preset['id']}").status_code == 200
 

@@ -154,7 +154,7 @@ def test_without_a_process_the_answer_is_unavailable_at_once(tmp_path: Path) -> 
     client = ModelsClient(tmp_path / "nothing", THREADS)
 
     async def questions() -> None:
-        with pytest.raises(Unavailable, match="not up yet"):
+        with pytest.raises(Unavailable, match="not running yet"):
             await client.predict("a", 1, b"")
 
     run(client, questions())
@@ -173,7 +173,7 @@ def test_process_that_ends_fails_only_the_request_it_answers(
     async def questions() -> None:
         listener = Worker.listen(path)
         threading.Thread(target=die_when_asked, args=(listener,)).start()
-        with pytest.raises(Unavailable, match="ended while it answered"):
+        with pytest.raises(Unavailable, match="ended during the request"):
             await client.predict("a", 1, b"x")
         worker = threading.Thread(
             target=Worker(echo, THREADS).serve,

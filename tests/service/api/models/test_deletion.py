@@ -121,7 +121,7 @@ def test_deletion_over_http_spares_what_is_in_use(
         publish("deleted", number)
     path = "/v1/models/deleted/versions"
     assert put(client, "deleted/labels/champion", 1).status_code == 200
-    for number, reason in ((1, "'champion'"), (3, "answers when none is named")):
+    for number, reason in ((1, "'champion'"), (3, "is `latest`")):
         response = client.delete(f"{path}/{number}")
         assert response.status_code == 409
         assert reason in response.json()["error"]

@@ -182,5 +182,5 @@ def test_unknown_label_is_not_found(
 ) -> None:
     response = ask(client, f"{name}/labels/{label}", BODY)
     assert response.status_code == 404
-    assert "There is no such label; PUT makes one" in response.json()["error"]
+    assert "There is no such label; PUT creates labels" in response.json()["error"]
     assert client.get(f"/v1/models/{name}/labels/{label}").status_code == 404

@@ -40,7 +40,7 @@ def test_requests_fail_when_the_process_dies_and_work_again_later(
         process.kill()
         response = answer.result()
     assert response.status_code == 503
-    assert "ended while it answered" in response.json()["error"]
+    assert "ended during the request" in response.json()["error"]
     # Until it is back, at once:
     assert ask(client, "killed", BODY).status_code == 503
     assert client.get("/v1/models").status_code == 503

@@ -121,7 +121,7 @@ def test_nothing_is_written_once_the_file_is_another(
     fault(path)
     with pytest.raises(DatabaseFileError, match=message):
         database.check()
-    with pytest.raises(DatabaseFileError, match="start it again"):
+    with pytest.raises(DatabaseFileError, match="start the service again"):
         add_key(database)
     if fault in (delete, move_the_directory):
         assert not path.exists(), "an empty file would hide the loss"

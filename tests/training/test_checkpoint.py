@@ -49,7 +49,7 @@ def test_the_one_before_takes_the_place_of_a_damaged_checkpoint(tmp_path, length
         checkpoints.write(step, STATE, ARRAYS)
     latest = max(tmp_path.iterdir())
     latest.write_bytes(latest.read_bytes()[:length])
-    with pytest.warns(UserWarning, match="is passed over. The checkpoint is damaged"):
+    with pytest.warns(UserWarning, match="is ignored. The checkpoint is damaged"):
         assert checkpoints.read().step == 2
 
 
@@ -59,7 +59,7 @@ def test_new_checkpoints_replace_damaged_ones_of_later_steps(tmp_path):
         checkpoints.write(step, STATE, ARRAYS)
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="is passed over"):
+    with pytest.warns(UserWarning, match="is ignored"):
         assert checkpoints.read() is None
     for step in (1, 2, 3):
         checkpoints.write(step, STATE, ARRAYS)
@@ -110,7 +110,7 @@ def test_a_checkpoint_without_room_names_the_bytes_it_needs(tmp_path):
 
 def test_a_checkpoint_of_another_training_is_refused(tmp_path):
     Checkpoints(tmp_path, 30, "of this").write(1, STATE, ARRAYS)
-    with pytest.raises(CheckpointError, match="on other rows or by another spec"):
+    with pytest.raises(CheckpointError, match="with other rows or another spec"):
         Checkpoints(tmp_path, 30, "of that").read()
 
 

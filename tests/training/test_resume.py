@@ -105,7 +105,7 @@ def test_it_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
     latest.write_bytes(latest.read_bytes()[:1000])
     again = trainings.model()
     reports = []
-    with pytest.warns(UserWarning, match="is passed over"):
+    with pytest.warns(UserWarning, match="is ignored"):
         trainings.train(
             again,
             checkpoint_directory=tmp_path,

@@ -74,8 +74,8 @@ def test_a_table_without_rows_to_hold_out_is_refused():
         (["yes", "no"], "must be true or 1"),
         ([1, 2], "is 2 in row 2"),
         ([1.0, float("nan")], "is nan in row 2"),
-        ([0, 0], "is the same in all rows"),
-        ([True, True], "is the same in all rows"),
+        ([0, 0], "has the same value in all rows"),
+        ([True, True], "has the same value in all rows"),
     ],
 )
 def test_a_column_that_does_not_say_it_is_refused(values, sentence):

@@ -168,13 +168,13 @@ def test_prior_and_start_are_all_that_was_learned(after_monday, model):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"target": "x"}, "predicts 'y'. Received: target='x'"),
-        ({"task": "classification"}, "is a regression"),
+        ({"target": "x"}, "version, 'y'. Received: target='x'"),
+        ({"task": "classification"}, "version, 'regression'"),
         ({"model": {"hidden_units": [3]}}, "leave `model` out. Received: {'hidden_un"),
         ({"training": {"kl_schedule": {"name": "tempered", "temperature": 0.3}}},
          "must count its rows once, at temperature 1"),
         ({"features": ["held out"], "training": {"validation": {}}},
-         "predicts not from 'held out'"),
+         "lacks the features 'held out'"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_on_from_a_version_is_refused(
@@ -186,7 +186,7 @@ def test_what_does_not_go_on_from_a_version_is_refused(
 
 def test_a_table_of_other_columns_is_refused(tuesday, version):
     more = tuesday.append_column("z", pa.array(np.zeros(ROWS)))
-    with pytest.raises(SpecError, match="predicts not from 'z'"):
+    with pytest.raises(SpecError, match="lacks the features 'z'"):
         train_table(more, spec(), start_from=version)
     with pytest.raises(TableError, match="no feature column 'x'"):
         train_table(tuesday.drop_columns("x"), spec(features=["x"]), start_from=version)
@@ -195,14 +195,14 @@ def test_a_table_of_other_columns_is_refused(tuesday, version):
 def test_a_version_that_was_tempered_is_refused(monday, tuesday, tmp_path):
     tempered = {"epochs": 1, "kl_schedule": {"name": "tempered", "temperature": 0.3}}
     version = train_table(monday, spec(MODEL, tempered)).export(tmp_path / "line")
-    with pytest.raises(SpecError, match="The version to go on from must count its row"):
+    with pytest.raises(SpecError, match="The parent version must count its rows"):
         train_table(tuesday, spec(), start_from=version)
 
 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        ({"posterior": "point"}, "'point' of the version to go on from has no density"),
+        ({"posterior": "point"}, "'point' of the parent version has no density"),
         ({"layers": [{"type": "layer_normalization"}]}, "normalization layer"),
     ],
 )

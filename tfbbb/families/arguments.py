@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field
 
 
 def _check_magnitude(number: float) -> float:
-    """Returns a number whose square neither overflows nor vanishes in a network."""
+    """Returns the number if its square neither overflows nor vanishes in a network."""
     if number and not 1e-18 <= abs(number) <= 1e18:
         raise ValueError(
             "networks compute in single precision: give a number between 1e-18 and "
@@ -15,7 +15,7 @@ def _check_magnitude(number: float) -> float:
     return number
 
 
-# Strict: JSON's `true` is no number, and "50" no number either.
+# Strict: neither `true` nor "50" is a number.
 Flag = Annotated[bool, Field(strict=True)]
 Number = Annotated[float, Field(strict=True), AfterValidator(_check_magnitude)]
 PositiveNumber = Annotated[

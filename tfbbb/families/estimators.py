@@ -12,13 +12,13 @@ NumSamples = Annotated[Integer, Field(ge=1, le=64, description=_DRAWS)]
 
 
 class EstimatorFamily:
-    """What is known of an estimator without TensorFlow.
+    """The arguments and properties of an estimator, without TensorFlow.
 
     The annotations of a subclass are its arguments.
     """
 
     def can_serve(self, posterior: PosteriorFamily) -> bool:
-        """Whether the estimator is right for this family of q."""
+        """Returns whether the estimator is correct for a family of q."""
         return True
 
 
@@ -45,7 +45,7 @@ class WeightEstimator(EstimatorFamily):
 
 
 class FlipoutEstimator(EstimatorFamily):
-    """One perturbation of the weights with random signs for every row."""
+    """Shares one perturbation of the weights, with random signs for each row."""
 
     num_samples: NumSamples = 1
 
@@ -54,7 +54,7 @@ class FlipoutEstimator(EstimatorFamily):
 
 
 class ScoreFunctionEstimator(EstimatorFamily):
-    """Needs no gradient of the draws, at a far larger variance."""
+    """Needs no gradient of the draws, but has a much larger variance."""
 
     num_samples: Annotated[Integer, Field(ge=2, le=64, description=_DRAWS)] = 2
 

@@ -8,7 +8,7 @@ from tfbbb.families.arguments import Flag, PositiveNumber
 
 
 class KLScheduleFamily:
-    """What is known of a schedule of the divergence's weight without TensorFlow.
+    """The arguments and properties of a schedule, without TensorFlow.
 
     The annotations of a subclass are its arguments.
     """
@@ -20,7 +20,7 @@ class KLScheduleFamily:
 
     @property
     def counts_rows_once(self) -> bool:
-        """Whether training ends at temperature 1: the posterior is Bayes' rule's."""
+        """Whether training ends at temperature 1, so that Bayes' rule holds."""
         return True
 
 
@@ -29,7 +29,7 @@ class ConstantSchedule(KLScheduleFamily):
 
 
 class TemperedSchedule(KLScheduleFamily):
-    """Another temperature: below 1 the data count for more than their number."""
+    """A constant temperature; below 1, rows count more than once."""
 
     temperature: Annotated[PositiveNumber, Field(le=1e6, examples=[0.3])]
 
@@ -39,13 +39,14 @@ class TemperedSchedule(KLScheduleFamily):
 
 
 class LinearWarmupSchedule(KLScheduleFamily):
-    """From temperature 0 to 1 over the first epochs."""
+    """Raises the temperature from 0 to 1 over the first epochs."""
 
     epochs: Annotated[
-        PositiveNumber, Field(description="Length of the rise; need not be whole.")
+        PositiveNumber,
+        Field(description="Epochs until temperature 1; may be fractional."),
     ] = 10
     each_batch: Annotated[
-        Flag, Field(description="Whether it rises by batch, not by epoch.")
+        Flag, Field(description="Whether it rises at each batch, not at each epoch.")
     ] = True
 
     @property
@@ -54,13 +55,15 @@ class LinearWarmupSchedule(KLScheduleFamily):
 
 
 class BlundellSchedule(KLScheduleFamily):
-    """Half the weight from batch to batch of an epoch (Blundell et al. 2015)."""
+    """Halves the weight from batch to batch of an epoch (Blundell et al. 2015)."""
 
 
 class FromEffectiveSizeSchedule(KLScheduleFamily):
-    """The posterior that another number of rows would give."""
+    """Tempers the posterior as if there were another number of rows."""
 
-    n: Annotated[PositiveNumber, Field(description="What the rows are to count as.")]
+    n: Annotated[
+        PositiveNumber, Field(description="Number of rows for which the rows count.")
+    ]
     counts_rows_once = False
 
 

@@ -10,14 +10,14 @@ from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
 from tfbbb.support import LARGEST_COUNT, LARGEST_TARGET, Support
 
 Heteroscedastic = Annotated[
-    Flag, Field(description="Whether the network gives the noise of each row.")
+    Flag, Field(description="Whether the network predicts the noise of each row.")
 ]
 Standardize = Annotated[
-    Flag, Field(description="Whether the network works in units of the targets' spread")
+    Flag, Field(description="Whether the network predicts standardised targets.")
 ]
 NoiseScale = Annotated[
     PositiveNumber | None,
-    Field(description="The noise, in units of the target; null to learn it."),
+    Field(description="Scale of the noise, in units of the target; null to learn it."),
 ]
 Concentration = Annotated[
     PositiveNumber | None, Field(le=1e5, description="Null to learn it.")
@@ -28,12 +28,12 @@ _COUNTS = Support(0.0, LARGEST_COUNT, integer=True)
 
 
 class LikelihoodFamily:
-    """What is known of a likelihood without TensorFlow.
+    """The arguments and properties of a likelihood, without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
     Attributes:
-        task: What kind of prediction it is for.
+        task: The kind of prediction.
         support: The numbers that a target may be; None for classes.
     """
 
@@ -50,7 +50,7 @@ class NormalLikelihood(LikelihoodFamily):
 
 
 class LaplaceLikelihood(NormalLikelihood):
-    """A number with noise of Laplace's distribution."""
+    """A number with Laplace noise."""
 
 
 class StudentTLikelihood(LikelihoodFamily):
@@ -75,7 +75,7 @@ class NormalMixtureLikelihood(LikelihoodFamily):
 
 
 class MultivariateNormalLikelihood(LikelihoodFamily):
-    """Normal noise with a covariance; of one target it is that of `normal`."""
+    """Numbers with correlated normal noise; the same as `normal` for one target."""
 
     heteroscedastic: Heteroscedastic = False
     standardize: Standardize = True
@@ -144,7 +144,7 @@ class BernoulliLikelihood(LikelihoodFamily):
 
 
 class OrderedLogisticLikelihood(LikelihoodFamily):
-    """One of several classes in an order: that of whole numbers."""
+    """One of several ordered classes, which are whole numbers."""
 
     heteroscedastic: Heteroscedastic = False
     task = "classification"
@@ -173,11 +173,11 @@ def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Su
 
     Args:
         name: Name of the likelihood, such as `"beta"`.
-        config: Its arguments, where they are not the default ones.
+        config: Non-default arguments.
 
     Raises:
-        KeyError: For a name that no likelihood of numbers in `tfbbb.likelihoods` has.
-        ValueError: For bounds that leave no room for a target.
+        KeyError: If no likelihood of numbers in `tfbbb.likelihoods` has the name.
+        ValueError: If no number lies between the bounds.
     """
     likelihood = LIKELIHOODS[name]()
     vars(likelihood).update(config or {})

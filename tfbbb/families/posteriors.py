@@ -8,34 +8,34 @@ from pydantic import Field
 from tfbbb.families.arguments import Integer, PositiveNumber
 from tfbbb.families.priors import PriorFamily
 
-# The largest matrix that has a Cholesky factor here.
+# The largest covariance matrix of which a Cholesky factor is kept.
 MAX_COVARIANCE = 4096
 
 InitialScale = Annotated[
     PositiveNumber,
     Field(
         le=10,
-        description="Standard deviation at the start, in units of 1/sqrt(fan_in).",
+        description="Initial standard deviation, in units of 1/sqrt(fan_in).",
     ),
 ]
 Shape = tuple[int, ...]
 
 
 class PosteriorFamily:
-    """What is known of a variational family q(w) without TensorFlow.
+    """The arguments and properties of a family q(w), without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
     Attributes:
-        factorised: Whether the weights are independent normals under q, which is what
-            the `local` estimator needs.
-        symmetric: Whether q is symmetric about its mean, weight by weight, which is
-            what the `flipout` estimator needs.
-        reparameterised: Whether draws have a gradient in the parameters. Without,
-            only the `score_function` estimator can train them.
-        deterministic: Whether q is a point: draws are all the same.
-        has_points: Whether some parameters are point estimates, which climb to the
-            maximum of the prior's density.
+        factorised: Whether the weights are independent normals under q, which the
+            `local` estimator requires.
+        symmetric: Whether q is symmetric about its mean, weight by weight, which the
+            `flipout` estimator requires.
+        reparameterised: Whether draws have a gradient in the parameters. If not,
+            only the `score_function` estimator can train the parameters.
+        deterministic: Whether q is a point, so that all draws are equal.
+        has_points: Whether some parameters are point estimates, for which training
+            maximises the density of the prior.
         has_density: Whether `log_prob` is defined.
     """
 
@@ -47,20 +47,20 @@ class PosteriorFamily:
     has_density = True
 
     def num_parameters(self, shape: Shape) -> int:
-        """Returns how many numbers describe q over a weight of this shape."""
+        """Returns the number of parameters of q for a weight of this shape."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say how many parameters it has."
+            f"{type(self).__name__} must implement `num_parameters`."
         )
 
     def covariance_size(self, shape: Shape) -> int:
-        """Returns the size of the largest covariance matrix over such a weight.
+        """Returns the size of the largest covariance matrix for a weight of this shape.
 
-        `MAX_COVARIANCE` at most; 0 for families without a covariance matrix.
+        At most `MAX_COVARIANCE`; 0 for families without a covariance matrix.
         """
         return 0
 
     def has_optimum(self, prior: PriorFamily | None) -> bool:
-        """Whether q has a divergence from this prior to train on; None for no prior."""
+        """Returns whether training q with this prior, or None, has an optimum."""
         if prior is None:
             return self.deterministic
         return prior.bounded or not self.has_points
@@ -78,7 +78,7 @@ class MeanFieldNormalPosterior(PosteriorFamily):
 
 
 class FullCovarianceNormalPosterior(PosteriorFamily):
-    """A normal with a covariance of any two weights, for 4096 weights at most."""
+    """A normal with a full covariance matrix, for at most 4096 weights."""
 
     initial_scale: InitialScale = 0.1
 
@@ -91,11 +91,9 @@ class FullCovarianceNormalPosterior(PosteriorFamily):
 
 
 class LowRankNormalPosterior(PosteriorFamily):
-    """A normal whose covariance is a diagonal and a few directions."""
+    """A normal whose covariance is a diagonal plus a low-rank matrix."""
 
-    rank: Annotated[
-        Integer, Field(ge=1, le=100, description="Number of directions.")
-    ] = 2
+    rank: Annotated[Integer, Field(ge=1, le=100, description="Rank of the matrix.")] = 2
     initial_scale: InitialScale = 0.1
 
     def num_parameters(self, shape: Shape) -> int:
@@ -103,11 +101,11 @@ class LowRankNormalPosterior(PosteriorFamily):
 
 
 class MatrixNormalPosterior(PosteriorFamily):
-    """A normal with a covariance of rows times one of columns."""
+    """A normal whose covariance is a product of row and column covariances."""
 
     covariance: Annotated[
         Literal["diagonal", "full"],
-        Field(description="`full` takes 4096 rows and columns at most."),
+        Field(description="`full` allows at most 4096 rows and columns."),
     ] = "diagonal"
     initial_scale: InitialScale = 0.1
 
@@ -132,7 +130,7 @@ class MatrixNormalPosterior(PosteriorFamily):
 
 
 class PointPosterior(PosteriorFamily):
-    """A single value: maximum a posteriori, or with `prior: null` of the likelihood."""
+    """A point estimate: maximum a posteriori, or maximum likelihood without a prior."""
 
     factorised = True
     symmetric = True
@@ -145,7 +143,7 @@ class PointPosterior(PosteriorFamily):
 
 
 class Rank1Posterior(PosteriorFamily):
-    """A matrix of points times random factors of its rows and columns."""
+    """A matrix of point estimates times random factors of rows and columns."""
 
     factor_scale: Annotated[
         PositiveNumber,

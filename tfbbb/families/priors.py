@@ -14,13 +14,13 @@ Scale = Annotated[
 
 
 class PriorFamily:
-    """What is known of a prior p(w) without TensorFlow.
+    """The arguments and properties of a prior p(w), without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
     Attributes:
-        bounded: Whether the density has an upper bound: without, a point estimate has
-            no maximum to find.
+        bounded: Whether the density has an upper bound. If not, point estimates have
+            no optimum.
     """
 
     bounded = True
@@ -59,25 +59,25 @@ class ScaleMixtureNormalPrior(PriorFamily):
 
 
 class HorseshoePrior(PriorFamily):
-    """Normals whose own scales are half-Cauchy: for sparse weights."""
+    """Normals with half-Cauchy scales, for sparse weights."""
 
     scale: Scale = "fan_in"
     bounded = False
 
 
 class GammaNormalPrior(PriorFamily):
-    """Normals with one unknown precision for all weights of a tensor."""
+    """Normals with one unknown precision, gamma-distributed, per tensor."""
 
     shape: PositiveNumber = 6.0
     rate: PositiveNumber = 6.0
 
 
 class EmpiricalNormalPrior(PriorFamily):
-    """A normal that follows the weights of its tensor, which are ten at least."""
+    """A normal fitted to the weights of its tensor, which must be at least ten."""
 
     hyperprior: Annotated[
         tuple[PositiveNumber, PositiveNumber] | None,
-        Field(description="Shape and scale of an inverse-gamma of the variance."),
+        Field(description="Shape and scale of an inverse-gamma prior of the variance."),
     ] = None
 
     @property
@@ -87,7 +87,7 @@ class EmpiricalNormalPrior(PriorFamily):
 
 
 class NoPrior(PriorFamily):
-    """None, for the posterior `point`: maximum likelihood."""
+    """No prior, only for the posterior `point`: maximum likelihood."""
 
 
 PRIORS: dict[str, type[PriorFamily]] = {

@@ -1,4 +1,4 @@
-"""Training on a table: from a declarative spec to a model and its figures."""
+"""Training on a table: from a declarative spec to a model and its metrics."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ __all__ = [
     "train_table",
 ]
 
-# A spec is read without TensorFlow, so each name brings only its own module.
+# Lazy imports: specs must not import TensorFlow.
 _MODULES = {
     "CheckpointError": "tfbbb.training.checkpoint",
     "JobSpec": "tfbbb.training.spec",

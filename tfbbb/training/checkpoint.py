@@ -1,4 +1,4 @@
-"""The whole state of a training, in one file that is complete or not there."""
+"""Checkpoints: the whole state of a training in one atomic file."""
 
 import contextlib
 import hashlib
@@ -22,16 +22,16 @@ _MAGIC = b"tfbbb checkpoint 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _PREFIX = "checkpoint-"
 _UNFINISHED = "unfinished-checkpoint"
-# The one before serves where a disk has damaged the latest.
+# The previous checkpoint serves if the disk has damaged the latest.
 _KEPT = 2
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is of another training than the one that is to go on."""
+    """A checkpoint belongs to another training."""
 
 
 class DamagedCheckpointError(ValueError):
-    """A file is not a whole checkpoint."""
+    """A file is not a complete checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Checkpoint:
 
     Attributes:
         step: Number of steps taken.
-        fingerprint: What the training is of: its spec and its data.
-        state: What is not in arrays, as plain JSON values.
+        fingerprint: Digest of the spec and the data of the training.
+        state: State other than arrays, as plain JSON values.
         arrays: All variables by name.
     """
 
@@ -53,9 +53,9 @@ class Checkpoint:
     def to_bytes(self) -> bytes:
         """Returns the checkpoint as bytes.
 
-        These are a line that names the format, the length of a JSON header in eight
-        bytes, the header, the arrays one after the other (little-endian, rows first),
-        and the SHA-256 of all that comes before it.
+        The format is: a line that names the format, the length of the JSON header in
+        eight bytes, the header, the arrays (little-endian, row-major), and the SHA-256
+        of everything before it.
         """
         arrays = {name: np.asarray(array) for name, array in self.arrays.items()}
         header = json.dumps(
@@ -81,15 +81,15 @@ class Checkpoint:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Checkpoint":
-        """Remakes a checkpoint from the result of `to_bytes`.
+        """Creates a checkpoint from the result of `to_bytes`.
 
         Raises:
-            DamagedCheckpointError: The bytes are not those that were written.
+            DamagedCheckpointError: The bytes have changed since they were written.
         """
         content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
         if not content.startswith(_MAGIC) or hashlib.sha256(content).digest() != digest:
             raise DamagedCheckpointError(
-                "The checkpoint is damaged: its digest is another than when it was "
+                "The checkpoint is damaged: its digest has changed since it was "
                 f"written. Received: {len(data)} bytes"
             )
         start = len(_MAGIC) + 8
@@ -106,10 +106,10 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoints of one training in a directory: the latest, and the one before.
+    """The latest two checkpoints of a training, in a directory.
 
     Args:
-        directory: Directory to write into, made where there is none.
+        directory: Directory of the checkpoints; created if missing.
         seconds: Time between checkpoints.
         fingerprint: Fingerprint of the training.
     """
@@ -122,7 +122,7 @@ class Checkpoints:
 
     @property
     def due(self) -> bool:
-        """Whether it is time for another."""
+        """Whether it is time for the next checkpoint."""
         return time.monotonic() >= self._written_at + self._seconds
 
     def write(
@@ -130,8 +130,8 @@ class Checkpoints:
     ) -> None:
         """Writes a checkpoint; the arguments are attributes of `Checkpoint`.
 
-        It is written beside its place, flushed to disk and renamed: a whole checkpoint
-        is there whenever the process or the machine stops.
+        Writes a temporary file, flushes it to disk and renames it, so that a complete
+        checkpoint exists whenever the process or the machine stops.
         """
         content = Checkpoint(step, self._fingerprint, state, arrays).to_bytes()
         unfinished = self._directory / _UNFINISHED
@@ -145,13 +145,13 @@ class Checkpoints:
                     os.fsync(file.fileno())
                 unfinished.replace(written)
             except OSError:
-                # A full disk needs the space.
+                # Free the space on a full disk.
                 with contextlib.suppress(OSError):
                     unfinished.unlink()
                 raise
             flush(self._directory)
         found = self._newest_first()
-        # One of a later step is damaged: training would have gone on from it.
+        # Checkpoints of later steps are damaged, or training would have used them.
         kept = found[found.index(written) :][:_KEPT]
         for path in found:
             if path not in kept:
@@ -159,20 +159,20 @@ class Checkpoints:
         self._written_at = time.monotonic()
 
     def read(self) -> Checkpoint | None:
-        """Returns the latest checkpoint that is whole, or None where there is none.
+        """Returns the latest complete checkpoint, or None.
 
         Raises:
-            CheckpointError: It is of another training.
+            CheckpointError: The checkpoint belongs to another training.
         """
         for path in self._newest_first():
             try:
                 checkpoint = Checkpoint.from_bytes(path.read_bytes())
             except DamagedCheckpointError as error:
-                warnings.warn(f"{path} is passed over. {error}", stacklevel=3)
+                warnings.warn(f"{path} is ignored. {error}", stacklevel=3)
                 continue
             if checkpoint.fingerprint != self._fingerprint:
                 raise CheckpointError(
-                    "The checkpoint is of another training, on other rows or by "
+                    "The checkpoint belongs to another training, with other rows or "
                     "another spec; train in an empty directory. "
                     f"Received: checkpoint_directory={str(self._directory)!r}"
                 )

@@ -1,4 +1,4 @@
-"""What the result of a training depends on, in one digest."""
+"""A digest of everything on which the result of a training depends."""
 
 import hashlib
 import json
@@ -13,16 +13,16 @@ from tfbbb.training.training_state import named_variables
 
 
 def training_fingerprint(model: BayesianModel, held_out: Any, **others: Any) -> str:
-    """Returns a digest that differs where the result of a training would.
+    """Returns a digest that differs if the result of a training would differ.
 
     Args:
-        model: A compiled model. Its layers' options are not looked at, only the shapes
-            of their variables: what makes them belongs into `others`.
+        model: A compiled model. The digest covers the shapes of its variables, but not
+            the options of its layers: pass their spec in `others`.
         held_out: Inputs and targets of the held-out rows, or None.
-        **others: What else there is, as plain JSON values.
+        **others: Further dependencies, as plain JSON values.
     """
     optimizer = keras.optimizers.serialize(model.optimizer)
-    # Keras numbers the optimizers of a process.
+    # Keras adds a number to the name, which depends on the process.
     optimizer["config"].pop("name")
     description = {
         "variables": [

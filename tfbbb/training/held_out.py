@@ -1,4 +1,4 @@
-"""Figures of a model on rows that it was not trained on."""
+"""Metrics of a model on held-out rows."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tfbbb.prediction import Predictive
 def held_out_figures(
     model: BayesianModel, inputs: Any, targets: np.ndarray
 ) -> dict[str, float]:
-    """Computes the figures of `TrainedTable.metrics` on some rows.
+    """Computes `TrainedTable.metrics` on held-out rows.
 
     Args:
         model: A trained model of one target or of classes.
@@ -20,11 +20,11 @@ def held_out_figures(
         targets: Targets `[n, 1]`, or class indices `[n]`.
 
     Returns:
-        The `log_likelihood` per row in nats and its negative, the `nll`. Of numbers the
-        `rmse` and `mean_absolute_error` in their units, `coverage_50`, `coverage_90`
-        and `coverage_95`, the shares of targets in their 50, 90 and 95 % intervals, and
-        the `calibration_error`; of classes the `accuracy`, the `brier_score` and the
-        `expected_calibration_error`.
+        The `log_likelihood` per row in nats and its negative, `nll`. For a regression
+        also `rmse` and `mean_absolute_error` in units of the target, `coverage_50`,
+        `coverage_90` and `coverage_95`, the shares of targets in their 50, 90 and 95 %
+        intervals, and `calibration_error`. For a classification also `accuracy`,
+        `brier_score` and `expected_calibration_error`.
     """
     prediction = model.predictive(inputs)
     log_likelihood = float(np.mean(prediction.log_prob(targets)))

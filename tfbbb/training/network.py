@@ -1,4 +1,4 @@
-"""The network that a spec describes, for the columns of a table."""
+"""Builds the network of a spec for the columns of a table."""
 
 from itertools import count
 from typing import Any
@@ -19,7 +19,7 @@ from tfbbb.training.spec.layers import (
     DropoutLayer,
 )
 
-# More than the weight tensors of a network, each with a seed of its own.
+# More than the number of weight tensors of a network, each of which has a seed.
 _SEEDS_APART = 1000
 
 
@@ -30,19 +30,20 @@ def make_network(
     seed: int | None = None,
     prior: FromPosterior | None = None,
 ) -> BayesianModel:
-    """Makes the untrained network of a spec.
+    """Builds the untrained network of a spec.
 
-    After the preprocessing of the table come the spec's hidden layers, named `hidden_1`
-    and so on, and a layer named `output` with what the likelihood needs.
+    The network consists of the preprocessing of the table, the spec's hidden layers,
+    named `hidden_1` and so on, and a layer named `output` with the parameters of the
+    likelihood.
 
     Args:
-        schema: What the network reads and predicts.
-        spec: What it is made of; without hidden layers it is linear.
-        seed: Seed of the start and the noise.
-        prior: The prior of all weights, in the place of the spec's.
+        schema: The features and the target.
+        spec: The network; without hidden layers it is linear.
+        seed: Seed of the initial weights and of the noise.
+        prior: The prior of all weights, instead of the spec's.
 
     Raises:
-        SpecError: The spec and the table don't go together.
+        SpecError: The spec does not fit the table.
 
     Example:
 
@@ -66,20 +67,20 @@ def make_network(
             features = made(features)
         return BayesianModel(inputs, features, likelihood=likelihood)
     except ValueError as error:
-        raise SpecError(f"This network can't be made for this table: {error}") from None
+        raise SpecError(f"The network does not fit this table: {error}") from None
 
 
 def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
-    """Makes the likelihood of a spec, or the default one.
+    """Creates the likelihood of a spec, or the default likelihood.
 
     Raises:
-        SpecError: It is for other targets than the table's.
+        SpecError: The likelihood does not fit the target.
     """
     part = part or DEFAULT_LIKELIHOODS[schema.task]
     if part.task != schema.task:
         raise SpecError(
-            f"The likelihood '{part.name}' is for a {part.task}, but the target "
-            f"{schema.target.name!r} asks for a {schema.task}."
+            f"The likelihood '{part.name}' is for a {part.task}, but the task of the "
+            f"target {schema.target.name!r} is {schema.task}."
         )
     options = part.options()
     num_classes = len(schema.classes)
@@ -99,7 +100,7 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
 
 
 def _is_ordered(classes: tuple[str, ...]) -> bool:
-    """Whether classes, which are in the order of their texts, are so by value."""
+    """Returns whether classes, which are sorted as text, are sorted as numbers too."""
     if classes == ("false", "true"):
         return True
     try:

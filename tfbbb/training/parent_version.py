@@ -23,7 +23,7 @@ POSTERIOR_FILE = "posterior.npz"
 def continuation_files(
     model: BayesianModel, schema: Schema, spec: JobSpec
 ) -> dict[str, bytes]:
-    """Returns the files, by name, that `ParentVersion.read` needs of a version."""
+    """Returns the files, by name, that `ParentVersion.read` needs."""
     archive = io.BytesIO()
     learned = {name: variable.numpy() for name, variable in learned_variables(model)}
     np.savez(archive, allow_pickle=False, **learned)
@@ -35,19 +35,19 @@ def continuation_files(
 
 @dataclass(frozen=True)
 class ParentVersion:
-    """What a version has learned, and from what.
+    """A version whose posterior becomes the prior of a new version.
 
-    Training goes on by Bayes' rule, rows upon rows:
+    Training continues by Bayes' rule:
 
-        p(w | yesterday's rows, today's) ~ p(today's rows | w) p(w | yesterday's rows)
+        p(w | old rows, new rows) ~ p(new rows | w) p(w | old rows)
 
-    with yesterday's q(w) in the place of its posterior. What has no q keeps no memory
-    of its rows: the learned parameters of the noise are point estimates, from which
-    training starts and which today's rows alone then move.
+    where q(w) of the parent version replaces p(w | old rows). Learned parameters
+    without q, such as those of the noise, are point estimates: training starts from
+    their old values, but only the new rows determine their new values.
 
     Attributes:
-        record: What was trained, and by what the table was read.
-        learned: The values of all that was learned, by name.
+        record: The training record of the version.
+        learned: The values of the learned variables, by name.
     """
 
     record: TrainingRecord
@@ -55,10 +55,10 @@ class ParentVersion:
 
     @classmethod
     def read(cls, version: Path) -> "ParentVersion":
-        """Reads what a version's directory has of its training.
+        """Reads the parent version from its directory.
 
         Raises:
-            SpecError: It has not what is needed, or what is damaged.
+            SpecError: A file is missing or damaged.
         """
         record = TrainingRecord.read(version)
         try:
@@ -68,13 +68,13 @@ class ParentVersion:
             ) as archive:
                 return cls(record, dict(archive))
         except FileNotFoundError:
-            reason = f"it was written without {POSTERIOR_FILE}"
+            reason = f"it has no file {POSTERIOR_FILE}"
             raise continuation_error(version, reason) from None
         except ManifestError as error:
             raise continuation_error(version, str(error).rstrip(".")) from None
 
     def network(self, seed: int) -> BayesianModel:
-        """Makes a network that knows what was learned, as its prior and its start.
+        """Builds a network whose prior and initial values are the learned posterior.
 
         Args:
             seed: Seed of the noise.
@@ -92,7 +92,7 @@ class ParentVersion:
 
 
 def learned_variables(model: BayesianModel) -> Iterator[tuple[str, keras.Variable]]:
-    """Yields what training changes: posteriors and what the likelihood has learned."""
+    """Yields the variables of the posteriors and of the likelihood, by name."""
     for layer in model.variational_layers:
         for weight in layer.variational_weights:
             for name, variable in weight.variables.items():

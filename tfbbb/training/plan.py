@@ -1,4 +1,4 @@
-"""How long a training is, and with what network, where its spec leaves that open."""
+"""Chooses the length, batch size and network of a training if its spec does not."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -10,21 +10,21 @@ import numpy as np
 from tfbbb.training.spec import SpecError, TrainingSpec
 from tfbbb.training.spec.training import LearningRate
 
-# A third of it costs held-out log-likelihood on every table tried (diabetes, Boston,
-# concrete, energy, wine, yacht).
+# A third of these steps lowers the held-out log-likelihood on every table tried
+# (diabetes, Boston, concrete, energy, wine, yacht).
 _STEPS = 6000
 _FEWEST_EPOCHS = 10
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a training consists of.
+    """The length, batch size and network of a training.
 
     Attributes:
         epochs: Passes over the training rows.
         batch_size: Rows per step.
         steps_per_epoch: Steps of one pass.
-        hidden_units: Units of the hidden layers where the model's spec names none.
+        hidden_units: Units of the hidden layers if the spec has none.
     """
 
     epochs: int
@@ -37,7 +37,7 @@ class TrainingPlan:
         """Completes a spec for a number of training rows.
 
         Raises:
-            SpecError: It ends before its warm-up.
+            SpecError: The training ends before its warm-up.
         """
         batch_size = spec.batch_size or _batch_size(num_rows)
         steps_per_epoch = ceil(num_rows / batch_size)
@@ -55,11 +55,11 @@ class TrainingPlan:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole training."""
+        """Number of steps of the whole training."""
         return self.epochs * self.steps_per_epoch
 
     def learning_rate(self, spec: LearningRate) -> Any:
-        """Returns the learning rate of each step, as Keras has it."""
+        """Returns the learning rate as a number or a schedule of Keras."""
         schedules = keras.optimizers.schedules
         if spec.decay == "cosine":
             return schedules.CosineDecay(spec.initial, self.steps)
@@ -69,11 +69,11 @@ class TrainingPlan:
 
 
 def _hidden_units(num_rows: int) -> tuple[int, ...]:
-    # Few rows can't tell many weights apart: their posteriors stay wide, and the noise
-    # that is learned beside them takes their variance for its own.
+    # Few rows cannot determine many weights: their posteriors stay wide, and the
+    # learned noise absorbs their variance.
     return (20,) if num_rows < 500 else (50,)
 
 
 def _batch_size(num_rows: int) -> int:
-    """The power of two that makes 16 batches or more, from 32 to 256."""
+    """Returns the largest power of two with at least 16 batches, from 32 to 256."""
     return int(np.clip(2 ** int(np.log2(num_rows / 16)), 32, 256))

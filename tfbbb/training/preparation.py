@@ -1,4 +1,4 @@
-"""From a table to the rows that a model trains on and is measured by."""
+"""Splits a table into training and held-out rows, and reads them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class Prepared:
     """The rows of a table, ready for training.
 
     Attributes:
-        schema: What is known of the table, by its training rows.
+        schema: The schema, inferred from the training rows.
         rows: The training rows.
-        held_out: Inputs and targets of the other rows.
-        held_out_rows: Indices of these in the table.
+        held_out: Inputs and targets of the held-out rows.
+        held_out_rows: Indices of the held-out rows in the table.
     """
 
     schema: Schema
@@ -49,14 +49,14 @@ def prepare(
 
     Args:
         source: Features and target, in memory or in a file.
-        spec: Which columns are what, and which rows are held out.
-        schema: The schema of an earlier table, by which this one is read; by default it
-            is inferred, means and categories from the training rows alone.
-        directory: Directory to keep the rows of a file in, so that memory does not have
-            to hold them all; None for memory.
+        spec: The target, the features and the validation.
+        schema: The schema of the parent version. By default the schema is inferred;
+            means and categories come from the training rows alone.
+        directory: Directory for the rows of a file, so that memory need not hold all of
+            them; None for memory.
 
     Raises:
-        TableError: The table can't serve for this.
+        TableError: The table does not fit the spec or the schema.
     """
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
@@ -77,9 +77,9 @@ def prepare(
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:
-    """Raises `TableError` for values that the schema does not know, by their row.
+    """Raises `TableError` with its row for a value that does not fit the schema.
 
-    Later, the rows are counted from the start of their part of the table.
+    Later checks see only a part of the table, and would count rows from its start.
     """
     schema.targets(table)
     for column in schema.features:
@@ -87,9 +87,9 @@ def _check_columns(table: ColumnSource, schema: Schema) -> None:
 
 
 def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
-    """Raises `TableError` for a target that the likelihood gives no probability.
+    """Raises `TableError` for a target outside the support of the likelihood.
 
-    One that is held out would else be met after the training.
+    Otherwise such a target in a held-out row would fail only after training.
     """
     likelihood = make_likelihood(spec.model.likelihood, schema)
     if likelihood.support is None:
@@ -100,14 +100,14 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
         row = first_row(other)
         raise TableError(
             f"The target {schema.target.name!r} has the value {targets[row - 1]:g} in "
-            f"row {row}, but those of {type(likelihood).__name__} must be "
-            f"{likelihood.support.description}; take another likelihood or other "
+            f"row {row}, but targets of {type(likelihood).__name__} must be "
+            f"{likelihood.support.description}; use another likelihood or other "
             "units, or drop such rows."
         )
 
 
 def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
-    """A file, with the columns as texts that the schema knows so, like 007."""
+    """Returns the scan with the text features of a schema read as text, e.g. 007."""
     texts = (*scan.text_columns, *schema.text_features)
     return TableScan(scan.path, format=scan.format, text_columns=texts)
 
@@ -140,7 +140,7 @@ def _training_rows(
 def _encoded(
     table: pa.Table | StoredTable, layout: RowLayout, chosen: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yields the rows of a table that are chosen, in its order, part by part."""
+    """Yields the encoded chosen rows of a table, in order, part by part."""
     first = 0
     for part in table.tables() if isinstance(table, StoredTable) else [table]:
         chosen_here = chosen[first : first + part.num_rows]

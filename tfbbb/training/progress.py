@@ -1,4 +1,4 @@
-"""How far a training has come."""
+"""The progress of a training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ class Progress:
     """One report of a training.
 
     Attributes:
-        epoch: Number of epochs that are complete.
-        epochs: Number of epochs planned.
-        step: Number of steps taken.
-        steps: Number of steps planned.
-        saved_step: Number of steps behind the latest checkpoint, 0 without one.
-        seconds: Time that the steps took, in this process.
+        epoch: Number of completed epochs.
+        epochs: Total number of epochs.
+        step: Number of completed steps.
+        steps: Total number of steps.
+        saved_step: Step of the latest checkpoint; 0 without a checkpoint.
+        seconds: Time of the steps in this process.
         figures: At the end of an epoch `loss`, `nll` and `kl`, means over the steps
-            since the last such report, and `val_nll` where it was measured. Empty
-            within an epoch.
+            since the last such report, and `val_nll` if it was measured. Empty within
+            an epoch.
     """
 
     epoch: int
@@ -30,4 +30,4 @@ class Progress:
 
 
 class Interrupted(Exception):
-    """Training was asked to stop, and has written where it was."""
+    """Training was asked to stop, and has saved a checkpoint."""

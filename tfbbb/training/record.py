@@ -1,4 +1,4 @@
-"""What a version says of its training, read without TensorFlow."""
+"""The training record of a version, read without TensorFlow."""
 
 import json
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from pydantic import ValidationError
 from tfbbb.data.schema import Schema
 from tfbbb.training.spec import JobSpec, SpecError
 
-# In `assets.extra` of a SavedModel, where TensorFlow Serving passes over it.
+# In `assets.extra` of a SavedModel, which TensorFlow Serving ignores.
 RECORD_FILE = "training.json"
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """What was trained, and by what the table was read.
+    """The spec and the schema of a training.
 
     Attributes:
-        spec: What was asked for, with the hidden layers that were taken.
+        spec: The spec, including the chosen hidden layers.
         schema: Features, target and scaling.
     """
 
@@ -27,7 +27,7 @@ class TrainingRecord:
     schema: Schema
 
     def to_json(self) -> bytes:
-        """Returns what `read` reads."""
+        """Returns the record as JSON, which `read` reads."""
         values = {
             "format": _FORMAT,
             "spec": self.spec.model_dump(mode="json"),
@@ -40,14 +40,12 @@ class TrainingRecord:
         """Reads the record of a version's directory.
 
         Raises:
-            SpecError: There is none, or one that another tfbbb wrote.
+            SpecError: The record is missing, or has an unknown format.
         """
         try:
             text = (version / "assets.extra" / RECORD_FILE).read_bytes()
         except FileNotFoundError:
-            raise continuation_error(
-                version, f"it was written without {RECORD_FILE}"
-            ) from None
+            raise continuation_error(version, f"it has no file {RECORD_FILE}") from None
         try:
             values = json.loads(text)
             if values["format"] != _FORMAT:
@@ -57,11 +55,11 @@ class TrainingRecord:
         except (ValidationError, KeyError, TypeError, ValueError) as error:
             if isinstance(error, SpecError):
                 raise
-            reason = f"this tfbbb does not know its {RECORD_FILE}"
+            reason = f"this version of tfbbb cannot read its {RECORD_FILE}"
             raise continuation_error(version, reason) from error
 
 
 def continuation_error(version: Path, reason: str) -> SpecError:
-    """The error of a version that says too little of its training."""
+    """Returns the error of a version that cannot be a parent version."""
     name = f"{version.parent.name}/{version.name}"
-    return SpecError(f"Training can't go on from {name}: {reason}.")
+    return SpecError(f"Training cannot start from {name}: {reason}.")

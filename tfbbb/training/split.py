@@ -1,4 +1,4 @@
-"""Which rows of a table are trained on, and which are held out."""
+"""Splits the rows of a table into training and held-out rows."""
 
 from dataclasses import dataclass
 
@@ -11,17 +11,17 @@ from tfbbb.data.values import column_kind, first_row, read_numbers
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
 
-# The standard error of a mean over so many is a half of a per cent of a deviation.
+# A mean over this many rows has a standard error of 0.5 % of the standard deviation.
 _MOST_MEASURED = 50_000
 
 
 @dataclass(frozen=True)
 class Split:
-    """The two kinds of rows of a table.
+    """The training and held-out rows of a table.
 
     Attributes:
-        training: Indices of the rows to train on.
-        held_out: Indices of the others, or of 50 000 of them where they are more.
+        training: Indices of the training rows.
+        held_out: Indices of the held-out rows, at most 50 000.
     """
 
     training: np.ndarray
@@ -29,16 +29,16 @@ class Split:
 
 
 def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
-    """Splits the rows of a table as a spec has it.
+    """Splits the rows of a table, by a column or at random.
 
     Args:
         table: The table.
-        schema: Its schema. Of classes, the same share each is held out.
-        spec: Its `training` says how: by a column, or at random.
+        schema: The schema. Random splits are stratified by class.
+        spec: The spec, whose `training.validation` applies.
 
     Raises:
-        TableError: The column is not there, or has other values than true and false,
-            or rows of one kind only; or there is no row to hold out.
+        TableError: The column is missing, has values other than true and false, or is
+            the same in all rows; or there is no row to hold out.
     """
     validation = spec.training.validation
     if validation.column is not None:
@@ -63,7 +63,7 @@ def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
     if not len(held_out):
         raise TableError(
             f"The target {spec.target!r} has {len(training)} classes of one row each, "
-            "so that none can be held out; group its classes."
+            "so no row can be held out; group its classes."
         )
     return Split(training, held_out[:_MOST_MEASURED])
 
@@ -73,22 +73,21 @@ def _read_marks(table: ColumnSource, name: str) -> np.ndarray:
     check_column_exists(table, name, role="validation")
     if column_kind(table, name) != "numeric":
         raise TableError(
-            f"The column {name!r} is to say which rows are held out, and must be true "
-            "or 1 in these and false or 0 in the others."
+            f"The validation column {name!r} must be true or 1 in the held-out rows, "
+            "and false or 0 in the others."
         )
     values = read_numbers(table, name)
     other = ~np.isin(values, (0.0, 1.0))
     if other.any():
         row = first_row(other)
         raise TableError(
-            f"The column {name!r} is to say which rows are held out, and must be true "
-            "or 1 in these and false or 0 in the others, but is "
-            f"{values[row - 1]:g} in row {row}."
+            f"The validation column {name!r} must be true or 1 in the held-out rows, "
+            f"and false or 0 in the others, but is {values[row - 1]:g} in row {row}."
         )
     marked = values == 1.0
     if marked.all() or not marked.any():
         raise TableError(
-            f"The column {name!r} is to say which rows are held out, but is the same "
-            "in all rows."
+            f"The validation column {name!r} must mark the held-out rows, but has the "
+            "same value in all rows."
         )
     return marked

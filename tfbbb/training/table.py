@@ -1,4 +1,4 @@
-"""From a table and a spec to a trained model and its held-out figures."""
+"""Trains the model of a spec on a table, and measures it on held-out rows."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -38,33 +38,33 @@ def train_table(
     """Trains the Bayesian network of a spec on a table.
 
     Adam minimises the negative evidence lower bound of the training rows. The held-out
-    rows give the figures; they decide nothing unless the spec stops early by them.
+    rows give the metrics; they influence training only through early stopping.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
             column names to values, a list of rows as mappings, or a file as a
             `tfbbb.data.TableScan`.
-        spec: What to train, and how: a `JobSpec`, or its fields as a mapping.
-        start_from: Directory of an exported version, whose posterior is the prior: see
+        spec: A `JobSpec`, or its fields as a mapping.
+        start_from: Directory of the parent version, whose posterior is the prior: see
             `tfbbb.training.parent_version.ParentVersion`.
-        directory: Directory for the rows of a file, which memory then does not have to
-            hold, and for checkpoints, from which an interrupted training of the same
-            table and spec goes on. None for neither.
+        directory: Directory for the rows of a file, so that memory need not hold them,
+            and for checkpoints, from which an interrupted training of the same table
+            and spec resumes. None for neither.
         checkpoint_seconds: Time between checkpoints.
-        report: Is told of the progress.
-        should_stop: Asked several times a second whether to stop.
+        report: Called with the progress.
+        should_stop: Called several times a second; returns whether to stop.
 
     Returns:
-        The trained model with its schema and its held-out figures.
+        The trained model with its schema and its held-out metrics.
 
     Raises:
-        TypeError: `spec` is neither.
-        TableError: The table can't serve for this.
-        SpecError: The spec and the table, or the version, don't go together.
+        TypeError: `spec` is neither a `JobSpec` nor a mapping.
+        TableError: The table cannot be used for training.
+        SpecError: The spec does not fit the table or the parent version.
         CheckpointError: The directory has a checkpoint of another training.
-        TrainingDivergedError: The loss or a held-out figure is not finite; a lower
-            learning rate helps.
-        Interrupted: `should_stop` said so.
+        TrainingDivergedError: The loss or a held-out metric is not finite; lower the
+            learning rate.
+        Interrupted: `should_stop` returned true.
 
     Example:
 
@@ -133,9 +133,9 @@ def train_table(
 
 
 def _adapt(likelihood: Likelihood, prepared: Prepared) -> None:
-    """Takes up the training targets, unless the likelihood has others already."""
+    """Adapts the likelihood to the training targets, unless it already is adapted."""
     try:
         likelihood.adapt(prepared.rows.targets())
     except ValueError as error:
         name = prepared.schema.target.name
-        raise TableError(f"The target {name!r} can't be learned: {error}") from None
+        raise TableError(f"The target {name!r} cannot be learned: {error}") from None

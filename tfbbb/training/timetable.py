@@ -1,4 +1,4 @@
-"""What a training does at the end of which epoch."""
+"""The epochs after which a training reports and validates."""
 
 import math
 
@@ -6,12 +6,12 @@ _MOST_REPORTS = 200
 
 
 class Timetable:
-    """The epochs at whose ends there is something to do; the last is always one.
+    """The epochs after which a training reports or validates, including the last.
 
     Args:
         epochs: Number of epochs.
-        steps_per_epoch: Number of steps of one.
-        validations: Number of validations at the most, 0 for none.
+        steps_per_epoch: Number of steps per epoch.
+        validations: Most validations; 0 for none.
     """
 
     def __init__(self, epochs: int, steps_per_epoch: int, validations: int):
@@ -22,16 +22,16 @@ class Timetable:
 
     @property
     def steps(self) -> int:
-        """Number of steps of all epochs."""
+        """Total number of steps."""
         return self.epochs * self.steps_per_epoch
 
     def validates(self, epoch: int) -> bool:
-        """Whether the held-out rows are looked at after `epoch` epochs."""
+        """Returns whether the held-out rows are evaluated after `epoch` epochs."""
         every = self._between_validations
         return every > 0 and (epoch % every == 0 or epoch == self.epochs)
 
     def next_stop(self, step: int) -> int:
-        """Returns the next step after which there is something to do."""
+        """Returns the next step after which to report or validate."""
         epoch = step // self.steps_per_epoch + 1
         while not (
             epoch == self.epochs

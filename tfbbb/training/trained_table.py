@@ -1,4 +1,4 @@
-"""What training on a table gives."""
+"""The result of training on a table."""
 
 import os
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ class TrainedTable:
 
     Attributes:
         model: The model, in raw units.
-        schema: What it knows about the table.
-        spec: What was asked for; `model.hidden_units` is what was taken.
-        num_training_rows: Number of rows it was trained on.
-        held_out_rows: Indices of the other rows.
-        metrics: Held-out figures, as `tfbbb.training.held_out` has them.
+        schema: The schema of the table.
+        spec: The spec, with the chosen `model.hidden_units`.
+        num_training_rows: Number of training rows.
+        held_out_rows: Indices of the held-out rows.
+        metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`.
     """
 
     model: BayesianModel
@@ -44,9 +44,8 @@ class TrainedTable:
         """Writes the next version of the model under a directory.
 
         Args:
-            root: Directory of the model, e.g. `saved_models/NAME`; it is made where
-                there is none.
-            lineage: What the model came from, to keep with it: plain JSON values.
+            root: Directory of the model, e.g. `saved_models/NAME`; created if missing.
+            lineage: Origin of the model, as plain JSON values, for the manifest.
 
         Returns:
             The directory of the new version, `root/VERSION`.
@@ -56,7 +55,7 @@ class TrainedTable:
             try:
                 self.export_to(path, lineage=lineage)
             except FileExistsError:
-                # Another process has taken the version meanwhile.
+                # Another process has written this version meanwhile.
                 if not path.exists():
                     raise
             else:
@@ -68,12 +67,12 @@ class TrainedTable:
         *,
         lineage: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes the model as one SavedModel at `path`, where nothing may be yet.
+        """Writes the model as one SavedModel at a path that must not exist yet.
 
-        Beside it lies what a later training needs to go on from it.
+        Includes the files that a later training needs to start from this version.
 
         Args:
-            path: Where to write.
+            path: Directory to write.
             lineage: As for `export`.
         """
         self.model.export_predictive(

@@ -1,4 +1,4 @@
-"""All that a training changes from step to step, as arrays."""
+"""The variables that training changes, as arrays."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,10 +7,10 @@ import numpy as np
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """Returns every variable that training changes, by names that last.
+    """Returns every variable that training changes, by stable names.
 
-    They are those of the layers, with the states of their random numbers, of the
-    metrics and of the optimizer. Keras' own names change when a model is made again.
+    These are the variables of the layers, their random states, the metrics and the
+    optimizer. Keras' own names differ each time a model is created.
     """
     parts = {
         "model": [*model.variables, *model.metrics_variables],
@@ -24,12 +24,12 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
 
 
 def named_arrays(model: keras.Model) -> dict[str, np.ndarray]:
-    """Returns the values of all variables that training changes, by name."""
+    """Returns the values of `named_variables`."""
     return {name: variable.numpy() for name, variable in named_variables(model).items()}
 
 
 def assign(model: keras.Model, arrays: Mapping[str, np.ndarray]) -> None:
-    """Gives a model the values that `named_arrays` returned of one made alike."""
+    """Assigns values that `named_arrays` returned for an equal model."""
     for name, variable in named_variables(model).items():
         variable.assign(arrays[name])
 

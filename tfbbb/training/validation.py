@@ -1,4 +1,4 @@
-"""The objective on rows that are not trained on."""
+"""Evaluates the loss on held-out rows."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ _ROWS_AT_ONCE = 4096
 class HeldOutEvaluator:
     """Measures the negative log likelihood of held-out rows, block by block.
 
-    Each block has weights drawn anew, as `BayesianModel.evaluate` has it.
+    Draws new weights for each block, as `BayesianModel.evaluate` does.
 
     Args:
-        model: The model that is trained.
-        inputs: Inputs of the rows.
-        targets: Their targets.
+        model: The model.
+        inputs: Inputs of the held-out rows.
+        targets: Targets of the held-out rows.
     """
 
     def __init__(self, model: BayesianModel, inputs: Any, targets: np.ndarray):
@@ -31,7 +31,7 @@ class HeldOutEvaluator:
         )
 
     def nll(self) -> float:
-        """Returns it per row, in nats; the metrics of the model are left at nothing."""
+        """Returns the mean per row, in nats; resets the metrics of the model."""
         self._model.reset_metrics()
         for inputs, targets in self._blocks:
             self._take(inputs, targets)

@@ -31,7 +31,7 @@ from tfbbb.training.spec import JobSpec
         ),
         (
             {"features": ["y"]},
-            "The body contradicts itself: the target 'y' can't be a feature as well.",
+            "The body contradicts itself: the target 'y' cannot be a feature as well.",
         ),
     ],
 )

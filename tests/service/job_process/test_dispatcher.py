@@ -203,7 +203,7 @@ def test_a_death_is_told_of_when_the_database_is_back(
         raise OperationalError("select", {}, Exception("connection lost"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(queue, "died", fail)
+        patch.setattr(queue, "record_death", fail)
         with pytest.raises(OperationalError):
             dispatcher.step()
     dispatcher.step()

@@ -32,7 +32,7 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
     def train(*_: Any, directory: Path, **__: Any) -> Any:
         trainings.append(sorted(path.name for path in directory.iterdir()))
         if trainings[-1]:
-            raise tfbbb.training.CheckpointError("The checkpoint is of another.")
+            raise tfbbb.training.CheckpointError("The checkpoint belongs to another.")
         return SimpleNamespace(metrics={"nll": 1.0})
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)

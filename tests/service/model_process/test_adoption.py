@@ -63,7 +63,7 @@ def test_number_of_a_deleted_version_is_never_used_again(
     Ledger(database).record("wine", 1, directory)
     with database.writing() as session:
         session.get_one(ModelVersion, ("wine", 1)).deleted_at = 1.0
-    with pytest.raises(AdoptionError, match="was deleted; a number is never used"):
+    with pytest.raises(AdoptionError, match="was deleted; numbers are never used"):
         Ledger(database).record("wine", 1, directory)
 
 

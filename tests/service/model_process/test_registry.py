@@ -116,7 +116,7 @@ def test_model_without_a_good_version_says_why(
     (registry_root / "other" / "1" / "saved_model.pb").write_bytes(b"")
     registry.refresh()
     registry.check_ready()
-    with pytest.raises(Unavailable, match=r"'other' .* the newest, 1: .*tfbbb\.json"):
+    with pytest.raises(Unavailable, match=r"'other' .* the newest is 1: .*tfbbb\.json"):
         registry.version("other")
 
 

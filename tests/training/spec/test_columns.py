@@ -47,7 +47,7 @@ def test_a_table_that_has_what_is_asked_for_passes():
         ({"target": "code"}, "more than the 1000 classes"),
         (
             {"target": "kind", "task": "regression", "features": ["age"]},
-            "is text, which a regression can't predict",
+            "is text, which a regression cannot predict",
         ),
         ({"features": None}, "Column 'code' has more than the 1000 distinct texts"),
         ({"features": ["empty"]}, "Column 'empty' has no values"),

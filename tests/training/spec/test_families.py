@@ -124,7 +124,7 @@ def test_a_posterior_that_counts_nothing_is_no_point():
 
     declared = OneOf(PosteriorPart, {**POSTERIORS, "unknown": Unknown})
     model = ModelSpec.model_construct(posterior=declared.make("unknown"))
-    with pytest.raises(NotImplementedError, match="how many parameters"):
+    with pytest.raises(NotImplementedError, match="must implement `num_parameters`"):
         model.check_size((5,), num_features=3, num_outputs=1)
 
 

@@ -81,7 +81,7 @@ def test_a_spec_can_not_be_changed():
             {"training": {"validation": {"fraction": 0.1, "column": "c"}}},
             "a `fraction` or a `column`, not both",
         ),
-        ({"training": {"validation": {"column": "y"}}}, "can't be the target"),
+        ({"training": {"validation": {"column": "y"}}}, "cannot be the target"),
         ({"training": {"kl_schedule": "tempered"}}, "temperature"),
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
         ({"features": []}, "at least 1 item"),

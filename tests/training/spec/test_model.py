@@ -61,7 +61,7 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ({"posterior": {"name": "low_rank_normal", "rank": 0}}, "greater than or equ"),
         ({"posterior": {"name": "point", "rank": 1}}, "Extra inputs"),
         ({"prior": {"name": "normal", "scale": 0}}, "greater than 0|fan_in"),
-        ({"prior": "none"}, "only the posterior 'point' goes without a prior"),
+        ({"prior": "none"}, "only the posterior 'point' needs no prior"),
         ({"posterior": "point", "prior": "horseshoe"}, "no upper bound"),
         (
             {"posterior": "low_rank_normal", "estimator": "local"},
@@ -93,7 +93,7 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ),
         (
             {"members": 2, "layers": [{"type": "layer_normalization"}]},
-            "would be shared by them",
+            "would share a normalization layer",
         ),
         ({"layers": [{"type": "dropout", "rate": 1.0}]}, "less than 1"),
         ({"layers": [{"type": "conv"}]}, "does not match any of the expected tags"),

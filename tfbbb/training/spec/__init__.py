@@ -1,4 +1,4 @@
-"""What is to be trained, in plain JSON values: read and checked without TensorFlow."""
+"""The fields of a job as plain JSON values, validated without TensorFlow."""
 
 from tfbbb.training.spec.job import JobSpec, Version
 from tfbbb.training.spec.layers import LayerSpec

@@ -1,4 +1,4 @@
-"""Whether a table has the columns that a spec asks for."""
+"""Checks a spec against the columns of a table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def check_columns(
     task: Task | None,
     likelihood: LikelihoodPart | None,
 ) -> None:
-    """Raises `SpecError` unless a table's columns can serve a spec."""
+    """Raises `SpecError` unless the columns of a table fit a spec."""
     by_name = {column["name"]: column for column in columns}
     _check_target(_get_column(by_name, target, role="target"), task, likelihood)
     if held_out is not None:
@@ -31,7 +31,9 @@ def check_columns(
     if features is None:
         features = [name for name in by_name if name not in (target, held_out)]
         if not features:
-            raise SpecError(f"The table has no column beside the target {target!r}.")
+            raise SpecError(
+                f"The table has no column other than the target {target!r}."
+            )
     for name in text_columns:
         _get_column(by_name, name, role="text")
     for name in features:
@@ -48,11 +50,11 @@ def _check_feature(column: Mapping[str, Any]) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in _USABLE:
         raise SpecError(
-            f"Column {name!r} holds values of type {kind}, from which nothing can be "
-            "predicted; leave it out by naming the others in `features`."
+            f"Column {name!r} holds values of type {kind}, which cannot be a feature; "
+            "name the other columns in `features`."
         )
     if distinct == 0:
-        raise SpecError(f"Column {name!r} has no values; leave it out.")
+        raise SpecError(f"Column {name!r} has no values; leave the column out.")
     if kind == "text" and distinct is not None and distinct > MAX_CATEGORIES:
         raise SpecError(
             f"Column {name!r} has more than the {MAX_CATEGORIES} distinct texts that "
@@ -66,13 +68,13 @@ def _check_target(
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in _USABLE:
         raise SpecError(
-            f"The target {name!r} holds values of type {kind}; numbers, text or "
-            "booleans can be predicted."
+            f"The target {name!r} holds values of type {kind}, but must hold numbers, "
+            "text or booleans."
         )
     if column.get("missing"):
         raise SpecError(
-            f"The target {name!r} has no value in {column['missing']} rows; drop the "
-            "rows without one."
+            f"The target {name!r} has no value in {column['missing']} rows; drop these "
+            "rows."
         )
     if distinct == 1:
         raise SpecError(
@@ -85,29 +87,29 @@ def _check_target(
         task = "regression" if kind == "number" else "classification"
     if task == "regression" and kind == "text":
         raise SpecError(
-            f"The target {name!r} is text, which a regression can't predict; ask for "
-            "the task 'classification'."
+            f"The target {name!r} is text, which a regression cannot predict; set the "
+            "task to 'classification'."
         )
     too_many = distinct is not None and distinct > MAX_CATEGORIES
     if task == "classification" and too_many:
         raise SpecError(
-            f"The target {name!r} has more than the {MAX_CATEGORIES} classes that are "
-            "possible."
+            f"The target {name!r} has too many classes; at most {MAX_CATEGORIES} are "
+            "allowed."
         )
     _check_likelihood(likelihood or DEFAULT_LIKELIHOODS[task], column)
 
 
 def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:
-    """Raises `SpecError` for targets that the likelihood gives no probability."""
+    """Raises `SpecError` for a target outside the support of the likelihood."""
     name, distinct = column["name"], column.get("distinct")
     if likelihood.name == "bernoulli" and distinct not in (None, 2):
         raise SpecError(
             f"The likelihood 'bernoulli' has two classes, but the target {name!r} has "
-            f"{distinct} values; take 'categorical'."
+            f"{distinct} values; use 'categorical'."
         )
     if likelihood.name == "ordered_logistic" and column["type"] == "text":
         raise SpecError(
-            "The likelihood 'ordered_logistic' takes the order of whole numbers, but "
+            "The likelihood 'ordered_logistic' needs whole numbers as classes, but "
             f"the target {name!r} is text; number its classes."
         )
     support = likelihood.support
@@ -122,13 +124,13 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
         return
     raise SpecError(
         f"The target {name!r} {wrong}, but the targets of the likelihood "
-        f"'{likelihood.name}' must be {support.description}; take another likelihood "
+        f"'{likelihood.name}' must be {support.description}; use another likelihood "
         "or other units."
     )
 
 
 def _check_marks(column: Mapping[str, Any]) -> None:
-    """Raises `SpecError` unless a column can say which rows are held out."""
+    """Raises `SpecError` unless a column can mark the held-out rows."""
     name, kind = column["name"], column["type"]
     numbers = kind == "number" and (column.get("min"), column.get("max")) in (
         (0, 1),
@@ -136,16 +138,16 @@ def _check_marks(column: Mapping[str, Any]) -> None:
     )
     if kind != "boolean" and not numbers:
         raise SpecError(
-            f"The column {name!r} is to say which rows are held out, and must be true "
-            "or 1 in these and false or 0 in the others."
+            f"The validation column {name!r} must be true or 1 in the held-out rows, "
+            "and false or 0 in the others."
         )
     if column.get("missing"):
         raise SpecError(
-            f"The column {name!r} is to say which rows are held out, but has no value "
-            f"in {column['missing']} rows."
+            f"The validation column {name!r} must mark the held-out rows, but has no "
+            f"value in {column['missing']} rows."
         )
     if column.get("distinct") == 1:
         raise SpecError(
-            f"The column {name!r} is to say which rows are held out, but is the same "
-            "in all rows."
+            f"The validation column {name!r} must mark the held-out rows, but has the "
+            "same value in all rows."
         )

@@ -1,4 +1,4 @@
-"""The parts of a spec that are a family: a name, or a name with options."""
+"""The parts of a spec that name a family, with or without options."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, Union
@@ -47,7 +47,7 @@ class LikelihoodPart(LikelihoodFamily, NamedPart):
             if given is not None and getattr(self, "heteroscedastic", False):
                 raise ValueError(
                     f"the noise is either given (`{name}`) or an output of the network "
-                    f"(`heteroscedastic: true`); leave one out"
+                    f"(`heteroscedastic: true`); set only one of the two"
                 )
         return self
 
@@ -68,11 +68,11 @@ class OneOf:
     """Validates a name, or a name with options, as the part of that family.
 
     Args:
-        base: What the parts are.
-        families: The families by name. The annotations of each are the options.
+        base: Base class of the parts.
+        families: The families by name. The annotations of a family are its options.
 
     Attributes:
-        parts: The models of the parts by name.
+        parts: The pydantic models of the families, by name.
     """
 
     def __init__(self, base: type[NamedPart], families: Mapping[str, type]):
@@ -89,7 +89,7 @@ class OneOf:
         }
 
     def make(self, name: str, **options: Any) -> Any:
-        """Returns the part of a family."""
+        """Creates the part of a family."""
         return self.parts[name](**options)
 
     def __get_pydantic_core_schema__(

@@ -1,4 +1,4 @@
-"""A whole job: what to learn from a table, with what network, and how."""
+"""The spec of a job: the target, the features, the network and the training."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Names = Annotated[
 
 
 class Version(SpecPart):
-    """A version of a model that has been trained here."""
+    """A version of a model of this service."""
 
     model: Annotated[
         str,
@@ -34,7 +34,7 @@ class Version(SpecPart):
 
 
 class JobSpec(SpecPart):
-    """What to train: a target, and whatever is to be other than by default.
+    """What to train: a target, and any non-default options.
 
     Example:
 
@@ -58,21 +58,23 @@ class JobSpec(SpecPart):
     ] = None
     task: Annotated[
         Task | None,
-        Field(description="By default text and booleans are classified."),
+        Field(
+            description="By default a classification if the target is text or boolean."
+        ),
     ] = None
     text_columns: Annotated[
         Names,
-        Field(description="Features that are text although mostly numbers."),
+        Field(description="Features to read as text although they are mostly numbers."),
     ] = ()
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
     start_from: Annotated[
         Version | None,
         Field(
-            description="A version whose posterior is the prior of this one: only "
-            "rows that it has not seen are needed. Features, scaling, categories and "
-            "network are that version's; what it learned of the noise is only the "
-            "start, as that is a point estimate."
+            description="The parent version, whose posterior becomes the prior: the "
+            "table needs only new rows. Features, scaling, categories and network are "
+            "those of the parent version. Its learned noise, a point estimate, is only "
+            "the initial value."
         ),
     ] = None
 
@@ -83,12 +85,12 @@ class JobSpec(SpecPart):
         if count > 1:
             raise ValueError(f"`features` names the column {name!r} {count} times")
         if self.target in features:
-            raise ValueError(f"the target {self.target!r} can't be a feature as well")
+            raise ValueError(f"the target {self.target!r} cannot be a feature as well")
         held_out = self.training.validation.column
         if held_out is not None and held_out in (self.target, *features):
             raise ValueError(
-                f"the column {held_out!r} says which rows are held out; it can't be "
-                "the target or a feature as well"
+                f"the validation column {held_out!r} cannot be the target or a "
+                "feature as well"
             )
         return self
 
@@ -97,21 +99,21 @@ class JobSpec(SpecPart):
         likelihood, task = self.model.likelihood, self.task
         if likelihood is not None and task is not None and likelihood.task != task:
             raise ValueError(
-                f"the likelihood '{likelihood.name}' is for a {likelihood.task}: "
-                f"received task '{task}'"
+                f"the likelihood '{likelihood.name}' is for a {likelihood.task}; "
+                f"received the task '{task}'"
             )
         return self
 
     def check_columns(self, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Checks that a table has what the spec asks for.
+        """Checks the spec against the columns of a table.
 
         Args:
-            columns: Of each column of the table its `name` and `type` ("number",
-                "text", "boolean", or any other), and where known `missing`, `distinct`
-                and, of numbers, `min` and `max`.
+            columns: The `name` and the `type` of each column ("number", "text",
+                "boolean" or another), and if known `missing`, `distinct`, and `min` and
+                `max` of numbers.
 
         Raises:
-            SpecError: It has not; the message is one sentence.
+            SpecError: The table lacks a column, or a column does not fit the spec.
         """
         check_columns(
             columns,

@@ -27,40 +27,43 @@ MAX_LAYERS = 50
 
 
 class DenseLayer(SpecPart):
-    """Fully connected units with a posterior of their weights.
+    """A fully connected layer with a posterior of its weights.
 
-    What it leaves out is the model's.
+    Omitted fields default to those of the model.
     """
 
     type: Literal["dense"]
     units: Annotated[Units, Field(description="Number of outputs.", examples=[50])]
     activation: Annotated[
-        Activation | None, Field(description="By default the model's.")
+        Activation | None, Field(description="Defaults to the model's.")
     ] = None
     use_bias: Flag = True
     posterior: Annotated[
-        Posterior | None, Field(description="By default the model's.")
+        Posterior | None, Field(description="Defaults to the model's.")
     ] = None
-    prior: Annotated[Prior | None, Field(description="By default the model's.")] = None
+    prior: Annotated[Prior | None, Field(description="Defaults to the model's.")] = None
     bias_posterior: Annotated[
         Posterior | None,
-        Field(description="By default a point if the weights are, else mean-field."),
+        Field(
+            description="By default `point` if the weights have it, else mean-field."
+        ),
     ] = None
     bias_prior: Annotated[
         Prior | None,
-        Field(description="By default none if the weights have none, else a normal."),
+        Field(description="By default `none` if the weights have it, else `normal`."),
     ] = None
     estimator: Annotated[
-        Estimator | None, Field(description="By default the model's.")
+        Estimator | None, Field(description="Defaults to the model's.")
     ] = None
 
 
 class DropoutLayer(SpecPart):
-    """Leaves units out at random, in training only."""
+    """Drops units at random, only in training."""
 
     type: Literal["dropout"]
     rate: Annotated[
-        Number, Field(gt=0, lt=1, description="Share of the units.", examples=[0.1])
+        Number,
+        Field(gt=0, lt=1, description="Fraction of the units to drop.", examples=[0.1]),
     ]
 
 

@@ -27,12 +27,12 @@ from tfbbb.training.spec.layers import (
 from tfbbb.training.spec.part import SpecPart
 
 MAX_MEMBERS = 100
-# With a gradient and two moments of Adam beside each, 320 MB.
+# 320 MB, with the gradient and two moments of Adam per parameter.
 MAX_PARAMETERS = 20_000_000
 
 
 class ModelSpec(SpecPart):
-    """What network is trained: by default one hidden layer, chosen by the rows."""
+    """The network: by default one hidden layer, whose size depends on the rows."""
 
     hidden_units: Annotated[
         Annotated[tuple[Units, ...], Field(fail_fast=True)] | None,
@@ -47,8 +47,8 @@ class ModelSpec(SpecPart):
         Annotated[tuple[LayerSpec, ...], Field(fail_fast=True)] | None,
         Field(
             max_length=MAX_LAYERS,
-            description="The hidden layers one by one, in the place of "
-            "`hidden_units`. The layer of the outputs is added to them.",
+            description="The hidden layers, instead of `hidden_units`; the output "
+            "layer is added to them.",
             examples=[[{"type": "dense", "units": 50}]],
         ),
     ] = None
@@ -80,7 +80,7 @@ class ModelSpec(SpecPart):
         Likelihood | None,
         Field(
             description="Distribution of the target given the outputs; by default "
-            "`normal` with a noise for each row, or `categorical`.",
+            "`normal` with heteroscedastic noise, or `categorical`.",
             examples=["poisson", {"name": "student_t", "df": 4}],
         ),
     ] = None
@@ -94,10 +94,10 @@ class ModelSpec(SpecPart):
     ] = 1
 
     def hidden_layers(self, units: tuple[int, ...]) -> tuple[LayerSpec, ...]:
-        """Returns the hidden layers, complete.
+        """Returns the hidden layers with all fields set.
 
         Args:
-            units: Units of the hidden layers where the spec says nothing of them.
+            units: Units of the hidden layers if the spec has none.
         """
         if self.layers is not None:
             layers: tuple[LayerSpec, ...] = self.layers
@@ -112,14 +112,14 @@ class ModelSpec(SpecPart):
         )
 
     def output_layer(self, units: int) -> DenseLayer:
-        """Returns the last layer, complete."""
+        """Returns the output layer with all fields set."""
         last = DenseLayer.model_construct(type="dense", units=units)
         return self._complete(last, "linear")
 
     def _complete(self, layer: DenseLayer, activation: Activation) -> DenseLayer:
         posterior = layer.posterior or self.posterior
         prior = layer.prior or self.prior
-        # Of biases there are few, and some priors need many weights.
+        # Some priors need many weights, and there are few biases.
         bias_posterior = layer.bias_posterior or posteriors.make(
             "point" if posterior.deterministic else "mean_field_normal"
         )
@@ -139,10 +139,10 @@ class ModelSpec(SpecPart):
     def check_size(
         self, units: tuple[int, ...], num_features: int, num_outputs: int
     ) -> None:
-        """Raises ValueError for a network with more numbers to learn than fit.
+        """Raises ValueError if the network has too many parameters.
 
         Args:
-            units: Units of the hidden layers where the spec says nothing of them.
+            units: Units of the hidden layers if the spec has none.
             num_features: Number of features of a row.
             num_outputs: Number of outputs of the network.
         """
@@ -158,15 +158,15 @@ class ModelSpec(SpecPart):
                 raise ValueError(
                     f"the posterior '{posterior.name}' would need a covariance of "
                     f"{size} × {size}, more than {MAX_COVARIANCE} × {MAX_COVARIANCE}; "
-                    "take fewer units or 'low_rank_normal'"
+                    "use fewer units or 'low_rank_normal'"
                 )
             total += self.members * posterior.num_parameters(kernel)
             inputs = layer.units
         if total > MAX_PARAMETERS:
             raise ValueError(
                 f"the posterior of this network has {total} parameters, more than the "
-                f"{MAX_PARAMETERS} there may be; take fewer units, layers or members, "
-                "or a smaller posterior"
+                f"limit of {MAX_PARAMETERS}; use fewer units, layers or members, or a "
+                "smaller posterior"
             )
 
     @model_validator(mode="after")
@@ -191,8 +191,8 @@ class ModelSpec(SpecPart):
         shared = {"batch_normalization", "layer_normalization"}
         if self.members > 1 and any(layer.type in shared for layer in hidden):
             raise ValueError(
-                "members are independent of each other, and a normalization layer "
-                "would be shared by them: leave it out, or take one member"
+                "members must be independent, but would share a normalization layer: "
+                "leave the layer out, or use one member"
             )
         self.check_size((), num_features=1, num_outputs=1)
         return self
@@ -213,18 +213,18 @@ def _check_strategies(place: str, layer: DenseLayer) -> None:
         if not estimator.can_serve(posterior):
             raise ValueError(
                 f"{place}the estimator '{estimator.name}' cannot serve the posterior "
-                f"'{posterior.name}' of the {what}; take another, or 'auto'"
+                f"'{posterior.name}' of the {what}; use another, or 'auto'"
             )
 
 
 def _without_optimum(what: str, posterior: PosteriorPart, prior: PriorPart) -> str:
     if prior.name == "none":
         return (
-            f"only the posterior 'point' goes without a prior: received "
+            f"only the posterior 'point' needs no prior: received "
             f"'{posterior.name}' of the {what}"
         )
     return (
-        f"the density of the prior '{prior.name}' has no upper bound, and with it the "
-        f"posterior '{posterior.name}' of the {what} no optimum; take e.g. 'normal', "
-        "'laplace' or 'student_t'"
+        f"the density of the prior '{prior.name}' has no upper bound, so the "
+        f"posterior '{posterior.name}' of the {what} has no optimum; use e.g. "
+        "'normal', 'laplace' or 'student_t'"
     )

@@ -1,4 +1,4 @@
-"""What all parts of a spec have in common."""
+"""Base classes of the parts of a spec."""
 
 from typing import Annotated, Any
 
@@ -10,20 +10,20 @@ ColumnName = Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
 class SpecError(ValueError):
-    """A spec asks for what can't be trained, or not on this table.
+    """A spec cannot be trained, or not on this table.
 
     The message is one sentence that says what to change.
     """
 
 
 class SpecPart(KnownFields):
-    """A part of a spec: immutable, without fields unknown or numbers infinite."""
+    """An immutable part of a spec, without unknown fields or infinite numbers."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
 
 class NamedPart(SpecPart):
-    """One family of several, with its options.
+    """A family with its options.
 
     In a spec, the name alone is the family with its default options.
     """
@@ -31,5 +31,5 @@ class NamedPart(SpecPart):
     name: str
 
     def options(self) -> dict[str, Any]:
-        """Returns the arguments that the class of this name is made with."""
+        """Returns the arguments of the class with this name."""
         return self.model_dump(exclude={"name"})

@@ -1,4 +1,4 @@
-"""How a spec's network is trained."""
+"""The training options of a spec."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -13,63 +13,63 @@ MAX_HELD_OUT = 10_000
 
 
 class LearningRate(SpecPart):
-    """The learning rate at the start, and how it falls until the end."""
+    """The initial learning rate and its decay."""
 
     initial: Annotated[
         PositiveNumber, Field(description="Learning rate of the first step.")
     ] = 0.01
     decay: Annotated[
         Literal["cosine", "linear", "constant"],
-        Field(description="Whether it falls to 0 along a cosine or a line, or not."),
+        Field(description="Decay to 0 along a cosine or a line, or none."),
     ] = "cosine"
 
 
 class Validation(SpecPart):
-    """The rows that are held out: they give the figures, and decide when to stop."""
+    """The held-out rows, which give the metrics and decide about early stopping."""
 
     fraction: Annotated[
         Number | None,
         Field(
             gt=0,
             lt=1,
-            description=f"Share of the rows, drawn at random; {DEFAULT_FRACTION:g} of "
-            f"them, {MAX_HELD_OUT} at most, by default.",
+            description=f"Fraction of the rows, drawn at random; by default "
+            f"{DEFAULT_FRACTION:g}, but at most {MAX_HELD_OUT} rows.",
             examples=[0.2],
         ),
     ] = None
     column: Annotated[
         ColumnName | None,
         Field(
-            description="A column that is true, or 1, in the rows to hold out; it is "
-            "no feature.",
+            description="A column that is true or 1 in the held-out rows; it is not "
+            "a feature.",
             examples=["is_test"],
         ),
     ] = None
 
     @model_validator(mode="after")
-    def _by_one_of_them(self) -> Self:
+    def _has_one_of_two(self) -> Self:
         if self.fraction is not None and self.column is not None:
             raise ValueError("give a `fraction` or a `column`, not both")
         return self
 
 
 class EarlyStopping(SpecPart):
-    """Ends training where the held-out rows' likelihood no longer grows."""
+    """Ends training when the likelihood of the held-out rows stops growing."""
 
     patience: Annotated[
         Integer,
         Field(
             ge=1,
             le=10**6,
-            description="Epochs to wait for a better one, once a warm-up is over.",
+            description="Epochs to wait for a better epoch, after any warm-up.",
         ),
     ] = 20
     min_delta: Annotated[
         Number,
-        Field(ge=0, description="What counts as better, in nats per row."),
+        Field(ge=0, description="Least improvement that counts, in nats per row."),
     ] = 0.0
     restore_best: Annotated[
-        Flag, Field(description="Whether the best epoch's weights are taken.")
+        Flag, Field(description="Whether to restore the weights of the best epoch.")
     ] = True
 
 
@@ -79,7 +79,7 @@ def _from_number(given: Any) -> Any:
 
 
 class TrainingSpec(SpecPart):
-    """How the network is trained: by default 6000 steps of Adam, or ten epochs."""
+    """The training: by default 6000 steps of Adam, but at least ten epochs."""
 
     epochs: Annotated[
         Integer | None,
@@ -90,15 +90,17 @@ class TrainingSpec(SpecPart):
         Field(
             ge=1,
             le=10**9,
-            description="Steps of the optimizer, in the place of `epochs`; rounded up "
-            "to whole passes over the rows.",
+            description="Steps of the optimizer, instead of `epochs`; rounded up to "
+            "whole passes over the rows.",
             examples=[6000],
         ),
     ] = None
     batch_size: Annotated[
         Integer | None,
         Field(
-            ge=1, le=10**6, description="Rows per step; by default chosen by the rows."
+            ge=1,
+            le=10**6,
+            description="Rows per step; by default 32 to 256, depending on the rows.",
         ),
     ] = None
     learning_rate: Annotated[
@@ -110,7 +112,7 @@ class TrainingSpec(SpecPart):
     ] = LearningRate()
     validation: Validation = Validation()
     early_stopping: Annotated[
-        EarlyStopping | None, Field(description="Null to train to the end.")
+        EarlyStopping | None, Field(description="Early stopping; null to disable it.")
     ] = None
     kl_schedule: Annotated[
         KLSchedule,
@@ -122,11 +124,15 @@ class TrainingSpec(SpecPart):
     ] = kl_schedules.make("constant")
     seed: Annotated[
         Integer,
-        Field(ge=0, le=2**31 - 1, description="Seed of split, start, order and noise."),
+        Field(
+            ge=0,
+            le=2**31 - 1,
+            description="Seed of the split, initial weights, order of rows and noise.",
+        ),
     ] = 0
 
     @model_validator(mode="after")
-    def _by_one_of_them(self) -> Self:
+    def _has_one_of_two(self) -> Self:
         if self.epochs is not None and self.steps is not None:
             raise ValueError("give `epochs` or `steps`, not both")
         return self
@@ -145,10 +151,10 @@ class TrainingSpec(SpecPart):
     def check_warmup(self, epochs: int) -> None:
         """Raises ValueError unless an epoch is left after the warm-up.
 
-        The posterior would be narrower than Bayes' rule has it.
+        Otherwise the posterior would be narrower than that of Bayes' rule.
         """
         if self.warmup_epochs > epochs - 1:
             raise ValueError(
                 f"a warm-up of {self.warmup_epochs:g} epochs leaves none of {epochs} "
-                "at temperature 1: give `kl_schedule` fewer `epochs`, or train for more"
+                "at temperature 1: give `kl_schedule` fewer `epochs`, or train longer"
             )

@@ -143,7 +143,7 @@ def test_a_job_may_start_from_a_version_that_is_there(
     assert response.status_code == 201
     other = post(client, body | {"features": ["area"]})
     assert other.status_code == 400
-    assert "also from 'street'" in other.json()["error"]
+    assert "also has the features 'street'" in other.json()["error"]
     with queue.database.writing() as session:
         session.get_one(ModelVersion, ("houses", 3)).deleted_at = 2.0
     assert post(client, body).status_code == 404

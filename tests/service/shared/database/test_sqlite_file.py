@@ -101,7 +101,7 @@ FAULTS: dict[Callable[[Path], None], str] = {
     restore_a_backup: "tfbbb.sqlite3 was overwritten with another database",
     empty: "tfbbb.sqlite3 was truncated",
     cut: "tfbbb.sqlite3 was truncated",
-    garble: "tfbbb.sqlite3 is no SQLite database any more",
+    garble: "tfbbb.sqlite3 is no longer an SQLite database",
     delete_the_log: "tfbbb.sqlite3-wal was deleted or moved",
 }
 

@@ -15,6 +15,8 @@ from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Inputs, to_tensors
 from tfbbb.export.manifest import Manifest
+from tfbbb.prediction import questions
+from tfbbb.prediction.questions import Question
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
@@ -80,15 +82,29 @@ def answer(
 
 
 def _check_signature(query: Query, manifest: Manifest) -> None:
-    levels = query.parameters.quantiles
-    if (levels or query.signature == "quantiles") and not manifest.has_signature(
-        "quantiles"
-    ):
-        raise InvalidRequest("The model predicts classes, which have no quantiles.")
-    if levels is None and query.signature == "quantiles":
-        raise InvalidRequest(
-            "The signature `quantiles` needs levels: give `parameters.quantiles`."
+    for question in questions.served_questions():
+        chosen = query.signature == question.name
+        if not (chosen or query.parameters.asks(question)):
+            continue
+        if not manifest.has_signature(question.name):
+            raise InvalidRequest(_explain_missing(question, manifest))
+        if chosen and question.takes_levels and not query.parameters.asks(question):
+            raise InvalidRequest(
+                f"The signature `{question.name}` needs levels: give "
+                f"`parameters.{question.parameter}`."
+            )
+
+
+def _explain_missing(question: Question, manifest: Manifest) -> str:
+    if question.needs_order and manifest.task == "classification":
+        return (
+            "The model predicts classes, which have no order and thus no "
+            f"{question.text}."
         )
+    return (
+        f"The model was exported without the signature `{question.name}`: export the "
+        "model again."
+    )
 
 
 def _read_table(query: Query, manifest: Manifest) -> Inputs:
@@ -131,14 +147,21 @@ def _compute(
         if (classes := model.manifest.classes) is not None:
             best = np.argmax(outputs["probabilities"], axis=1)
             outputs["class"] = [classes[index] for index in best]
-    if query.signature == "quantiles" or (moments and parameters.quantiles):
-        outputs["quantiles"] = model.quantiles(
-            inputs, parameters.quantiles or [], num_samples, parameters.seed
-        )
-    if query.signature == "sample" or (moments and parameters.return_samples):
-        samples = model.sample(inputs, num_samples, parameters.seed)
-        outputs["samples"] = np.ascontiguousarray(samples.swapaxes(0, 1))
+    for question in questions.served_questions():
+        chosen = query.signature == question.name
+        if chosen or (moments and parameters.asks(question)):
+            levels = parameters.levels(question)
+            name = question.name
+            found = model.ask(name, inputs, levels, num_samples, parameters.seed)
+            outputs[question.output] = _swap_draws(found, question)
     return outputs
+
+
+def _swap_draws(values: Any, question: Question) -> Any:
+    """Exchanges rows and draws, where the answer has draws."""
+    if not (question.draws_first and isinstance(values, np.ndarray)):
+        return values
+    return np.ascontiguousarray(values.swapaxes(0, 1))
 
 
 def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
@@ -163,9 +186,10 @@ def _by_rows(outputs: Outputs) -> dict[str, Any]:
 
 
 def _by_columns(outputs: Outputs) -> dict[str, Any]:
-    """Formats columns as TensorFlow Serving, with samples before rows."""
-    if isinstance(samples := outputs.get("samples"), np.ndarray):
-        outputs = outputs | {"samples": np.ascontiguousarray(samples.swapaxes(0, 1))}
+    """Formats columns as TensorFlow Serving, with draws before rows."""
+    for question in questions.served_questions():
+        if (values := outputs.get(question.output)) is not None:
+            outputs = outputs | {question.output: _swap_draws(values, question)}
     if len(outputs) == 1:
         return {"outputs": next(iter(outputs.values()))}
     return {"outputs": outputs}

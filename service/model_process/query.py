@@ -11,13 +11,18 @@ import orjson
 from pydantic import ValidationError
 
 from service.shared.errors import InvalidRequest
-from service.shared.prediction_parameters import SIGNATURES, Parameters
+from service.shared.prediction_parameters import (
+    SIGNATURES,
+    DrawParameters,
+    Parameters,
+)
 from service.shared.validation import describe_validation_error
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.manifest import Feature
+from tfbbb.prediction import questions
 
 # Inputs of the signatures other than the table, and the parameters that set them.
-_TENSORS = {"num_samples": "num_samples", "seed": "seed", "levels": "quantiles"}
+_TENSORS = {"num_samples": "num_samples", "seed": "seed"}
 _MOST_CHARACTERS = 100
 # Largest body, in bytes, that is parsed again to locate a mistake.
 _MOST_READ_AGAIN = 2**20
@@ -40,7 +45,7 @@ class Query:
     rows: Any
     columns: Any
     signature: str
-    parameters: Parameters
+    parameters: DrawParameters
     fault: InvalidRequest | None
 
     def with_parameters_among_columns(self, features: Sequence[Feature]) -> "Query":
@@ -52,11 +57,12 @@ class Query:
         if not isinstance(self.columns, dict):
             return self
         names = {feature.name for feature in features}
-        given = _TENSORS.keys() & self.columns.keys() - names
+        tensors = _TENSORS | {"levels": _levels_parameter(self.signature)}
+        given = tensors.keys() & self.columns.keys() - names
         if not given:
             return self
         parameters = self.parameters.model_dump(exclude_unset=True) | {
-            _TENSORS[tensor]: self.columns[tensor] for tensor in given
+            tensors[tensor]: self.columns[tensor] for tensor in given
         }
         columns = {k: v for k, v in self.columns.items() if k not in given}
         return replace(self, columns=columns, parameters=_read_parameters(parameters))
@@ -140,7 +146,14 @@ def _number(token: str) -> float | _NotANumber:
     return int(token) if token.lstrip("-").isdigit() else value
 
 
-def _read_parameters(parameters: Any) -> Parameters:
+def _levels_parameter(signature: str) -> str:
+    """Returns the parameter that the input `levels` of a signature sets."""
+    asked = [x for x in questions.served_questions() if x.takes_levels]
+    names = {question.name: question.parameter for question in asked}
+    return names.get(signature, "quantiles")
+
+
+def _read_parameters(parameters: Any) -> DrawParameters:
     try:
         return Parameters.model_validate(parameters)
     except ValidationError as error:

@@ -1,20 +1,22 @@
 """The parameters of a prediction request."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, create_model
 
 from tfbbb.known_fields import KnownFields
 from tfbbb.prediction.levels import single_precision_level
+from tfbbb.prediction.questions import Question, served_questions
 
-SIGNATURES = ("serving_default", "predict", "quantiles", "sample")
+SIGNATURES = ("serving_default", "predict", *(q.name for q in served_questions()))
 
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_level)]
 
 
-class Parameters(KnownFields):
-    """Parameters that extend TensorFlow Serving's format."""
+class DrawParameters(KnownFields):
+    """Parameters about the draws."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
@@ -24,14 +26,45 @@ class Parameters(KnownFields):
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
     )
-    quantiles: Annotated[list[Level], Field(fail_fast=True)] | None = Field(
-        None,
-        min_length=1,
-        max_length=100,
-        description="Levels of the quantiles of p(y | x) to return, from 1.2e-38 to "
-        "0.99999994; not for classes.",
-        examples=[[0.05, 0.95]],
+
+    def asks(self, question: Question) -> bool:
+        """Whether the request asks the question."""
+        return bool(getattr(self, question.parameter))
+
+    def levels(self, question: Question) -> list[float] | None:
+        """Returns the levels of a question; None if it takes none or is not asked."""
+        levels: list[float] | None = None
+        if question.takes_levels:
+            levels = getattr(self, question.parameter)
+        return levels
+
+
+def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
+    """Returns the model of `parameters`, with a field for each question."""
+    fields: dict[str, Any] = {}
+    for question in questions:
+        if question.takes_levels:
+            classes = "; not for classes" if question.needs_order else ""
+            fields[question.parameter] = (
+                Annotated[list[Level], Field(fail_fast=True)] | None,
+                Field(
+                    None,
+                    min_length=1,
+                    max_length=100,
+                    description=f"Levels of the {question.text} of "
+                    f"p(y | x) to return, from 1.2e-38 to 0.99999994{classes}.",
+                    examples=[[0.05, 0.95]],
+                ),
+            )
+        else:
+            text = f"Whether to return the {question.text} too."
+            fields[question.parameter] = (bool, Field(False, description=text))
+    return create_model(
+        "Parameters",
+        __base__=DrawParameters,
+        __doc__="Parameters that extend TensorFlow Serving's format.",
+        **fields,
     )
-    return_samples: bool = Field(
-        False, description="Whether to return the draws of y too."
-    )
+
+
+Parameters = parameters_model(served_questions())

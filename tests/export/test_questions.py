@@ -1,24 +1,67 @@
 """A question of the table is answered by live models, SavedModels and loaded models."""
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import keras
 import numpy as np
+import orjson
 import pytest
+import tensorflow as tf
 from scipy import stats
 
 import tfbbb
-from tfbbb.export import answer_functions, saved_answers
-from tfbbb.prediction import live_answers
+from service.api.predictions.schemas import row_model
+from service.model_process import query
+from service.model_process.answer import answer
+from service.model_process.metrics import UncertaintyMetrics
+from service.shared.prediction_parameters import parameters_model
+from service.shared.settings import Settings
+from tfbbb.prediction import live_answers, questions
 from tfbbb.prediction.questions import QUESTIONS, Question
 from tfbbb.recalibration import Recalibration
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
+DENSITY = Question(
+    "density",
+    "densities",
+    shape=("numbers",),
+    arguments=("values",),
+    compute=lambda recalibration, mixture, values: mixture.prob(values),
+    output="density",
+)
+UPPER = Question(
+    "upper_quantiles",
+    "upper quantiles",
+    shape=("levels", "numbers"),
+    arguments=("levels",),
+    needs_order=True,
+    compute=lambda recalibration, mixture, levels: mixture.quantiles(1.0 - levels),
+    output="upper",
+    parameter="upper",
+)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_every_question_has_an_answer_by_a_recalibration(question: Question) -> None:
     assert question.compute is not None or hasattr(Recalibration, question.name)
+
+
+def test_the_table_needs_no_tensorflow() -> None:
+    program = """
+import sys
+sys.modules["tensorflow"] = sys.modules["keras"] = None  # Importing them raises.
+import service.api.predictions.schemas
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_unknown_question_names_the_known() -> None:
+    with pytest.raises(ValueError, match=r"Ask one of \['mean', .*question='mode'"):
+        questions.question_named("mode")
 
 
 def test_file_without_the_question_says_so() -> None:
@@ -29,29 +72,71 @@ def test_file_without_the_question_says_so() -> None:
         answers.ask("density", None)
 
 
-def test_one_entry_adds_a_question(
+@pytest.fixture
+def added(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    density = Question(
-        "density",
-        ("values",),
-        compute=lambda recalibration, mixture, values: mixture.prob(values),
-    )
-    for module in (live_answers, answer_functions, saved_answers):
-        monkeypatch.setattr(module, "QUESTIONS", (*QUESTIONS, density))
+) -> tuple[tfbbb.BayesianModel, tfbbb.export.ExportedModel]:
+    """A live model and its export, with two questions that only this test has."""
+    monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
     inputs = keras.Input((3,))
     outputs = tfbbb.layers.DenseVariational(1)(inputs)
     likelihood = tfbbb.likelihoods.Normal(scale=0.5)
     live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
     live.export_predictive(tmp_path / "1")
-    loaded = tfbbb.load(tmp_path / "1")
+    return live, tfbbb.load(tmp_path / "1")
+
+
+def test_one_entry_adds_an_answer(added: Any) -> None:
+    live, loaded = added
     values = np.full((5, 1), 0.3)
-    densities = [
-        prediction._ask("density", values)
-        for prediction in (live.predictive(X), loaded.predictive(X))
-    ]
-    prediction = live.predictive(X)
     # The mean of the only layer is integrated, so that all draws are one normal.
-    expected = stats.norm(prediction.mean, prediction.stddev).pdf(values)
-    np.testing.assert_allclose(densities[0], expected, rtol=1e-5)
-    np.testing.assert_allclose(densities[1], expected, rtol=1e-5)
+    prediction = live.predictive(X, 100, "local")
+    expected = stats.norm(prediction.mean, prediction.stddev)
+    tensors = {"inputs": X, "num_samples": 100, "seed": 0}
+    signatures = loaded._saved_model.signatures
+    for density in (
+        prediction.ask("density", values),
+        loaded.predictive(X).ask("density", values),
+        signatures["density"](**to_tensors(tensors | {"values": values}))["density"],
+    ):
+        np.testing.assert_allclose(density, expected.pdf(values), rtol=1e-5)
+    for upper in (
+        prediction.ask("upper_quantiles", [0.1, 0.2]),
+        loaded.predictive(X).ask("upper_quantiles", [0.1, 0.2]),
+        loaded.ask("upper_quantiles", X, [0.1, 0.2]),
+    ):
+        for place, level in enumerate((0.1, 0.2)):
+            np.testing.assert_allclose(
+                upper[:, place], expected.isf(level), rtol=1e-4, atol=1e-5
+            )
+
+
+def to_tensors(values: dict[str, Any]) -> dict[str, tf.Tensor]:
+    dtypes = {"num_samples": tf.int32, "seed": tf.int32}
+    return {k: tf.constant(v, dtypes.get(k, tf.float32)) for k, v in values.items()}
+
+
+def test_one_entry_adds_an_answer_of_the_service(
+    added: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, loaded = added
+    asked = parameters_model(questions.served_questions())
+    monkeypatch.setattr(query, "Parameters", asked)
+    version = SimpleNamespace(name="m", number=1, load=lambda: loaded)
+    body = {"instances": X.tolist(), "parameters": {"upper": [0.1]}}
+    found = orjson.loads(
+        answer(
+            version,
+            query.parse_query(orjson.dumps(body)),
+            Settings(),
+            UncertaintyMetrics(),
+        )
+    )
+    uppers = [row["upper"] for row in found["predictions"]]
+    np.testing.assert_allclose(uppers, loaded.ask("upper_quantiles", X, [0.1]))
+    assert asked.model_json_schema()["properties"]["upper"]["description"] == (
+        "Levels at which to answer upper quantiles of p(y | x), from 1.2e-38 to "
+        "0.99999994; not for classes."
+    )
+    row = row_model(questions.served_questions()).model_json_schema()["properties"]
+    assert row["upper"]["description"] == "If asked for, `[level][target]`."

@@ -7,9 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.export.manifest import Targets
+from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.compiled import traced
-from tfbbb.prediction.questions import QUESTIONS
 
 
 def answer_functions(
@@ -44,7 +44,7 @@ def answer_functions(
         "noise": tf.TensorSpec([None, None, *places, answers.noise_size], tf.float32),
     }
     module = tf.Module()
-    for question in QUESTIONS:
+    for question in questions.QUESTIONS:
         if question.name in answers.functions:
             function = answers.functions[question.name]
             arguments = [specs[argument] for argument in question.arguments]

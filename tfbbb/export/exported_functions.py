@@ -13,7 +13,7 @@ from tfbbb.export.program_functions import ProgramFunctions
 from tfbbb.export.sampler import Sampler
 from tfbbb.export.saved_answers import answered_by
 from tfbbb.export.shared_variables import SharedVariables
-from tfbbb.export.signatures import Signatures
+from tfbbb.export.signatures import all_signatures, default_signature
 from tfbbb.layers.sharing import sublayers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
@@ -80,20 +80,18 @@ class ExportedFunctions:
         }
         functions = {name: of_specs[x.outputs_spec] for name, x in programs.items()}
         of_methods = {name: answered_by(answers, x) for name, x in functions.items()}
-        signatures = Signatures(
+        signatures = all_signatures(
             samplers[method], of_methods[method], self._features, num_samples, seed
         )
-        all_signatures = signatures.all()
         self.operations: tuple[Operation, ...] = ()
         if "moments" in programs:
             self.operations = programs["moments"].operations
-            of_moments = Signatures(
+            signatures["moments"] = default_signature(
                 samplers["moments"], of_methods["moments"], self._features, 2, 0
             )
-            all_signatures["moments"] = (of_moments.serving_default, self._features)
         self.signatures = {
             name: traced(function, *specs)
-            for name, (function, specs) in all_signatures.items()
+            for name, (function, specs) in signatures.items()
         }
         methods = {name: sampler.functions for name, sampler in samplers.items()}
         self.root = self._root(methods, functions)

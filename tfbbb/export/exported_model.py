@@ -14,6 +14,7 @@ from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.levels import single_precision_level
+from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
 
@@ -182,24 +183,7 @@ class ExportedModel:
             ValueError: If the model predicts classes, which have no order, or
                 another argument is not as described.
         """
-        if "quantiles" not in self._signatures:
-            raise ValueError(
-                "Classes have no order and thus no quantiles; use `predict`. "
-                f"Received: levels={levels!r}"
-            )
-        probabilities = np.asarray(levels, dtype=np.float32)
-        try:
-            if probabilities.ndim != 1 or not probabilities.size:
-                raise ValueError("there must be one at least")
-            for level in levels:
-                single_precision_level(level)
-        except ValueError as error:
-            raise ValueError(
-                f"`levels` must be a list of probabilities between 0 and 1: {error}. "
-                f"Received: levels={levels!r}"
-            ) from None
-        answer = self._call("quantiles", inputs, num_samples, seed, probabilities)
-        return answer["quantiles"]
+        return self.ask("quantiles", inputs, levels, num_samples, seed)
 
     def sample(
         self, inputs: Inputs, num_samples: int | None = None, seed: int | None = None
@@ -218,7 +202,48 @@ class ExportedModel:
             InputError: If the inputs do not fit the model.
             ValueError: If `num_samples` or `seed` is not such a number.
         """
-        return self._call("sample", inputs, num_samples, seed)["samples"]
+        return self.ask("sample", inputs, None, num_samples, seed)
+
+    def ask(
+        self,
+        question: str,
+        inputs: Inputs,
+        levels: Sequence[float] | None = None,
+        num_samples: int | None = None,
+        seed: int | None = None,
+    ) -> np.ndarray:
+        """Returns the answer to a question of `tfbbb.prediction.questions`, by name.
+
+        Args:
+            question: The name of a question that has a signature and, beside the
+                inputs, takes levels or nothing.
+            inputs: As for `predict`.
+            levels: As for `quantiles`, if the question takes levels.
+            num_samples: As for `predict`.
+            seed: As for `predict`.
+
+        Returns:
+            The answer in the shape that the question states; draws before rows.
+
+        Raises:
+            InputError: If the inputs do not fit the model.
+            ValueError: If the model does not answer the question, or another argument
+                is not as described.
+        """
+        asked = question_named(question)
+        if question not in self._signatures:
+            raise ValueError(f"{self._explain_missing(asked)} Received: {levels=!r}")
+        probabilities = _checked_levels(levels) if asked.takes_levels else None
+        found = self._call(question, inputs, num_samples, seed, probabilities)
+        return found[asked.output]
+
+    def _explain_missing(self, question: Question) -> str:
+        if question.needs_order and self.manifest.task == "classification":
+            return f"Classes have no order and thus no {question.text}; use `predict`."
+        return (
+            f"The file has no signature `{question.name}`: export the model again, or "
+            "use `predict`."
+        )
 
     def _call(
         self,
@@ -241,6 +266,21 @@ class ExportedModel:
         if seed is None:
             seed = self.manifest.default_seed
         return int32("num_samples", num_samples, least=2), int32("seed", seed)
+
+
+def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
+    probabilities = np.asarray(levels, dtype=np.float64)
+    try:
+        if probabilities.ndim != 1 or not probabilities.size:
+            raise ValueError("there must be at least one")
+        for level in probabilities:
+            single_precision_level(level)
+    except ValueError as error:
+        raise ValueError(
+            f"`levels` must be a list of probabilities between 0 and 1: {error}. "
+            f"Received: levels={levels!r}"
+        ) from None
+    return probabilities.astype(np.float32)
 
 
 class _Signature:

@@ -9,10 +9,10 @@ import tensorflow as tf
 
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
+from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import Compiled
 from tfbbb.prediction.conformal_reach import conformal_reach
-from tfbbb.prediction.questions import QUESTIONS
 from tfbbb.types import Tensor
 
 
@@ -62,7 +62,7 @@ def answered_by(
         answers,
         functions={
             question.name: _converting(getattr(functions, question.name), call, convert)
-            for question in QUESTIONS
+            for question in questions.QUESTIONS
             if hasattr(functions, question.name)
         },
         summary=_summary(functions, call) if hasattr(functions, "summary") else None,

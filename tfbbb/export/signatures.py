@@ -7,11 +7,13 @@ import tensorflow as tf
 
 from tfbbb import noise
 from tfbbb.export.sampler import Sampler
+from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.questions import Question, question_named
 from tfbbb.types import ArrayLike, Tensor
 
-_OF_REGRESSION = ("mean", "variance", "epistemic", "aleatoric")
-_OF_CLASSIFICATION = ("probabilities", "entropy", "mutual_information")
+_REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
+_CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 # A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
 
@@ -22,11 +24,18 @@ _SEED = tf.TensorSpec([], tf.int32, name="seed")
 _LEVELS = tf.TensorSpec([None], tf.float32, name="levels")
 
 
-class Signatures:
-    """Every signature as a function of feature tensors, with its input specs.
+def all_signatures(
+    sampler: Sampler,
+    answers: Answers,
+    features: Sequence[tf.TensorSpec],
+    num_samples: int,
+    seed: int,
+) -> dict[str, Signature]:
+    """Returns function and input specs of each signature by its name.
 
-    Each is a pure function of its inputs and bounded in memory. All answers about the
-    network's outputs come from `answers`.
+    Each function is a pure function of feature tensors and arguments, and bounded in
+    memory: `serving_default`, `predict`, one for each question with an output, and
+    `intervals` for conformal intervals.
 
     Args:
         sampler: Draws the network's outputs, of feature tensors in a list.
@@ -34,147 +43,204 @@ class Signatures:
         features: Specs of the feature tensors, named as in the signatures.
         num_samples: Samples behind `serving_default`.
         seed: Seed of `serving_default`.
-
-    Attributes:
-        mean_shape: Shape of the means of one row.
     """
+    drawn = [*features, _NUM_SAMPLES, _SEED]
+    signatures = {
+        "serving_default": default_signature(
+            sampler, answers, features, num_samples, seed
+        ),
+        "predict": (_summary_function(sampler, answers, "mean_standard_error"), drawn),
+    }
+    for question in questions.QUESTIONS:
+        if question.output and question.name in answers.functions:
+            specs = _argument_specs(question, sampler, answers)
+            function = _question_function(question, sampler, answers)
+            signatures[question.name] = (function, [*drawn, *specs.values()])
+    if answers.reach is not None:
+        function = _interval_function(sampler, answers)
+        signatures["intervals"] = (function, [*drawn, _LEVELS])
+    return signatures
 
-    def __init__(
-        self,
-        sampler: Sampler,
-        answers: Answers,
-        features: Sequence[tf.TensorSpec],
-        num_samples: int,
-        seed: int,
-    ):
-        self._sampler = sampler
-        self._answers = answers
-        self._features = list(features)
-        self._defaults = (num_samples, seed)
-        self._is_classes = answers.task == "classification"
-        names = _OF_CLASSIFICATION if self._is_classes else _OF_REGRESSION
-        of_members = "between_members" in sampler.summary_specs
-        self._names = (*names, "between_members") if of_members else names
-        self.mean_shape = list(sampler.summary_specs["mean"].shape[1:])
 
-    def all(self) -> dict[str, Signature]:
-        """Returns function and input specs of each signature by its name."""
-        asked = [*self._features, _NUM_SAMPLES, _SEED]
-        signatures: dict[str, Signature] = {
-            "serving_default": (self.serving_default, self._features),
-            "predict": (self._predict, asked),
-            "sample": (self._sample, asked),
-            "log_prob": (self._log_prob, [*asked, self.targets_spec]),
-        }
-        if self._answers.ordered:
-            signatures["quantiles"] = (self._quantiles, [*asked, _LEVELS])
-        if self._answers.reach is not None:
-            signatures["intervals"] = (self._intervals, [*asked, _LEVELS])
-        return signatures
+def default_signature(
+    sampler: Sampler,
+    answers: Answers,
+    features: Sequence[tf.TensorSpec],
+    num_samples: int,
+    seed: int,
+) -> Signature:
+    """Returns the signature that gives the summary of fixed draws."""
+    summary = _summary_function(sampler, answers)
 
-    def serving_default(self, *features: Any) -> dict[str, tf.Tensor]:
-        """Returns the summary by its defaults."""
-        return self._summary(features, *self._defaults, self._names)
+    def serving_default(*features: Any) -> dict[str, tf.Tensor]:
+        return summary(*features, num_samples, seed)
 
-    def _predict(self, *arguments: Any) -> dict[str, tf.Tensor]:
+    return serving_default, list(features)
+
+
+def _summary_function(
+    sampler: Sampler, answers: Answers, *more: str
+) -> Callable[..., dict[str, tf.Tensor]]:
+    is_classes = answers.task == "classification"
+    names = [*(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY), *more]
+    if "between_members" in sampler.summary_specs:
+        names.append("between_members")
+
+    def predict(*arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed = arguments
-        names = (*self._names, "mean_standard_error")
-        return self._summary(features, num_samples, seed, names)
+        return _summarize(sampler, answers, features, num_samples, seed, names)
 
-    def _quantiles(self, *arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed, levels = arguments
-        found = self._quantiles_at(levels, features, num_samples, seed)
-        return {"quantiles": tf.cast(found, tf.float32)}
+    return predict
 
-    def _intervals(self, *arguments: Any) -> dict[str, tf.Tensor]:
+
+def _interval_function(
+    sampler: Sampler, answers: Answers
+) -> Callable[..., dict[str, tf.Tensor]]:
+    def intervals(*arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed, levels = arguments
-        found = self._summary(features, num_samples, seed, ("mean", "variance"))
+        names = ("mean", "variance")
+        found = _summarize(sampler, answers, features, num_samples, seed, names)
         mean, variance = (x[:, tf.newaxis] for x in found.values())
-        assert self._answers.reach is not None
-        reach = tf.cast(self._answers.reach(levels), tf.float32) * tf.sqrt(variance)
+        assert answers.reach is not None
+        reach = tf.cast(answers.reach(levels), tf.float32) * tf.sqrt(variance)
         return {"lower": mean - reach, "upper": mean + reach}
 
-    def _quantiles_at(
-        self, levels: ArrayLike, features: Any, num_samples: Any, seed: Tensor
-    ) -> tf.Tensor:
-        def inverted(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
-            return self._answers.ask("quantiles", outputs, levels)
+    return intervals
 
-        # Of ordered classes there is one for each place, whatever their number.
-        places = [*self.mean_shape[:-1], 1] if self._is_classes else self.mean_shape
-        spec = tf.TensorSpec([None, None, *places], tf.float64)
-        return self._map(inverted, features, num_samples, seed, spec)
 
-    def _log_prob(self, *arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed, targets = arguments
-        rows = [tf.shape(tensor)[0] for tensor in (features[0], targets)]
-        same = tf.debugging.assert_equal(*rows, "There is one target per row.")
+def _question_function(
+    question: Question, sampler: Sampler, answers: Answers
+) -> Callable[..., dict[str, tf.Tensor]]:
+    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
+        names = list(_argument_specs(question, sampler, answers))
+        first = len(arguments) - len(names)
+        *features, num_samples, seed = arguments[:first]
+        given = dict(zip(names, arguments[first:], strict=True))
+        found = _answer(question, sampler, answers, features, num_samples, seed, given)
+        if question.draws_first:
+            found = tf.transpose(found, [1, 0, *range(2, len(found.shape))])
+        dtype = found.dtype if found.dtype.is_integer else tf.float32
+        return {question.output: tf.cast(found, dtype)}
+
+    return answer
+
+
+def _argument_specs(
+    question: Question, sampler: Sampler, answers: Answers
+) -> dict[str, tf.TensorSpec]:
+    """Returns the specs of the arguments that a signature takes, by name."""
+    *places, width = sampler.summary_specs["mean"].shape[1:]
+    is_classes = answers.task == "classification"
+    specs = {
+        "levels": _LEVELS,
+        "values": tf.TensorSpec(
+            [None, *places, 1 if is_classes else width], tf.float32, name="values"
+        ),
+        "targets": tf.TensorSpec(
+            [None, *places] if is_classes else [None, *places, width],
+            tf.int32 if is_classes else tf.float32,
+            name="targets",
+        ),
+    }
+    return {name: specs[name] for name in question.arguments if name in specs}
+
+
+def _answer_spec(question: Question, sampler: Sampler, answers: Answers) -> Any:
+    """Returns the spec of a question's answer, with the rows first."""
+    *places, width = sampler.summary_specs["mean"].shape[1:]
+    is_classes = answers.task == "classification"
+    ends = {
+        "means": [width],
+        "numbers": [1 if is_classes else width],
+        "y": [] if is_classes else [width],
+    }
+    axes = [None for axis in question.shape if axis not in ends]
+    end = [size for axis in question.shape for size in ends.get(axis, [])]
+    dtype = tf.float64
+    if "y" in question.shape:
+        dtype = tf.int32 if is_classes else tf.float32
+    return tf.TensorSpec([None, *axes, *places, *end], dtype)
+
+
+def _answer(
+    question: Question,
+    sampler: Sampler,
+    answers: Answers,
+    features: Sequence[Any],
+    num_samples: Any,
+    seed: Tensor,
+    given: dict[str, Any],
+) -> tf.Tensor:
+    """Returns the answer to a question for all rows, block by block.
+
+    Args:
+        question: The question.
+        sampler: Draws the network's outputs.
+        answers: The answers.
+        features: The feature tensors.
+        num_samples: Number of samples.
+        seed: Seed of the draws.
+        given: The arguments that the signature takes: those with rows in full.
+    """
+    by_row = {}
+    for name, values in given.items():
+        if name == "levels":
+            continue
+        rows = [tf.shape(tensor)[0] for tensor in (features[0], values)]
+        message = f"`{name}` must have one entry for each row."
+        same = tf.debugging.assert_equal(*rows, message)
         with tf.control_dependencies([same]):
-            targets = tf.identity(targets)
+            by_row[name] = tf.identity(values)
+    places = sampler.summary_specs["mean"].shape[1:-1]
+    spec = _answer_spec(question, sampler, answers)
 
-        def of_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
-            of_block = targets[first : first + tf.shape(outputs)[0]]
-            return self._answers.ask("log_prob", outputs, of_block)
-
-        spec = tf.TensorSpec([None, *self.mean_shape[:-1]], tf.float64)
-        found = self._map(of_rows, features, num_samples, seed, spec)
-        return {"log_prob": tf.cast(found, tf.float32)}
-
-    def _sample(self, *arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed = arguments
-        dtype = tf.int32 if self._is_classes else tf.float32
-        shape = self.mean_shape[:-1] if self._is_classes else self.mean_shape
-
-        def sample(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
-            rows = tf.shape(outputs)[0]
-            normals = noise.normal_block(
-                noise.fold(_seeds(seed), _TARGET_NOISE),
+    def answer_rows(outputs: Tensor, first: int | Tensor) -> tf.Tensor:
+        rows = tf.shape(outputs)[0]
+        arguments = given | {
+            name: values[first : first + rows] for name, values in by_row.items()
+        }
+        if "draws" in question.arguments:
+            draws = tf.range(tf.cast(num_samples, tf.int64))
+            arguments["draws"] = tf.broadcast_to(draws, [rows, num_samples])
+        if "noise" in question.arguments:
+            arguments["noise"] = noise.normal_block(
+                noise.fold(_seed_pair(seed), _TARGET_NOISE),
                 first,
                 rows,
-                [num_samples, *self.mean_shape[:-1], self._answers.noise_size],
+                [num_samples, *places, answers.noise_size],
             )
-            draws = tf.range(tf.cast(num_samples, tf.int64))
-            draws = tf.broadcast_to(draws, [rows, num_samples])
-            drawn = self._answers.ask("sample", outputs, draws, normals)
-            return tf.cast(drawn, dtype)
+        ordered = [arguments[name] for name in question.arguments]
+        return tf.cast(answers.ask(question.name, outputs, *ordered), spec.dtype)
 
-        spec = tf.TensorSpec([None, None, *shape], dtype)
-        drawn = self._map(sample, features, num_samples, seed, spec)
-        return {"samples": tf.transpose(drawn, [1, 0, *range(2, 2 + len(shape))])}
+    return sampler.map_rows(
+        answer_rows,
+        list(features),
+        _at_least_two(num_samples),
+        _seed_pair(seed),
+        spec,
+    )
 
-    def _summary(
-        self, features: Any, num_samples: Any, seed: Tensor, names: Sequence[str]
-    ) -> dict[str, tf.Tensor]:
-        summary = self._sampler.summary(
-            list(features), _at_least_two(num_samples), _seeds(seed)
-        )
 
-        def quantiles(levels: ArrayLike) -> tf.Tensor:
-            return self._quantiles_at(levels, features, num_samples, seed)
+def _summarize(
+    sampler: Sampler,
+    answers: Answers,
+    features: Sequence[Any],
+    num_samples: Any,
+    seed: Tensor,
+    names: Sequence[str],
+) -> dict[str, tf.Tensor]:
+    summary = sampler.summary(
+        list(features), _at_least_two(num_samples), _seed_pair(seed)
+    )
 
-        if self._answers.summary is not None:
-            summary = self._answers.summary(summary, quantiles)
-        return {name: tf.cast(summary[name], tf.float32) for name in names}
+    def quantiles(levels: ArrayLike) -> tf.Tensor:
+        question = question_named("quantiles")
+        given = {"levels": levels}
+        return _answer(question, sampler, answers, features, num_samples, seed, given)
 
-    def _map(
-        self, compute: Any, features: Any, num_samples: Any, seed: Tensor, specs: Any
-    ) -> Any:
-        return self._sampler.map_rows(
-            compute,
-            list(features),
-            _at_least_two(num_samples),
-            _seeds(seed),
-            specs,
-        )
-
-    @property
-    def targets_spec(self) -> tf.TensorSpec:
-        """The spec of the targets of all rows."""
-        if self._is_classes:
-            shape, dtype = self.mean_shape[:-1], tf.int32
-        else:
-            shape, dtype = self.mean_shape, tf.float32
-        return tf.TensorSpec([None, *shape], dtype, name="targets")
+    if answers.summary is not None:
+        summary = answers.summary(summary, quantiles)
+    return {name: tf.cast(summary[name], tf.float32) for name in names}
 
 
 def _at_least_two(num_samples: Any) -> tf.Tensor:
@@ -185,6 +251,6 @@ def _at_least_two(num_samples: Any) -> tf.Tensor:
         return tf.identity(num_samples)
 
 
-def _seeds(seed: Tensor) -> tf.Tensor:
+def _seed_pair(seed: Tensor) -> tf.Tensor:
     # As in `tfbbb.predictive`: the same seed gives the same draws, live and exported.
     return tf.stack([0, seed])

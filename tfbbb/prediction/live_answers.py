@@ -7,9 +7,10 @@ from typing import Any
 import keras
 
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.mixture import Mixture
-from tfbbb.prediction.questions import QUESTIONS, Question
+from tfbbb.prediction.questions import Question
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.types import Tensor
 
@@ -43,7 +44,7 @@ def live_answers(
     return Answers(
         functions={
             question.name: functools.partial(answer, question)
-            for question in QUESTIONS
+            for question in questions.QUESTIONS
             if likelihood.ordered or not question.needs_order
         },
         task=likelihood.task,

@@ -12,6 +12,7 @@ from tfbbb.checked_numbers import int32
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels
 from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.questions import question_named
 from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
@@ -193,9 +194,7 @@ class Predictive:
         Raises:
             ValueError: For unordered classes, or a probability of 0 or 1 or beyond.
         """
-        self._check_ordered("quantiles")
-        levels = checked_levels(p)
-        found = self._quantiles(levels)
+        found = self.ask("quantiles", p)
         return found[:, 0] if np.ndim(p) == 0 else found
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
@@ -235,16 +234,7 @@ class Predictive:
         Raises:
             ValueError: For unordered classes.
         """
-        self._check_ordered("distribution function")
-        values = np.asarray(y, dtype=np.float64)
-        places = self.mean.shape[:-1]
-        single = self._answers.task == "classification"
-        width = 1 if single else self.mean.shape[-1]
-        if width == 1 and values.shape == places:
-            values = values[..., np.newaxis]
-        if values.shape != (*places, width):
-            values = self._checked_targets(y).reshape(*places, -1)
-        return self._ask("cdf", values)
+        return self.ask("cdf", y)
 
     def log_prob(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, data) of each row, [rows], in nats.
@@ -256,7 +246,7 @@ class Predictive:
             y: Targets in raw units, [rows, k] (or [rows] for one target); for classes
                 their indices or one-hot rows.
         """
-        return self._ask("log_prob", self._checked_targets(y))
+        return self.ask("log_prob", y)
 
     def log_prob_of_draws(self, y: ArrayLike) -> np.ndarray:
         """Returns log p(y | x, w) of each row under each draw w, [rows, S], in nats.
@@ -269,7 +259,7 @@ class Predictive:
         Args:
             y: Targets in raw units, as for `log_prob`.
         """
-        return self._ask("log_prob_of_draws", self._checked_targets(y))
+        return self.ask("log_prob_of_draws", y)
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n values of y for each row, from the mixture.
@@ -291,8 +281,38 @@ class Predictive:
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
         components = generator.integers(most, size=shape)
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
-        drawn = self._ask("sample", components, normals)
+        drawn = self.ask("sample", components, normals)
         return np.moveaxis(drawn, 0, 1)
+
+    def ask(self, question: str, *arguments: ArrayLike) -> np.ndarray:
+        """Returns the answer to a question of `tfbbb.prediction.questions`, by name.
+
+        Args:
+            question: The name, such as `"log_prob"`.
+            *arguments: The arguments of the question, in their order: `targets` as for
+                `log_prob`, `values` as for `cdf`, `levels` as for `quantile`, and
+                `draws` and `noise` as arrays.
+
+        Returns:
+            The answer, rows first, in the shape that the question states.
+
+        Raises:
+            ValueError: For an unknown question, an argument that does not fit, or, for
+                unordered classes, a question that needs an order.
+        """
+        asked = question_named(question)
+        if asked.needs_order:
+            self._check_ordered(asked.text)
+        if asked.takes_levels:
+            (levels,) = arguments
+            return self._ask_levels(question, checked_levels(levels))
+        checks = {"targets": self._checked_targets, "values": self._checked_values}
+        arrays = [
+            checks.get(name, np.asarray)(argument)
+            for name, argument in zip(asked.arguments, arguments, strict=True)
+        ]
+        ask = functools.partial(self._answers.ask, question)
+        return self.of_outputs(ask, *arrays)
 
     def joint_sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """Draws n functions `E[y | x, w]`, each with the same weights in all rows.
@@ -361,6 +381,18 @@ class Predictive:
             )
         return targets
 
+    def _checked_values(self, values: ArrayLike) -> np.ndarray:
+        """Returns numbers [rows, ..., k], which need not be targets."""
+        numbers = np.asarray(values, dtype=np.float64)
+        places = self.mean.shape[:-1]
+        is_classes = self._answers.task == "classification"
+        width = 1 if is_classes else self.mean.shape[-1]
+        if width == 1 and numbers.shape == places:
+            numbers = numbers[..., np.newaxis]
+        if numbers.shape != (*places, width):
+            numbers = self._checked_targets(values).reshape(*places, -1)
+        return numbers
+
     def _checked_draws(self, n: int, seed: int | None) -> tuple[int, int]:
         seed = self._seed if seed is None else int32("seed", seed)
         return int32("n", n, least=1), seed
@@ -386,18 +418,14 @@ class Predictive:
     def _summary(self) -> dict[str, np.ndarray]:
         if self._answers.summary is None:
             return self._mixture_summary
-        found = self._answers.summary(self._mixture_summary, self._quantiles)
+        quantiles = functools.partial(self._ask_levels, "quantiles")
+        found = self._answers.summary(self._mixture_summary, quantiles)
         if found is self._mixture_summary:
             return found
         return {name: np.asarray(value) for name, value in found.items()}
 
-    def _quantiles(self, levels: np.ndarray) -> np.ndarray:
-        return self.of_outputs(lambda x: self._answers.ask("quantiles", x, levels))
-
-    def _ask(self, question: str, *of_rows: np.ndarray) -> np.ndarray:
-        """Returns the answer to a question whose arguments are arrays [rows, ...]."""
-        ask = functools.partial(self._answers.ask, question)
-        return self.of_outputs(ask, *of_rows)
+    def _ask_levels(self, question: str, levels: np.ndarray) -> np.ndarray:
+        return self.of_outputs(lambda x: self._answers.ask(question, x, levels))
 
     def of_outputs(
         self, compute: Callable[..., Any], *of_rows: np.ndarray

@@ -168,12 +168,14 @@ class IsotonicPIT(Recalibration):
     def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         return _probability(self._map(_score(mixture.cdf(values))))
 
-    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
-        return mixture.log_prob(targets) + self._log_slope(mixture, targets)
-
-    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
-        log_slope = self._log_slope(mixture, targets)
-        return mixture.log_prob_of_draws(targets) + log_slope[:, tf.newaxis]
+    def change_of_variables(
+        self, mixture: Mixture, targets: ArrayLike
+    ) -> tuple[ArrayLike, tf.Tensor]:
+        """Returns the targets and `log R'(F(y))`, [rows, ...]."""
+        score = _score(mixture.cdf(targets))
+        mapped, slope = self._map(score), self._map.slope(score)
+        change = 0.5 * (tf.square(score) - tf.square(mapped)) + tf.math.log(slope)
+        return targets, tf.reduce_sum(change, axis=-1)
 
     def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         # By its quantiles: a component's draws cannot be put right one by one.
@@ -183,13 +185,6 @@ class IsotonicPIT(Recalibration):
     def _raw_score(self, score: tf.Tensor) -> tf.Tensor:
         """Returns the normal quantile of `R^-1(p)` from that of p."""
         return tf.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
-
-    def _log_slope(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
-        """Returns `log R'(F(y))`, [rows, ...]."""
-        score = _score(mixture.cdf(targets))
-        mapped, slope = self._map(score), self._map.slope(score)
-        change = 0.5 * (tf.square(score) - tf.square(mapped)) + tf.math.log(slope)
-        return tf.reduce_sum(change, axis=-1)
 
     def _quadrature(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns nodes and weights of averages under a standard normal, [Q] each."""

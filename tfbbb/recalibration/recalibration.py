@@ -80,16 +80,37 @@ class Recalibration(Strategy):
         """Returns P(y <= values), [rows, ..., k]."""
         return mixture.cdf(values)
 
+    def change_of_variables(
+        self, mixture: Mixture, targets: ArrayLike
+    ) -> tuple[ArrayLike, tf.Tensor | None]:
+        """Returns where the mixture's density is read, and what it is multiplied by.
+
+        The density of y is `p(values) exp(log_factor)`.
+
+        Returns:
+            `values` in the shape of the targets, and `log_factor`, [rows, ...] or [];
+            None for 0.
+        """
+        return targets, None
+
     def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
         """Returns the log density or mass of each row's targets, [rows, ...]."""
-        return mixture.log_prob(targets)
+        values, log_factor = self.change_of_variables(mixture, targets)
+        log_probs = mixture.log_prob(values)
+        return log_probs if log_factor is None else log_probs + log_factor
 
     def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
-        """Returns what each draw adds to the density, [rows, S, ...], as a log.
+        """Returns the log density of all targets of a row under each draw, [rows, S].
 
-        `log_prob` is the log of the average density over the draws.
+        `log_prob` is the log of the average of the densities over the draws.
         """
-        return mixture.log_prob_of_draws(targets)
+        values, log_factor = self.change_of_variables(mixture, targets)
+        log_probs = mixture.log_prob_of_draws(values)
+        if log_factor is not None:
+            of_rows = log_factor.shape.rank > 0
+            log_probs += log_factor[:, tf.newaxis] if of_rows else log_factor
+        # A row may have several places, each with its own targets.
+        return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
 
     def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].

@@ -113,13 +113,13 @@ class VarianceScaling(Recalibration):
     def cdf(self, mixture: Mixture, values: ArrayLike) -> tf.Tensor:
         return mixture.cdf(self._unscaled(values, mixture.mean))
 
-    def log_prob(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
+    def change_of_variables(
+        self, mixture: Mixture, targets: ArrayLike
+    ) -> tuple[ArrayLike, tf.Tensor]:
+        """Returns the targets before scaling, and minus the log of the factors."""
         values = self._unscaled(targets, mixture.mean)
-        return mixture.log_prob(values) - self._log_volume(values)
-
-    def log_prob_of_draws(self, mixture: Mixture, targets: ArrayLike) -> tf.Tensor:
-        values = self._unscaled(targets, mixture.mean)
-        return mixture.log_prob_of_draws(values) - self._log_volume(values)
+        log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
+        return values, tf.constant(-log_factors.sum(), tf.float64)
 
     def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
         drawn = tf.cast(mixture.sample(components, noise), tf.float64)
@@ -131,8 +131,3 @@ class VarianceScaling(Recalibration):
     def _unscaled(self, values: ArrayLike, mean: Tensor) -> tf.Tensor:
         distance = tf.cast(values, tf.float64) - mean
         return mean + distance / tf.constant(self.factors, tf.float64)
-
-    def _log_volume(self, values: tf.Tensor) -> tf.Tensor:
-        """Returns the log determinant of the scaling."""
-        log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
-        return tf.constant(log_factors.sum(), tf.float64)

@@ -5,23 +5,33 @@ thousand numbers with pydantic would take longer than the prediction, so
 `service.model_process.table` reads tables.
 """
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
-from service.shared.prediction_parameters import Parameters
+from service.shared.prediction_parameters import SIGNATURES, Parameters
+from tfbbb.prediction.questions import Question, served_questions
 
 Value = float | bool | str | None
+
+_ONE_ANSWER = " and ".join(f"`{question.name}`" for question in served_questions())
+# What the axes of an answer count.
+_SINGULAR = {
+    "draws": "draw",
+    "levels": "level",
+    "means": "target",
+    "numbers": "target",
+    "y": "target",
+}
 
 
 class PredictRequest(BaseModel):
     """Rows (`instances`) or columns (`inputs`) in the units of the training table."""
 
-    signature_name: Literal["serving_default", "predict", "quantiles", "sample"] = (
-        Field(
-            "serving_default",
-            description="`quantiles` and `sample` return only quantiles or samples.",
-        )
+    # A type checker cannot read the names from a table.
+    signature_name: Literal[SIGNATURES] = Field(  # type: ignore[valid-type]
+        SIGNATURES[0], description=f"{_ONE_ANSWER} return nothing else."
     )
     instances: list[list[Value] | dict[str, Value]] | None = Field(
         None,
@@ -32,10 +42,10 @@ class PredictRequest(BaseModel):
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="Columns by feature name, or a matrix of rows."
     )
-    parameters: Parameters | None = None
+    parameters: Parameters | None = None  # type: ignore[valid-type]
 
 
-class RowPrediction(BaseModel):
+class RowMoments(BaseModel):
     """The predictive distribution of one row, of k targets or c classes.
 
     A regression has `mean`, `variance`, `epistemic` and `aleatoric`, a classification
@@ -68,18 +78,42 @@ class RowPrediction(BaseModel):
     mean_standard_error: list[float] | None = Field(
         None, description="Monte Carlo error of `mean` or `probabilities`."
     )
-    quantiles: list[list[float]] | None = Field(
-        None, description="`[level][target]`, if requested."
+
+
+def row_model(questions: Iterable[Question]) -> type[RowMoments]:
+    """Returns the model of a row's prediction, with a field for each question."""
+    fields: dict[str, Any] = {}
+    for question in questions:
+        places = "".join(f"[{_SINGULAR[axis]}]" for axis in question.shape)
+        place = f", `{places}`" if places else ""
+        class_index = ", or the index of a class" if "y" in question.shape else ""
+        text = f"If requested{place}{class_index}."
+        fields[question.output] = (
+            row_type(question) | None,
+            Field(None, description=text),
+        )
+    return create_model(
+        "RowPrediction", __base__=RowMoments, __doc__=RowMoments.__doc__, **fields
     )
-    samples: list[list[float] | int] | None = Field(
-        None, description="`[draw][target]` or class indices, if requested."
-    )
+
+
+def row_type(question: Question) -> Any:
+    """Returns the type of the answer for one row, lists of numbers."""
+    kind: Any = float
+    for axis in reversed(question.shape):
+        kind = list[kind]
+        if axis == "y":
+            kind |= int
+    return kind
+
+
+RowPrediction = row_model(served_questions())
 
 
 class PredictResponse(BaseModel):
     """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
 
-    predictions: list[RowPrediction] | None = None
+    predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
     outputs: dict[str, Any] | None = None
     model_name: str = Field(examples=["diabetes"])
     model_version: str = Field(examples=["1"])

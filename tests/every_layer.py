@@ -1,5 +1,7 @@
 """One small model that passes a row through a layer of every kind."""
 
+import itertools
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -74,19 +76,23 @@ def applied(layer, inputs):
     return keras.layers.GlobalAveragePooling1D()(keras.layers.Reshape((-1, 1))(bent))
 
 
-def every_layer(members=1, of_model=None, **options):
+def every_layer(members=1, of_model=None, cycle=({},), **options):
     """Returns a `BayesianModel` in which a row passes through a layer of every kind.
 
     Args:
         members: Number of members that the layers are made with.
         of_model: Number of members that the model is made with.
+        cycle: Options of one layer each; the layers take them in turn.
         **options: Of all layers.
     """
     keras.utils.set_random_seed(1)
     options = {"bias_initializer": "random_normal", **options}
     inputs = keras.Input((24,))
-    numbers = [applied(layer_of(kind, members, **options), inputs) for kind in KINDS]
-    last = layer_of(layers.DenseVariational, members, **options)
+    numbers = [
+        applied(layer_of(kind, members, **options, **own), inputs)
+        for kind, own in zip(KINDS, itertools.cycle(cycle), strict=False)
+    ]
+    last = layer_of(layers.DenseVariational, members, **options, **cycle[0])
     outputs = last(keras.layers.Concatenate()(numbers))
     model = tfbbb.BayesianModel(
         inputs,

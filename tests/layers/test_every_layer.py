@@ -45,6 +45,8 @@ FAMILIES = [
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=str)
+# Each kind of layer has two families, and each family three or four kinds.
+MIXTURES = {"first mixture": 0, "second mixture": len(FAMILIES) // 2}
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -54,6 +56,22 @@ def _coin(shape, fan_in):
 
 def of_family(family):
     return {"posterior": family, "bias_posterior": family}
+
+
+def mixture(name):
+    """Returns options by which the layers have the families in turn."""
+    first = MIXTURES[name]
+    families = FAMILIES[first:] + FAMILIES[:first]
+    return {"cycle": [of_family(family) for family in families]}
+
+
+EVERY_FAMILY = [
+    *(pytest.param(mixture(name), id=name) for name in MIXTURES),
+    *(
+        pytest.param(of_family(family), id=str(family), marks=pytest.mark.slow)
+        for family in FAMILIES
+    ),
+]
 
 
 def keras_layer(kind):
@@ -160,9 +178,9 @@ def test_every_estimator_gives_every_layer_a_gradient(estimator, members):
     assert_gradients(model)
 
 
-@every_family
-def test_auto_trains_every_layer_with_every_posterior(family):
-    model = every_layer(**of_family(family))
+@pytest.mark.parametrize("options", EVERY_FAMILY)
+def test_auto_trains_every_layer_with_every_posterior(options):
+    model = every_layer(**options)
     assert_gradients(model)
     before = [np.asarray(weight.mean) for weight in weights_of(model)]
     model.run_eagerly = True
@@ -237,13 +255,14 @@ def spread(model):
 @pytest.mark.parametrize(
     "options",
     [
-        *map(of_family, FAMILIES),
+        *EVERY_FAMILY,
         pytest.param({"estimator": "weight"}, marks=pytest.mark.slow),
         pytest.param({"estimator": "flipout"}, marks=pytest.mark.slow),
         {"estimator": "local"},
-        {"estimator": estimators.Weight(2)},
+        {"estimator": estimators.Weight(2), "prior": "scale_mixture_normal"},
         {"estimator": estimators.Flipout(2)},
-        {"prior": "scale_mixture_normal"},
+        pytest.param({"estimator": estimators.Weight(2)}, marks=pytest.mark.slow),
+        pytest.param({"prior": "scale_mixture_normal"}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -265,9 +284,16 @@ def test_gradients_of_members_are_those_of_each_alone(options, noise_of_its_plac
             )
 
 
-def test_members_of_all_layers_are_saved_cloned_predicted_and_exported(tmp_path):
+@pytest.fixture(scope="module")
+def ensemble():
+    """A model of two members that differ, whose draws do not."""
     model = every_layer(of_model=2, **of_family(ALMOST_A_POINT))
     spread_means(model)
+    return model
+
+
+def test_members_of_all_layers_are_saved_cloned_and_predicted(ensemble, tmp_path):
+    model = ensemble
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     clone = keras.models.clone_model(model)
@@ -277,11 +303,23 @@ def test_members_of_all_layers_are_saved_cloned_predicted_and_exported(tmp_path)
                 assert mine.get_config() == other.get_config()
     members = [m.likelihood.mean(m(X)).numpy() for m in model.members]
     assert not np.allclose(*members, atol=0.01)
-    for method in ("local", "weight"):
-        for each in (model, loaded):
-            means = each.predictive(X, num_samples=4, method=method).mean
-            np.testing.assert_allclose(means, np.mean(members, axis=0), atol=1e-3)
-    model.export_predictive(tmp_path / "1", method="weight")
+    for each, method in ((model, "local"), (loaded, "weight")):
+        means = each.predictive(X, num_samples=4, method=method).mean
+        np.testing.assert_allclose(means, np.mean(members, axis=0), atol=1e-3)
+
+
+def test_members_of_all_layers_are_exported(ensemble, tmp_path):
+    for weight in weights_of(ensemble):
+        log_scale = weight.variables["log_scale"]
+        log_scale.assign(tf.fill(log_scale.shape, -1.0))
+    ensemble.export_predictive(tmp_path / "1")
+    served = tf.saved_model.load(tmp_path / "1").signatures["predict"](
+        inputs=tf.constant(X), num_samples=tf.constant(20), seed=tf.constant(5)
+    )
+    live = ensemble.predictive(X, num_samples=20, method="local", seed=5)
+    assert live.epistemic.min() > 1e-3
+    for name in ("mean", "epistemic"):
+        np.testing.assert_allclose(served[name], getattr(live, name), rtol=1e-4)
 
 
 @pytest.mark.parametrize("members", [None, 2])

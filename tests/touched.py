@@ -17,6 +17,8 @@ IMPORT_RULES = ("tests/test_imports.py", "tests/service/test_walls.py")
 MOST_FILES = 40
 SECONDS = 60.0
 _WORD = re.compile(r"\w+")
+_FROM = re.compile(r"^ *from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+_IMPORT = re.compile(r"^ *import (.*)", re.MULTILINE)
 _PAGE_RULES = ("tests/test_document_links.py", "tests/test_documents.py")
 
 
@@ -218,13 +220,15 @@ def _module(file: str) -> str:
 
 
 def _imported(source: str) -> Iterable[str]:
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            # One of these may be a module itself.
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    """Returns the imported modules, and names of which each may be a module.
+
+    By a pattern, which takes a tenth of the time of a syntax tree.
+    """
+    for module, names in _FROM.findall(source):
+        yield module
+        yield from (f"{module}.{name}" for name in _WORD.findall(names))
+    for modules in _IMPORT.findall(source):
+        yield from (part.split()[0] for part in modules.split(",") if part.strip())
 
 
 def _public_names(source: str) -> set[str]:

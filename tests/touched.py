@@ -52,6 +52,11 @@ class Tree:
         """The modules that each file imports anywhere, and the names of modules."""
         return {file: set(_imported(self.text(file))) for file in self.files}
 
+    def names(self, file: str) -> set[str]:
+        """What a module of the packages defines, as its tests name it."""
+        is_module = file.endswith(".py") and not file.startswith("tests/")
+        return _public_names(self.text(file)) if is_module else set()
+
     def importers(self, file: str) -> list[str]:
         """The files that import a file."""
         module = _module(file)
@@ -72,7 +77,7 @@ class Tree:
 
         Those with the most of its names come first.
         """
-        names = _public_names(self.text(file))
+        names = self.names(file)
         importers = set(self.importers(file))
         counts = {
             test: len(names & self.words[test]) + (test in importers)
@@ -133,31 +138,40 @@ def changed_files(base: str) -> list[str]:
 class Budget:
     """A plugin of pytest: starts no test after a time, and says which it left out.
 
-    The rules of imports always run. The first case of every parametrised test runs
-    before the other cases.
+    The rules of imports always run. Then come cases of parametrised tests that name
+    what a changed module defines, then the first case of every other test, then the
+    rest.
 
     Args:
         ends_at: The time, by `time.monotonic`.
         pages: The changed pages; tests of one page run for these only.
+        names: What the changed modules define.
     """
 
-    def __init__(self, ends_at: float, pages: Iterable[str] = ()) -> None:
+    def __init__(
+        self, ends_at: float, pages: Iterable[str] = (), names: Iterable[str] = ()
+    ) -> None:
         self.ends_at = ends_at
         self.pages = set(pages)
+        self.names = set(names)
         self.left_out: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         seen: set[str] = set()
-        first, others = [], []
+        order: list[list[Any]] = [[], [], [], []]
         for item in items:
-            name = item.nodeid.partition("[")[0]
-            page = item.nodeid.rpartition("[")[2].removesuffix("]")
+            name, _, case = item.nodeid.partition("[")
+            page = case.removesuffix("]")
             if page.endswith(".md") and page not in self.pages:
                 continue
-            repeats = name in seen and not item.nodeid.startswith(IMPORT_RULES)
-            (others if repeats else first).append(item)
+            if item.nodeid.startswith(IMPORT_RULES):
+                order[0].append(item)
+            elif self.names & set(_WORD.findall(case)):
+                order[1].append(item)
+            else:
+                order[3 if name in seen else 2].append(item)
             seen.add(name)
-        items[:] = [*first, *others]
+        items[:] = [item for items in order for item in items]
 
     def pytest_runtest_protocol(self, item: Any) -> bool | None:
         if time.monotonic() < self.ends_at or item.nodeid.startswith(IMPORT_RULES):
@@ -188,6 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(
             f"Nothing differs from {given.base}; name a commit: `make check BASE=main`."
         )
+    tree = Tree(ROOT)
     found = [
         test for test in touched_tests(Tree(ROOT), changed) if test not in IMPORT_RULES
     ]
@@ -198,8 +213,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     import pytest
 
-    budget = Budget(began + given.seconds, changed)
-    options = ["--quiet", "-m", "not slow", "--timeout=60"]
+    names = {name for file in changed for name in tree.names(file)}
+    budget = Budget(began + given.seconds, changed, names)
+    options = ["--quiet", "-m", "not slow"]
     code = int(pytest.main([*options, *IMPORT_RULES, *chosen], plugins=[budget]))
     left_out = dict.fromkeys(test.partition("::")[0] for test in budget.left_out)
     if left_out or far:

@@ -18,19 +18,18 @@ from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
-from service.api.http.head import HeadAsGet
 from service.api.http.outages import (
     DATABASE_OUTAGES,
     answer_database_outage,
     answer_disk_outage,
 )
+from service.api.http.protocol import HeadMiddleware
 from service.api.http.scoped_route import check_scoped
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NothingFollows, answer_that_nothing_follows
 from service.api.keys import endpoints as keys
-from service.api.keys.access_log import keep_keys_out_of_the_access_log
 from service.api.keys.authentication import Authentication
-from service.api.keys.browser import open_documentation
+from service.api.keys.browser import hide_keys_in_access_log, open_documentation
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
@@ -71,7 +70,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     Example:
 
-    `uvicorn --factory --http service.api.http.unreadable:OneShapeProtocol
+    `uvicorn --factory --http service.api.http.protocol:JsonErrorProtocol
     service.app:create_app`
     """
     settings = settings or Settings.from_environment()
@@ -141,7 +140,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_api_route("/", open_documentation, include_in_schema=False)
     app.add_middleware(Authentication)
     app.add_middleware(RequestMetrics, registry=metrics)
-    app.add_middleware(HeadAsGet)
+    app.add_middleware(HeadMiddleware)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NothingFollows, answer_that_nothing_follows)
     for outage in DATABASE_OUTAGES:
@@ -152,7 +151,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 def _prepare(database: Database, settings: Settings) -> None:
     """Upgrades the database, and removes the files that dead processes left."""
-    keep_keys_out_of_the_access_log()
+    hide_keys_in_access_log()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")

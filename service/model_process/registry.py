@@ -9,8 +9,8 @@ from pathlib import Path
 from service.model_process.adoption import Ledger
 from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
 from service.shared.errors import Unavailable, UnknownModel
-from service.shared.model_name import MOST_VERSIONS, is_model_name
 from tfbbb.export.versions import version_number
+from tfbbb.model_name import MOST_VERSIONS, is_model_name
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
 
-from service.api.http.unreadable import OneShapeProtocol
+from service.api.http.protocol import JsonErrorProtocol
 from service.app import create_app
 from service.shared.settings import Settings
 
@@ -47,7 +47,7 @@ def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
 @contextmanager
 def listening(app: FastAPI, log_level: str = "error") -> Iterator[httpx.Client]:
     """Runs an app on a free port; yields a client of it that sends an admin key."""
-    config = uvicorn.Config(app, port=0, log_level=log_level, http=OneShapeProtocol)
+    config = uvicorn.Config(app, port=0, log_level=log_level, http=JsonErrorProtocol)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()

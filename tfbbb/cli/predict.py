@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli.errors import errors_in_one_sentence
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Level, NumSamples, Output, Seed, Table
 
 
@@ -31,14 +31,13 @@ def predict(
     mutual_information in nats.
     """
     with errors_in_one_sentence():
-        from tfbbb.cli.model_path import resolve_model
         from tfbbb.data import Column, read_table
         from tfbbb.data.writing import check_writable
         from tfbbb.export.manifest import Manifest
 
         if output is not None:
             check_writable(output)
-        path = resolve_model(model)
+        path = _resolve_model(model)
         columns = [
             Column(feature.name, feature.kind, feature.missing)
             for feature in Manifest.read(path).features
@@ -58,3 +57,18 @@ def predict(
             load(path), inputs, num_samples=num_samples, seed=seed, level=level
         )
         output_table(predictions, output)
+
+
+def _resolve_model(path: Path) -> Path:
+    """Returns the path if it is a SavedModel, else the highest version under it."""
+    from tfbbb.export.versions import newest_version
+
+    if (path / "saved_model.pb").is_file():
+        return path
+    newest = newest_version(path)
+    if newest is None:
+        reason = "there is no such directory"
+        if path.exists():
+            reason = "it holds neither a saved_model.pb nor numbered versions"
+        raise CommandError(f"{path} is not a model: {reason}.")
+    return newest

@@ -81,7 +81,7 @@ def serve(
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import uvicorn
 
-        from service.api.http.unreadable import OneShapeProtocol
+        from service.api.http.protocol import JsonErrorProtocol
         from service.app import create_app
 
         settings = service_settings(
@@ -101,7 +101,7 @@ def serve(
             key = _first_key(settings, host)
             config = uvicorn.Config(
                 create_app(settings),
-                http=OneShapeProtocol,
+                http=JsonErrorProtocol,
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
             )
             _print_url(host, listener.getsockname()[1], key, settings.insecure)

@@ -10,8 +10,8 @@ import pyarrow.compute
 
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import ColumnError, TableError
+from tfbbb.data.task import MAX_CATEGORIES
 from tfbbb.data.values import (
     Kind,
     column_kind,

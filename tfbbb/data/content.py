@@ -3,9 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from tfbbb.data.format import Format
+Format = Literal["csv", "csv.gz", "parquet", "arrow"]
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from tfbbb.data.arrow_file import ArrowFile
 from tfbbb.data.column_names import check_column_names
+from tfbbb.data.content import Format
 from tfbbb.data.csv_file import CsvFile, TooNarrow
-from tfbbb.data.format import Format
 from tfbbb.data.pandas_index import without_index
 from tfbbb.data.parquet_file import ParquetFile
 from tfbbb.data.table_error import TableError
-from tfbbb.data.text_views import without_views
+from tfbbb.data.values import without_views
 
 _FORMATS: tuple[Format, ...] = get_args(Format)
 

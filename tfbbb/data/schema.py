@@ -10,7 +10,6 @@ import numpy.typing as npt
 from tfbbb.data.column import Column
 from tfbbb.data.column_names import check_column_exists, check_column_names
 from tfbbb.data.given_table import as_source
-from tfbbb.data.limits import MIN_ROWS
 from tfbbb.data.table_error import TableError
 from tfbbb.data.target import (
     class_targets,
@@ -18,7 +17,7 @@ from tfbbb.data.target import (
     infer_task,
     regression_targets,
 )
-from tfbbb.data.task import Task
+from tfbbb.data.task import MIN_ROWS, Task
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ import pyarrow.compute
 from tfbbb.data.column import Column
 from tfbbb.data.column_names import list_names
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.limits import MAX_CATEGORIES
 from tfbbb.data.table_error import TableError
-from tfbbb.data.task import Task
+from tfbbb.data.task import MAX_CATEGORIES, Task
 from tfbbb.data.values import (
     column_kind,
     first_row,

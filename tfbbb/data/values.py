@@ -1,6 +1,6 @@
 """The values of an Arrow column as NumPy arrays of numbers, texts or labels."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.table_error import ColumnError, TableError
 
 Kind = Literal["numeric", "categorical"]
+Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
@@ -168,3 +169,20 @@ def _may_have_fractions(table: ColumnSource, name: str) -> bool:
 def _value_type(table: ColumnSource, name: str) -> pa.DataType:
     type_ = table.column(name).type
     return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def without_views(rows: Batch) -> Batch:
+    """Converts columns of string views, as Polars writes them, to strings.
+
+    Arrow does not support `take` of string views yet.
+
+    Example:
+    >>> views = pa.table({"a": pa.array(["x", None]).cast(pa.string_view())})
+    >>> without_views(views).schema.types
+    [DataType(string)]
+    """
+    schema = rows.schema
+    for place, field in enumerate(schema):
+        if pa.types.is_string_view(field.type):
+            schema = schema.set(place, field.with_type(pa.string()))
+    return rows if schema is rows.schema else rows.cast(schema)

@@ -15,8 +15,7 @@ from tfbbb.data.row_layout import RowLayout
 from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
-from tfbbb.data.text_views import without_views
-from tfbbb.data.values import first_row
+from tfbbb.data.values import first_row, without_views
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows

@@ -1,8 +1,7 @@
 """Detects the format of an upload from its first bytes."""
 
 from service.shared.errors import InvalidRequest, UnsupportedMediaType
-from tfbbb.data.content import other_format, table_format
-from tfbbb.data.format import Format
+from tfbbb.data.content import Format, other_format, table_format
 
 # With one of these media types, only the content decides: `curl --data-binary` declares
 # a form by default.

@@ -16,7 +16,7 @@ from service.shared.errors import Unavailable
 from service.shared.files import dataset_path
 from service.shared.inspection import Inspection
 from service.shared.settings import Settings
-from tfbbb.data.format import Format
+from tfbbb.data.content import Format
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,7 @@
-"""Keys of browsers: from the URL into a cookie."""
+"""Keys of browsers: moves a key from the URL to a cookie, and hides it in the log."""
+
+import logging
+from urllib.parse import parse_qs
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse
@@ -8,12 +11,12 @@ from service.api.keys.caller import get_caller
 
 
 def cookie_name(connection: HTTPConnection) -> str:
-    """Names the cookie by the port, which browsers don't tell cookies apart by."""
+    """Returns the name of the cookie; it has the port, which browsers ignore."""
     return f"tfbbb-key-{connection.url.port or connection.url.scheme}"
 
 
 async def open_documentation(request: Request) -> RedirectResponse:
-    """Leads to the documentation; a key in the URL moves into a cookie first."""
+    """Redirects to the documentation, and moves a key from the URL to a cookie."""
     headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
     response = RedirectResponse("docs", 303, headers)
     key = request.query_params.get("key")
@@ -26,3 +29,18 @@ async def open_documentation(request: Request) -> RedirectResponse:
             samesite="strict",
         )
     return response
+
+
+def hide_keys_in_access_log() -> None:
+    """Makes the server log URLs without their keys."""
+    logging.getLogger("uvicorn.access").addFilter(_hide_key)
+
+
+def _hide_key(record: logging.LogRecord) -> bool:
+    """Shortens `/?key=...`; uvicorn passes the path as the third argument."""
+    if isinstance(record.args, tuple) and len(record.args) == 5:
+        client, method, path, version, status = record.args
+        place, _, query = str(path).partition("?")
+        if "key" in parse_qs(query, keep_blank_values=True):
+            record.args = (client, method, f"{place}?key=...", version, status)
+    return True

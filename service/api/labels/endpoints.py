@@ -8,7 +8,7 @@ from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository
-from service.api.labels.moving import check_may_move, move_label
+from service.api.labels.move import check_movable, move_label
 from service.api.labels.schemas import LabelList, LabelName, LabelStatus, LabelTarget
 from service.api.models.schemas import ModelName
 from service.api.state import State
@@ -102,5 +102,5 @@ async def delete_label(
     state: State, _: Training, name: ModelName, label: LabelName
 ) -> None:
     """Deletes the label, but not its version. Needs a key with the scope `train`."""
-    check_may_move(label)
+    check_movable(label)
     await asyncio.to_thread(repository.remove, state.database, name, label)

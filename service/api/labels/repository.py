@@ -11,7 +11,7 @@ from service.api.labels.schemas import LATEST
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
-from service.shared.model_name import is_model_name
+from tfbbb.model_name import is_model_name
 
 
 def labels(database: Database, name: str | None = None) -> Sequence[Label]:

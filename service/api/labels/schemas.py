@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from service.api.labels.gate import Gate
 from service.shared.database.tables import Label
-from service.shared.model_name import MOST_VERSIONS
 from tfbbb.known_fields import KnownFields
+from tfbbb.model_name import MOST_VERSIONS
 
 LATEST = "latest"
 

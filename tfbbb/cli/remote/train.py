@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _check_model_name(text: str) -> str:
-    from service.shared.model_name import is_model_name
+    from tfbbb.model_name import is_model_name
 
     if not is_model_name(text):
         raise typer.BadParameter(

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfbbb.data.column_names import describe_missing_column
-from tfbbb.data.limits import MAX_CATEGORIES
-from tfbbb.data.task import Task
+from tfbbb.data.task import MAX_CATEGORIES, Task
 from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
 from tfbbb.training.spec.part import SpecError
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from tfbbb.data.task import Task
 from tfbbb.families.arguments import Integer
+from tfbbb.model_name import MODEL_NAME
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.part import ColumnName, SpecPart
@@ -25,7 +26,7 @@ class Version(SpecPart):
     model: Annotated[
         str,
         Field(
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$",
+            pattern=f"^{MODEL_NAME}$",
             description="Name of the model.",
             examples=["concrete"],
         ),

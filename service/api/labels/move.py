@@ -16,7 +16,7 @@ from service.shared.errors import (
     UnknownLabel,
     UnknownModel,
 )
-from service.shared.model_name import is_model_name
+from tfbbb.model_name import is_model_name
 
 
 async def move_label(
@@ -30,7 +30,7 @@ async def move_label(
         LabelRefused: If the version does not predict, or does not pass the gate.
         Unavailable: If the model process does not answer.
     """
-    check_may_move(label)
+    check_movable(label)
     problem = await state.models.load(name, target.version)
     if problem is not None:
         raise LabelRefused(
@@ -60,7 +60,7 @@ async def move_label(
     )
 
 
-def check_may_move(label: str) -> None:
+def check_movable(label: str) -> None:
     """Raises unless users may move or delete a label of this name."""
     if label == LATEST:
         raise LabelRefused(

@@ -1,5 +1,0 @@
-"""The file formats of tables."""
-
-from typing import Literal
-
-Format = Literal["csv", "csv.gz", "parquet", "arrow"]

@@ -6,21 +6,21 @@ USER root
 # Debian's own Python comes without venv and pip.
 RUN python3 -c 'import ensurepip, venv' 2>/dev/null \
     || { apt-get update && apt-get install --yes --no-install-recommends python3-venv; }
-# pip stays behind in an environment of its own.
+# pip has a separate environment, which the image does not contain.
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/tfbbb
 ENV PATH=/opt/pip/bin:$PATH PIP_PYTHON=/opt/tfbbb/bin/python
 WORKDIR /source
 COPY requirements.lock ./
-# The C++ headers, a fifth of the size, only serve to compile custom operations.
-# Bytecode that isn't checked against the times of files: builders may round those, and
-# Python would then compile thousands of modules anew at every start.
+# The C++ headers, a fifth of the size, are only needed to compile custom operations.
+# The bytecode ignores the times of files: builders may round these, and Python would then
+# recompile thousands of modules at every start.
 RUN pip install --no-cache-dir --no-compile --require-hashes \
         --requirement requirements.lock \
     && rm -r /opt/tfbbb/lib/python3.*/site-packages/tensorflow/include \
     && /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
         --invalidation-mode unchecked-hash /opt/tfbbb/lib
 
-# Apart, so that another version of the source is a small layer.
+# A separate stage, so that a new version of the source is a small layer.
 FROM dependencies AS package
 COPY . ./
 RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
@@ -37,9 +37,9 @@ COPY --from=dependencies /opt/tfbbb /opt/tfbbb
 COPY --from=package /opt/package /opt/tfbbb
 ENV PATH=/opt/tfbbb/bin:$PATH PYTHONUNBUFFERED=1
 WORKDIR /app
-# The models; and datasets, jobs and the database.
+# Volumes: the models; datasets, jobs and the database.
 VOLUME ["/app/saved_models", "/app/.tfbbb"]
-# A number, for platforms that check that it isn't root.
+# A number, for platforms that check that the user is not root.
 USER 10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM
@@ -48,7 +48,7 @@ from http.client import HTTPConnection; \
 connection = HTTPConnection('127.0.0.1', 8000, timeout=4); \
 connection.request('GET', '/health/live'); \
 raise SystemExit(connection.getresponse().status != 200)"]
-# Refuses to start without a key: set TFBBB_ADMIN_KEY.
-# Without an entry point that the base may have.
+# The service does not start without a key: set TFBBB_ADMIN_KEY.
+# Removes an entry point of the base image.
 ENTRYPOINT []
 CMD ["tfbbb", "serve", "--host", "0.0.0.0"]

@@ -8,12 +8,12 @@ BIN := $(VENV)/bin
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
-install: $(VENV)/installed ## Make the environment of the lock file in .venv
+install: $(VENV)/installed ## Create the environment of the lock file in .venv
 
-demo: install ## Start the service, upload a real table, train, predict and draw
+demo: install ## Start the service, upload a real table, train, predict and plot
 	$(BIN)/tfbbb demo
 
-serve: install ## Train and predict on 127.0.0.1:8000; models are in saved_models/
+serve: install ## Run the service on 127.0.0.1:8000, with models in saved_models/
 	$(BIN)/tfbbb serve
 
 check: install ## Lint, and run the tests nearest to what differs from HEAD (BASE=commit)
@@ -25,7 +25,7 @@ touched: install
 test: install ## Check formatting, lint and types, then run the tests
 	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; exit $$status
 
-test-slow: install ## Run the long proofs, which `test` runs in a short form
+test-slow: install ## Run the long tests, of which `test` runs a short form
 	$(BIN)/pytest -m slow --timeout=7200
 
 mutations: install ## Put faults into copies of the code, each of which a test must notice
@@ -36,11 +36,11 @@ lint: install ## Check formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-format: install ## Format the code and repair what lint can
+format: install ## Format the code and apply the fixes of the linter
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-lock: ## Remake the lock files from pyproject.toml (UPGRADE=1: newest versions)
+lock: ## Update the lock files from pyproject.toml (UPGRADE=1: newest versions)
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/pip install --quiet uv
 	$(COMPILE) --output-file requirements.lock --extra service
@@ -54,14 +54,14 @@ COMPILE = $(VENV)/uv/bin/uv pip compile pyproject.toml --quiet --universal --pyt
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache dist
 
-# The package itself, without another look at its dependencies.
+# Install the package itself; its dependencies are installed already.
 $(VENV)/installed: $(VENV)/locked pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --editable .
 	$(BIN)/pip check
 	@touch $@
 
-# Made from nothing each time: an install that was interrupted leaves packages
-# that pip takes for complete.
+# Created from scratch each time: an interrupted installation leaves packages that pip
+# considers complete.
 $(VENV)/locked: requirements-test.lock
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 		echo 'tfbbb needs Python 3.11, 3.12 or 3.13; name one with `make PYTHON=python3.12 ...`.' \

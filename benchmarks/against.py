@@ -1,10 +1,10 @@
-"""Milliseconds of this checkout and of another commit, side by side in one run.
+"""Compares the speed of this checkout with another commit, side by side in one run.
 
     python benchmarks/against.py COMMIT
 
-Each of the two trees runs in a process of its own and is measured once per round: a
-training step, predictions of a live and of a loaded model, and requests to its service.
-A ratio above 1 says that this checkout is slower.
+Each tree runs in a separate process and is measured once per round: a training step,
+predictions of a live and of a loaded model, and requests to its service. A ratio above
+1 means that this checkout is slower.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 KEY = "benchmark.0123456789abcdef0123456789abcdef"
-# A measurement repeats what is quick until it has taken this long.
+# A measurement repeats fast calls until it has taken this long.
 SECONDS = 0.2
 HERE = "this checkout"
 
 
 def main() -> None:
-    """Measures, prints and writes the figures; or serves as the process of one tree."""
+    """Measures both trees, prints and writes the results; or runs as a worker."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("commit", help="the commit to compare with, such as HEAD~5")
     parser.add_argument("--rounds", type=int, default=21, help="rounds of measurements")
@@ -81,7 +81,7 @@ def compare(commit: str, rounds: int) -> None:
 
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
-    """Checks the commit out into a directory of its own until the block ends."""
+    """Checks the commit out into a temporary directory until the block ends."""
     git = ["git", "-C", str(ROOT)]
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
@@ -94,13 +94,13 @@ def checkout(commit: str) -> Iterator[Path]:
 
 
 class Worker:
-    """The process that measures one tree, asked by lines of JSON."""
+    """The process that measures one tree on request, by lines of JSON."""
 
     def __init__(self, process: "subprocess.Popen[str]"):
         self._process = process
 
     def readline(self) -> Any:
-        """Returns what the process says next."""
+        """Returns the next line of the process."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -135,7 +135,7 @@ def worker(tree: Path) -> Iterator[Worker]:
 
 
 def measure_on_demand() -> None:
-    """Measures what each line of the standard input names."""
+    """Measures the contender that each line of standard input names."""
     answers, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory)
@@ -151,7 +151,7 @@ def measure_on_demand() -> None:
 
 
 def timed(run: Callable[[], float]) -> float:
-    """Returns the milliseconds of a call; `run` returns how many it stands for."""
+    """Returns milliseconds per unit; `run` returns its number of units."""
     begin, calls = time.perf_counter(), 0.0
     while time.perf_counter() - begin < SECONDS:
         calls += run()
@@ -159,7 +159,7 @@ def timed(run: Callable[[], float]) -> float:
 
 
 def network(sizes: list[int], likelihood: Any) -> Any:
-    """Returns a compiled classifier or regression of these numbers of units."""
+    """Returns a compiled network with these numbers of units."""
     import keras
 
     import tfbbb
@@ -175,7 +175,7 @@ def network(sizes: list[int], likelihood: Any) -> Any:
 
 
 def steps() -> dict[str, Callable[[], float]]:
-    """An epoch of `fit`, for the steps that it has."""
+    """Returns timers of an epoch of `fit`, per step."""
     import numpy as np
 
     generator = np.random.default_rng(0)
@@ -199,7 +199,7 @@ def steps() -> dict[str, Callable[[], float]]:
 
 
 def predictions(root: Path) -> dict[str, Callable[[], float]]:
-    """Predictions of 100 draws, by the live model and by its loaded export."""
+    """Returns timers of predictions of 100 draws, by a live and a loaded model."""
     import numpy as np
 
     import tfbbb
@@ -228,7 +228,7 @@ def predictions(root: Path) -> dict[str, Callable[[], float]]:
 
 @contextmanager
 def service(models: Path) -> Iterator[Any]:
-    """Runs the tree's service on a free port; yields a client of it."""
+    """Runs the tree's service on a free port; yields its client."""
     import socket
 
     import httpx
@@ -258,7 +258,7 @@ def service(models: Path) -> Iterator[Any]:
 
 
 def is_ready(client: Any) -> bool:
-    """Whether the service answers and has loaded its models."""
+    """Returns whether the service is ready."""
     import httpx
 
     try:
@@ -268,7 +268,7 @@ def is_ready(client: Any) -> bool:
 
 
 def requests(client: Any) -> dict[str, Callable[[], float]]:
-    """Requests on a kept connection: for one row, for many, and without a row."""
+    """Returns timers of requests on one connection: one row, many rows, no row."""
     import numpy as np
 
     def post(net: str, rows: int, num_samples: int) -> Callable[[], float]:

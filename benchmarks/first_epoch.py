@@ -1,9 +1,9 @@
-"""Seconds from submitting a small job to its first epoch, and to its served model.
+"""Seconds from the submission of a small job to its first epoch and served model.
 
     python benchmarks/first_epoch.py
 
-The first job of a service imports TensorFlow; the later ones find a trainer that has.
-A new service is started for each round.
+The first job of a service imports TensorFlow; later jobs use the same trainer. Each
+round starts a new service.
 """
 
 import argparse
@@ -22,7 +22,7 @@ MOMENTS = ("first epoch", "succeeded", "answers")
 
 
 def main() -> None:
-    """Measures, prints and writes the figures."""
+    """Measures, prints and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def one_job(client: Client) -> dict[str, float]:
-    """Trains the diabetes table; returns when what happened."""
+    """Trains on the diabetes table; returns the seconds until each event."""
     table = samples.diabetes()
     dataset = client.upload(table, name="diabetes")
     begin = time.perf_counter()
@@ -65,7 +65,7 @@ def one_job(client: Client) -> dict[str, float]:
     moments["succeeded"] = time.perf_counter() - begin
     job.refresh()
     rows = table.slice(0, 1).drop_columns("progression").to_pylist()
-    # The service looks for new versions once a second.
+    # The service checks for new versions once a second.
     client.model("diabetes").predict(rows, version=job.version)
     moments["answers"] = time.perf_counter() - begin
     return moments

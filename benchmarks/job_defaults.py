@@ -1,12 +1,12 @@
-"""What a job of a target alone gives on regression tables, beside published figures.
+"""Scores of default jobs on regression tables, beside published results.
 
     python benchmarks/job_defaults.py --data DIRECTORY
 
 The directory holds `uci/SET.npz` with `data` [rows, columns], the columns
 `index_features` and `index_target`, and the rows `train_idx` and `test_idx` of each of
 the standard splits (Hernandez-Lobato and Adams 2015). A job gets the training rows of a
-split and its target's name, and holds out its own validation rows from these. Figures
-are those of the test rows: means over the splits with their standard errors.
+split and the name of the target, and holds out validation rows from these. The scores
+are means over the test rows of all splits, with their standard errors.
 """
 
 import argparse
@@ -54,8 +54,8 @@ def main() -> None:
     rows = []
     for name, published in PBP.items():
         archive = np.load(options.data / "uci" / f"{name}.npz")
-        of_splits = [figures_of(archive, split) for split in range(options.splits)]
-        found = results["sets"][name] = summary(of_splits, published)
+        scores = [measure_split(archive, split) for split in range(options.splits)]
+        found = results["sets"][name] = summary(scores, published)
         rows.append(cells(name, found))
         print(" | ".join(rows[-1]), flush=True)
     columns = ["set", "log-likelihood", "PBP", "margin", "RMSE", "90 % intervals cover"]
@@ -63,8 +63,8 @@ def main() -> None:
     write_json(__file__, results)
 
 
-def figures_of(archive: Any, split: int) -> dict[str, float]:
-    """Trains a job on the training rows of a split and measures the test rows."""
+def measure_split(archive: Any, split: int) -> dict[str, float]:
+    """Trains on the training rows of a split, and scores the test rows."""
     data, target = archive["data"], int(archive["index_target"])
     table = pa.table(
         {
@@ -79,14 +79,14 @@ def figures_of(archive: Any, split: int) -> dict[str, float]:
     return held_out_figures(trained.model, inputs, targets)
 
 
-def summary(of_splits: list[dict[str, float]], published: float) -> dict[str, Any]:
-    """Returns means and standard errors, and how far they are above what is asked for.
+def summary(scores: list[dict[str, float]], published: float) -> dict[str, Any]:
+    """Returns means and standard errors, and the margin above the goal.
 
-    That is the published log-likelihood less one standard error of ours.
+    The goal is the published log-likelihood minus one standard error of the mean.
     """
     found: dict[str, Any] = {}
     for name in FIGURES:
-        values = [figures[name] for figures in of_splits]
+        values = [figures[name] for figures in scores]
         error = statistics.stdev(values) / len(values) ** 0.5
         found[name] = {"mean": statistics.fmean(values), "standard_error": error}
         found[name]["splits"] = values

@@ -1,8 +1,8 @@
-"""Milliseconds to list and to look at jobs, of 10 000 that have ended.
+"""Milliseconds to list and to get jobs, with 10 000 ended jobs.
 
     python benchmarks/jobs_api.py
 
-One client on a kept connection asks a service in another process, on SQLite.
+One client on one connection calls a service in another process, on SQLite.
 """
 
 import argparse
@@ -36,7 +36,7 @@ STATES = ("succeeded", "succeeded", "succeeded", "failed", "cancelled")
 
 
 def main() -> None:
-    """Measures, prints and writes the figures."""
+    """Measures, prints and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=300, help="requests of each kind")
     options = parser.parse_args()
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def fill(settings: Settings) -> list[str]:
-    """Makes jobs as they are after training, each with its events and its log."""
+    """Adds ended jobs, each with its events and its log."""
     database = Database(settings.effective_database_url)
     upgrade(database, settings.data_dir)
     request = JobRequest(dataset_id="0" * 24, name="model", target="price")
@@ -68,10 +68,10 @@ def fill(settings: Settings) -> list[str]:
     ids = []
     with database.writing() as session:
         for number in range(JOBS):
-            job = job_of(number, spec, chance)
+            job = make_job(number, spec, chance)
             session.add(job)
             session.flush()
-            session.add_all(events_of(job))
+            session.add_all(make_events(job))
             ids.append(job.id)
     for job_id in ids[::100]:
         files = JobFiles(settings, job_id)
@@ -81,8 +81,8 @@ def fill(settings: Settings) -> list[str]:
     return ids
 
 
-def job_of(number: int, spec: dict[str, Any], chance: random.Random) -> Job:
-    """A job that has ended."""
+def make_job(number: int, spec: dict[str, Any], chance: random.Random) -> Job:
+    """Returns a job that has ended."""
     steps = 6000
     return Job(
         name=f"model_{chance.randrange(MODELS)}",
@@ -102,8 +102,8 @@ def job_of(number: int, spec: dict[str, Any], chance: random.Random) -> Job:
     )
 
 
-def events_of(job: Job) -> Iterator[Event]:
-    """What is told of a job from its start to its end."""
+def make_events(job: Job) -> Iterator[Event]:
+    """Yields the events of a job from its start to its end."""
     told: list[tuple[str, dict[str, Any]]] = [("state", {"state": "queued"})]
     told += [("epoch", {"epoch": epoch, "nll": 1.1}) for epoch in range(EPOCHS)]
     told.append(("state", {"state": job.state}))
@@ -115,7 +115,7 @@ def events_of(job: Job) -> Iterator[Event]:
 
 @contextmanager
 def service(settings: Settings) -> Iterator[httpx.Client]:
-    """Runs the service in a process of its own until the block ends."""
+    """Runs the service in another process until the block ends."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "uvicorn", "--factory", "service.app:create_app"),
@@ -143,7 +143,7 @@ def service(settings: Settings) -> Iterator[httpx.Client]:
 
 
 def wait_until_it_answers(client: httpx.Client, process: subprocess.Popen) -> None:
-    """Waits for the first answer."""
+    """Waits for the first response."""
     while process.poll() is None:
         try:
             client.get("/health/live").raise_for_status()
@@ -154,7 +154,7 @@ def wait_until_it_answers(client: httpx.Client, process: subprocess.Popen) -> No
 
 
 def requests(client: httpx.Client, ids: list[str]) -> dict[str, Callable[[], str]]:
-    """What is asked; which job and which page changes from request to request."""
+    """Returns functions that make the URLs of requests, each of another job or page."""
     chance = random.Random(1)
     cursors = [client.get("/v1/jobs", params={"limit": 500}).json()["next_cursor"]]
     while cursors[-1] is not None:
@@ -176,7 +176,7 @@ def requests(client: httpx.Client, ids: list[str]) -> dict[str, Callable[[], str
 
 
 def timer(client: httpx.Client, url: Callable[[], str]) -> Callable[[], float]:
-    """A function that asks once and returns its milliseconds."""
+    """Returns a function that sends a request and returns its milliseconds."""
 
     def milliseconds() -> float:
         place = url()
@@ -188,7 +188,7 @@ def timer(client: httpx.Client, url: Callable[[], str]) -> Callable[[], float]:
 
 
 def percentiles(values: list[float]) -> dict[str, float]:
-    """The median and the 95th percentile."""
+    """Returns the median and the 95th percentile."""
     twentieths = statistics.quantiles(values, n=20, method="inclusive")
     return {"p50": twentieths[9], "p95": twentieths[18]}
 

@@ -1,4 +1,4 @@
-"""Milliseconds per training step of an ensemble, beside that of one of its members.
+"""Milliseconds per training step of an ensemble, compared with one of its members.
 
 python benchmarks/members.py
 """
@@ -61,7 +61,7 @@ def milliseconds(net: str, members: int, steps: int) -> float:
 
 @functools.cache
 def table(net: str, steps: int) -> tuple[Any, Any]:
-    """Returns random inputs and targets for so many steps."""
+    """Returns random inputs and targets for a number of steps."""
     import numpy as np
 
     num_inputs, _, num_outputs, batch_size = NETS[net]
@@ -75,7 +75,7 @@ def table(net: str, steps: int) -> tuple[Any, Any]:
 
 @functools.cache
 def compiled(net: str, members: int) -> Any:
-    """Returns a compiled model with so many posteriors."""
+    """Returns a compiled model with this number of members."""
     import keras
 
     import tfbbb

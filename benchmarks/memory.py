@@ -2,8 +2,8 @@
 
     python benchmarks/memory.py
 
-Each model has a process of its own. What is counted is the highest resident set size
-while it trains, over what the libraries and the data take before.
+Each model runs in a separate process. The result is the highest resident set size
+during training, minus that before it, which libraries and data take.
 """
 
 import argparse
@@ -44,20 +44,20 @@ def main() -> None:
 
 
 def in_a_process(name: str, hidden: tuple[int, ...] | None, steps: int) -> float:
-    """Returns the peak of a model in megabytes, found in a new process."""
+    """Returns the peak of a model in megabytes, measured in a new process."""
     context = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(peak, name, hidden, steps).result()
 
 
 def peak(name: str, hidden: tuple[int, ...] | None, steps: int) -> float:
-    """Returns how many megabytes training takes over what there was before."""
+    """Returns the megabytes that training takes in addition to libraries and data."""
     import keras
 
     import tfbbb
 
     x, y = train_step.images(steps * train_step.BATCH_SIZE, flat=hidden is not None)
-    # What TensorFlow allocates at its first step whatever the model.
+    # The memory that TensorFlow allocates at its first step of any model.
     small = keras.Sequential([keras.Input((2,)), tfbbb.layers.DenseVariational(1)])
     small.layers[0].kl_weight.assign(1.0)
     small.compile("adam", loss="mse")

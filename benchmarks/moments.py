@@ -1,10 +1,10 @@
-"""Error of the moments method on regression tables, beside draws from the posterior.
+"""Error of the moments method on regression tables, compared with posterior draws.
 
     python benchmarks/moments.py --data DIRECTORY
 
 The directory holds `uci/SET.npz` with `data` [rows, columns], the columns
 `index_features` and `index_target`, and the rows `train_idx` and `test_idx` of each
-split. Errors are those of test rows, in predictive standard deviations.
+split. Errors are measured on test rows, in predictive standard deviations.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def split(path: Path) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 
 def trained(x: Any, y: Any, hidden: tuple[int, ...], epochs: int) -> BayesianModel:
-    """Returns a network of ReLUs that is trained on a table."""
+    """Returns a network with ReLUs, trained on a table."""
     keras.utils.set_random_seed(0)
     inputs = outputs = keras.Input(x.shape[1:])
     for units in hidden:
@@ -93,19 +93,19 @@ def trained(x: Any, y: Any, hidden: tuple[int, ...], epochs: int) -> BayesianMod
 
 
 def errors(model: BayesianModel, x: Any, draws: int) -> dict[str, Any]:
-    """Returns what the moments lack, over rows, in predictive standard deviations."""
+    """Returns the errors of the moments over rows, in standard deviations."""
     begin = time.perf_counter()
     sampled = model.predictive(x, num_samples=draws, method="local")
     noise = np.asarray(sampled.aleatoric)
     mean, variance = (np.asarray(moment[0]) for moment in output_moments(model, x))
     stddev = np.sqrt(np.asarray(sampled.variance))
-    of_mean = (mean - np.asarray(sampled.mean)) / stddev
+    mean_errors = (mean - np.asarray(sampled.mean)) / stddev
     of_stddev = np.sqrt(variance + noise) / stddev - 1.0
     print(f"{time.perf_counter() - begin:.1f} s for {draws} draws", flush=True)
     return {
         "exact": all(each.exact for each in operations(model)),
-        "mean_rms": rms(of_mean),
-        "mean_max": float(np.max(np.abs(of_mean))),
+        "mean_rms": rms(mean_errors),
+        "mean_max": float(np.max(np.abs(mean_errors))),
         "stddev_rms": rms(of_stddev),
         "stddev_max": float(np.max(np.abs(of_stddev))),
         "sampling_error": rms(np.asarray(sampled.mean_standard_error) / stddev),

@@ -2,10 +2,10 @@
 
     python benchmarks/predict.py
 
-Every contender but Keras' own layers answers with mean and variance of the class
-probabilities (or of the target) over 100 posterior draws. The networks have been
-trained for a moment, so that their posteriors are no longer what they began with.
-`tfp.layers` runs on legacy Keras only, and so in a process of its own.
+Every contender except Keras' own layers returns mean and variance of the class
+probabilities (or of the target) over 100 posterior draws. The networks are trained
+briefly, so that their posteriors differ from the initial ones. `tfp.layers` runs on
+legacy Keras only, and therefore in a separate process.
 """
 
 import argparse
@@ -23,14 +23,14 @@ from timing import interleaved, machine, print_table, ratio, spread, write_json
 from train_step import process
 
 NUM_SAMPLES = 100
-# The numbers of rows to predict for each net; `forms` makes its layers.
+# The numbers of rows to predict for each net; `forms` creates its layers.
 NETS = {
     "784-400-400-10": (1, 32, 256, 4096),
     "13-50-1": (1,),
     "28x28x1, 5x5 convolutions of 8 and 16, 10": (1, 32),
     "LSTM of 32 over 20 steps of 8, 1": (1, 32),
 }
-# A measurement repeats what is quick until it has taken this long.
+# A measurement repeats fast calls until it has taken this long.
 SECONDS = 0.05
 # The pass over S × rows is cut into batches that fit into memory.
 MOST_ROWS = 256
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 class Net:
-    """One network in every form that is compared."""
+    """One network in every compared form."""
 
     def __init__(self, name: str, legacy: ProcessPoolExecutor):
         import keras
@@ -91,10 +91,10 @@ class Net:
         self.keras = tf.function(stack(keras, forms(keras.layers), name, {}))
 
     def contenders(self, number: int) -> dict[str, Callable[[], float]]:
-        """Returns timers of what predicts the same `number` rows in different ways."""
+        """Returns timers of each way to predict the same rows."""
         import tensorflow as tf
 
-        x = inputs_of(self.name, number)
+        x = make_inputs(self.name, number)
         rows = tf.constant(x)
         repeated = tf.repeat(rows[:MOST_ROWS], NUM_SAMPLES, axis=0)
         passes = math.ceil(number / MOST_ROWS)
@@ -133,7 +133,7 @@ class Net:
         """Returns the variance of the mean of 100 draws, averaged over the rows."""
         import tensorflow as tf
 
-        x = inputs_of(self.name, min(number, MOST_ROWS))
+        x = make_inputs(self.name, min(number, MOST_ROWS))
         _, variance = self.loops["weight"](tf.constant(x))
         # The loop's draws are independent.
         errors = {LOOP: float(tf.reduce_mean(variance)) / NUM_SAMPLES}
@@ -144,7 +144,7 @@ class Net:
 
 
 def forms(layers: Any) -> Mapping[str, Any]:
-    """Returns the layers of a module, of whatever kind, by their plain name."""
+    """Returns the layers of a module by their plain names."""
     suffix = "Variational" if hasattr(layers, "DenseVariational") else ""
     return {
         name: getattr(layers, name + suffix) for name in ("Dense", "Conv2D", "LSTM")
@@ -154,7 +154,7 @@ def forms(layers: Any) -> Mapping[str, Any]:
 def stack(
     keras: Any, parts: Mapping[str, Any], name: str, options: Mapping[str, Any]
 ) -> Any:
-    """Returns a net, of either Keras and of any layers, that ends in linear outputs."""
+    """Returns a net of the given layers with linear outputs."""
     made = {kind: functools.partial(part, **options) for kind, part in parts.items()}
     dense = made["Dense"]
     if name.startswith("LSTM"):
@@ -180,13 +180,13 @@ def stack(
     return keras.Sequential(layers)
 
 
-def inputs_of(name: str, number: int, seed: int = 0) -> np.ndarray:
-    """Returns that many rows."""
+def make_inputs(name: str, number: int, seed: int = 0) -> np.ndarray:
+    """Returns a number of rows."""
     return examples(name, number, seed)[0]
 
 
 def examples(name: str, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns rows around ten centres, and which one, or a function of theirs."""
+    """Returns rows around ten centres, and their centres or a function of the rows."""
     width = _width(name)
     centres = np.random.default_rng(1).random((10, width), dtype=np.float32)
     generator = np.random.default_rng(seed)
@@ -205,12 +205,12 @@ def _width(name: str) -> int:
 
 
 def is_classification(name: str) -> bool:
-    """Whether a net ends in ten logits."""
+    """Returns whether a net has ten logits as outputs."""
     return name.endswith("10")
 
 
 def trained(network: Any, name: str) -> Any:
-    """Returns a Bayesian model after a moment of training."""
+    """Returns a Bayesian model after a short training."""
     import tfbbb
 
     likelihood = "categorical" if is_classification(name) else "normal"
@@ -227,9 +227,9 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
     import tfbbb
 
     plain = stack(keras, forms(tfbbb.layers), name, options)
-    of_layers = [layer for layer in model.layers if layer.weights]
+    with_weights = [layer for layer in model.layers if layer.weights]
     for mine, theirs in zip(
-        [layer for layer in plain.layers if layer.weights], of_layers, strict=True
+        [layer for layer in plain.layers if layer.weights], with_weights, strict=True
     ):
         mine.set_weights(theirs.get_weights())
     if is_classification(name):
@@ -238,7 +238,7 @@ def twin(model: Any, name: str, options: Mapping[str, Any]) -> Any:
 
 
 def exported(model: Any) -> Any:
-    """Returns the model as it comes back from a SavedModel."""
+    """Returns the model, exported and loaded."""
     import tfbbb
 
     with tempfile.TemporaryDirectory() as directory:
@@ -279,12 +279,12 @@ def legacy_timer(name: str, number: int) -> Callable[[], float]:
     model = stack(tf_keras, parts, name, {})
     if is_classification(name):
         model.add(tf_keras.layers.Softmax())
-    moments, rows = loop(model), tf.constant(inputs_of(name, number))
+    moments, rows = loop(model), tf.constant(make_inputs(name, number))
     return timer(lambda: moments(rows))
 
 
 def legacy_milliseconds(name: str, number: int) -> float:
-    """Returns what the loop over a model of `tfp.layers` takes."""
+    """Returns the milliseconds of the loop over a model of `tfp.layers`."""
     return legacy_timer(name, number)()
 
 
@@ -294,7 +294,7 @@ def compare(
     squared_errors: Mapping[str, float],
     rounds: int,
 ) -> Any:
-    """Prints and returns what the contenders take, and what error that leaves."""
+    """Prints and returns the time and the error of each contender."""
     measured = interleaved(timers, rounds, title)
     summary = {}
     for name, values in measured.items():
@@ -309,7 +309,7 @@ def compare(
             summary[name]["times_faster_than_tfp_loop"] = faster
         if name in squared_errors:
             summary[name]["variance_of_mean"] = squared_errors[name]
-            # At equal time: with as many times the draws as it is faster.
+            # At equal time, a faster contender can use more draws.
             summary[name]["times_less_variance_at_equal_time"] = (
                 summary[name]["times_faster_than_loop"]
                 * squared_errors[LOOP]

@@ -1,8 +1,8 @@
-"""Milliseconds per request of the service, and what of them is the prediction.
+"""Milliseconds per request of the service, and the share of the prediction.
 
     python benchmarks/serve.py
 
-One client on a kept connection asks a service in another process on the same machine.
+One client on one connection calls a service in another process on the same machine.
 """
 
 import argparse
@@ -38,7 +38,7 @@ KEY = Credential.generate().text
 
 
 def main() -> None:
-    """Measures, prints and writes the figures."""
+    """Measures, prints and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=400, help="requests of one row")
     options = parser.parse_args()
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def export(path: Path, sizes: list[int], likelihood: str) -> None:
-    """Exports a network as it is initialised: training changes no time here."""
+    """Exports an untrained network: training does not change the speed."""
     inputs = outputs = keras.Input((sizes[0],))
     for units in sizes[1:-1]:
         outputs = DenseVariational(units, activation="relu")(outputs)
@@ -76,7 +76,7 @@ def export(path: Path, sizes: list[int], likelihood: str) -> None:
 
 @contextmanager
 def service(models: Path) -> Iterator[http.client.HTTPConnection]:
-    """Runs the service in a process of its own until the block ends."""
+    """Runs the service in another process until the block ends."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "uvicorn", "--factory", "service.app:create_app"),
@@ -101,7 +101,7 @@ def service(models: Path) -> Iterator[http.client.HTTPConnection]:
 
 
 def is_ready(connection: http.client.HTTPConnection) -> bool:
-    """Whether the models are loaded."""
+    """Returns whether the models are loaded."""
     try:
         connection.request("GET", "/health/ready")
         response = connection.getresponse()
@@ -115,7 +115,7 @@ def is_ready(connection: http.client.HTTPConnection) -> bool:
 def request(
     connection: http.client.HTTPConnection, method: str, path: str, body: bytes = b""
 ) -> Callable[[], object]:
-    """Returns a function that asks the service and reads its answer."""
+    """Returns a function that sends a request and reads the response."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 
     def ask() -> None:
@@ -130,7 +130,7 @@ def request(
 def one_row(
     connection: http.client.HTTPConnection, root: Path
 ) -> dict[str, Callable[[], object]]:
-    """A request whose cost is the way there and back."""
+    """Returns contenders with one row, whose cost is the round trip."""
     model = load(root / "small" / "1")
     row = np.random.default_rng(0).normal(size=(1, 13))
     body = orjson.dumps({"instances": row.tolist()})
@@ -144,13 +144,13 @@ def one_row(
 def many_rows(
     connection: http.client.HTTPConnection, root: Path
 ) -> dict[str, Callable[[], object]]:
-    """A request whose cost is its size."""
+    """Returns contenders with many rows, whose cost is the size of the body."""
     path = "/v1/models/pixels:predict"
     model = load(root / "pixels" / "1")
     rows = np.random.default_rng(0).normal(size=(1000, 784))
     pixels = (rows * 255).clip(0, 255).astype(int)
     parameters = {"num_samples": 2}
-    body, body_of_pixels = (
+    body, pixels_body = (
         orjson.dumps({"instances": table.tolist(), "parameters": parameters})
         for table in (rows, pixels)
     )
@@ -162,8 +162,8 @@ def many_rows(
         f"request, {len(body) / 1e6:.0f} MB of JSON": request(
             connection, "POST", path, body
         ),
-        f"request, {len(body_of_pixels) / 1e6:.0f} MB of whole numbers": request(
-            connection, "POST", path, body_of_pixels
+        f"request, {len(pixels_body) / 1e6:.0f} MB of whole numbers": request(
+            connection, "POST", path, pixels_body
         ),
         "reading the JSON, in this process": read,
         "prediction, in this process": lambda: model.predict(rows, 2),

@@ -1,8 +1,8 @@
-"""How soon a service answers, and what it takes while nobody asks.
+"""Start-up time of the service, and its resources while idle.
 
     python benchmarks/service_start.py
 
-Start-up is the time from the start of `tfbbb serve` to the first answer of
+Start-up is the time from the start of `tfbbb serve` to the first response of
 /health/live and of /health/ready; idle is the processor time of the whole tree of
 processes over a minute, on a service without models and jobs.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
-    """Measures, prints and writes the figures."""
+    """Measures, prints and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--idle-seconds", type=float, default=60.0)
@@ -70,12 +70,12 @@ def main() -> None:
 
 
 def round2(value: float) -> str:
-    """Two digits after the point."""
+    """Formats a number with two decimals."""
     return f"{value:.2f}"
 
 
 def start(directory: Path) -> tuple[psutil.Popen, str]:
-    """Starts a service on a free port."""
+    """Starts a service on a free port; returns its process and URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -96,7 +96,7 @@ def start(directory: Path) -> tuple[psutil.Popen, str]:
 
 
 def seconds_until(url: str, began: float) -> float:
-    """Time from `began` to the first good answer."""
+    """Returns the time from `began` to the first successful response."""
     while True:
         try:
             if httpx.get(url, timeout=60).status_code == 200:
@@ -107,12 +107,12 @@ def seconds_until(url: str, began: float) -> float:
 
 
 def tree(process: psutil.Process) -> list[psutil.Process]:
-    """The process and all that it started."""
+    """Returns a process and all its descendants."""
     return [process, *process.children(recursive=True)]
 
 
 def idle_share(process: psutil.Process, seconds: float) -> float:
-    """Processor time per time, of the whole tree."""
+    """Returns processor time per wall-clock time, of the whole tree."""
 
     def used() -> float:
         return sum(sum(p.cpu_times()[:2]) for p in tree(process))

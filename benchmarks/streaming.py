@@ -1,9 +1,9 @@
-"""A table larger than the memory that it may take: uploaded, trained on and served.
+"""Uploads, trains on and serves a table that is larger than the memory used.
 
     python benchmarks/streaming.py
 
 A CSV file of 10^7 rows and 20 columns is uploaded to `tfbbb serve`, which trains on it
-for one epoch and answers. The resident memory of the service's processes is watched.
+for one epoch and answers. The resident memory of the service's processes is measured.
 """
 
 import argparse
@@ -29,7 +29,7 @@ COLUMNS = 20
 _ROWS_AT_ONCE = 200_000
 _WORDS = ("amber", "blue", "crimson", "dun")
 _SECONDS_BETWEEN_LOOKS = 0.2
-# What a process of the service does, by a word of its command line.
+# The kinds of processes of the service, by a word of their command line.
 _ROLES = {
     "tfbbb.cli": "API",
     "service.model_process.worker": "models",
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def measure(path: Path, models: Path) -> dict[str, Any]:
-    """Uploads a table to a new service, trains on it for one epoch and asks for a row.
+    """Uploads a table to a new service, trains one epoch and predicts a row.
 
     Returns:
         The time of each phase, the model's held-out figures and the peak of resident
@@ -110,7 +110,7 @@ def measure(path: Path, models: Path) -> dict[str, Any]:
 
 @contextmanager
 def watched_memory() -> Iterator[dict[str, float]]:
-    """Gives the highest resident memory of each kind of child process, in mebibytes.
+    """Yields the highest resident memory of each kind of child process, in MiB.
 
     The kernel keeps the highest of each process; what is between the last look and
     the end of a process is missed.

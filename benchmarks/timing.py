@@ -1,4 +1,4 @@
-"""Times alternatives side by side, so that the drift of a shared machine cancels."""
+"""Measures alternatives in turns, so that the drift of a shared machine cancels."""
 
 import json
 import os
@@ -52,7 +52,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """Returns what the figures depend on: processor cores, load and libraries."""
+    """Describes the machine: processor cores, load and libraries."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
@@ -63,7 +63,7 @@ def machine() -> dict[str, Any]:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Prints one table in Markdown, with numbers to the right in all but column one."""
+    """Prints a table in Markdown; all columns but the first are right-aligned."""
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
 
     def line(first: str, *others: str) -> str:
@@ -82,7 +82,7 @@ def write_json(program: str, results: Mapping[str, Any]) -> None:
 
 
 def rounded(value: Any) -> Any:
-    """Returns `value` with every float in it at four significant digits."""
+    """Rounds every float in a value to four significant digits."""
     if isinstance(value, Mapping):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -2,8 +2,8 @@
 
     python benchmarks/train_step.py
 
-`tfp.layers` runs on legacy Keras only, so each generation of Keras has a process of its
-own, and this one lets them take turns.
+`tfp.layers` runs on legacy Keras only, so each generation of Keras has a separate
+process; this process makes them take turns.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def main() -> None:
     }
     with process(legacy=False) as modern, process(legacy=True) as legacy:
         for net, hidden in NETS.items():
-            timers = timers_of(hidden, options.steps, modern, legacy)
+            timers = make_timers(hidden, options.steps, modern, legacy)
             results["nets"][net] = compare(net, timers, options.rounds)
     write_json(__file__, results)
 
@@ -71,22 +71,22 @@ def process(legacy: bool) -> ProcessPoolExecutor:
 
 
 def choose_keras(legacy: bool) -> None:
-    """Settles which Keras TensorFlow Probability will take."""
+    """Chooses the Keras that TensorFlow Probability imports."""
     os.environ["TF_USE_LEGACY_KERAS"] = str(int(legacy))
-    # `tfp.layers` calls what legacy Keras has deprecated.
+    # `tfp.layers` calls deprecated functions of legacy Keras.
     warnings.simplefilter("ignore")
 
 
-def timers_of(
+def make_timers(
     hidden: tuple[int, ...] | None,
     steps: int,
     modern: ProcessPoolExecutor,
     legacy: ProcessPoolExecutor,
 ) -> dict[str, Callable[[], float]]:
-    """Returns a function for each model that has it timed in its process."""
+    """Returns a timer for each model, which runs in the process of its Keras."""
 
-    def timer(pool: ProcessPoolExecutor, model_of: Any, name: str) -> Any:
-        task = (milliseconds, model_of, name, hidden, steps)
+    def timer(pool: ProcessPoolExecutor, make_model: Any, name: str) -> Any:
+        task = (milliseconds, make_model, name, hidden, steps)
         return lambda: pool.submit(*task).result()
 
     estimators = [name for name in ESTIMATORS if hidden or name != "local"]
@@ -101,7 +101,7 @@ def timers_of(
 
 
 def compare(net: str, timers: Mapping[str, Callable[[], float]], rounds: int) -> Any:
-    """Prints and returns what `timers` measure, after an epoch to warm up."""
+    """Prints and returns the results of the timers, after an epoch to warm up."""
     for timer in timers.values():
         timer()
     measured = interleaved(timers, rounds, net)
@@ -129,10 +129,10 @@ def compare(net: str, timers: Mapping[str, Callable[[], float]], rounds: int) ->
 
 
 def milliseconds(
-    model_of: Any, name: str, hidden: tuple[int, ...] | None, steps: int
+    make_model: Any, name: str, hidden: tuple[int, ...] | None, steps: int
 ) -> float:
     """Returns the duration of a step, averaged over an epoch of `fit`."""
-    model = model_of(name, hidden)
+    model = make_model(name, hidden)
     x, y = images(steps * BATCH_SIZE, flat=hidden is not None)
     clock = epoch_clock()
     model.fit(x, y, batch_size=BATCH_SIZE, verbose=0, callbacks=[clock])
@@ -141,7 +141,7 @@ def milliseconds(
 
 @functools.cache
 def images(number: int, flat: bool) -> tuple[Any, Any]:
-    """Returns that many random images and labels."""
+    """Returns a number of random images and labels."""
     import numpy as np
 
     generator = np.random.default_rng(0)
@@ -152,7 +152,7 @@ def images(number: int, flat: bool) -> tuple[Any, Any]:
 
 
 def epoch_clock() -> Any:
-    """Returns a callback that times the epoch, without what `fit` does around it."""
+    """Returns a callback that measures an epoch without the overhead of `fit`."""
     import tensorflow as tf
 
     class Clock(tf.keras.callbacks.Callback):
@@ -224,7 +224,7 @@ def legacy_model(name: str, hidden: tuple[int, ...] | None) -> Any:
 
 
 def stack(keras: Any, parts: Mapping[str, Any], hidden: tuple[int, ...] | None) -> Any:
-    """Returns a net that ends in logits, of either Keras and of any layers."""
+    """Returns a net of the given layers that ends in logits."""
     dense = parts["Dense"]
     if hidden:
         layers = [dense(units, activation="relu") for units in hidden]

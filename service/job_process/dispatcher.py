@@ -24,7 +24,7 @@ from service.job_process.attempt import describe_failure
 from service.job_process.cleanup import tidy
 from service.job_process.launcher import Launcher, LocalLauncher
 from service.shared.database import Database, new_id
-from service.shared.database.tables import Dispatcher as Registration
+from service.shared.database.tables import DispatcherRegistration
 from service.shared.queue import Lease, Queue, StaleAttemptError
 from service.shared.settings import Settings
 
@@ -131,7 +131,7 @@ class Dispatcher:
 
     def _watch(self, lease: Lease, now: float) -> None:
         settings = self._settings
-        if self._queue.is_to_stop(lease):
+        if self._queue.must_stop(lease):
             since = now - self._to_stop_since.setdefault(lease, now)
             if since > _SECONDS_TO_TERMINATE:
                 self._launcher.kill(lease)
@@ -154,11 +154,13 @@ class Dispatcher:
         """Renews the registration of this process, and deletes expired ones."""
         with self._queue.database.writing() as session:
             now = self._queue.database.now(session)
-            old = Registration.seen_at < now - 10 * self._settings.lease_seconds
-            session.execute(delete(Registration).where(old))
-            mine = session.get(Registration, self.id)
+            old = (
+                DispatcherRegistration.seen_at < now - 10 * self._settings.lease_seconds
+            )
+            session.execute(delete(DispatcherRegistration).where(old))
+            mine = session.get(DispatcherRegistration, self.id)
             if mine is None:
-                mine = Registration(
+                mine = DispatcherRegistration(
                     id=self.id,
                     machine=socket.gethostname(),
                     process=os.getpid(),
@@ -177,7 +179,11 @@ class Dispatcher:
                 except StaleAttemptError:
                     continue  # Its trainer has already released it.
             with self._queue.database.writing() as session:
-                session.execute(delete(Registration).where(Registration.id == self.id))
+                session.execute(
+                    delete(DispatcherRegistration).where(
+                        DispatcherRegistration.id == self.id
+                    )
+                )
         except DBAPIError as error:
             # The leases will expire.
             logger.warning("could not deregister: %s", error.orig)

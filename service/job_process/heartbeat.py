@@ -138,7 +138,7 @@ class Heartbeat:
             begin = time.monotonic()
             self.cancelled |= self._queue.heartbeat(self._lease, progress, epochs)
             self._renewed_at = begin
-        elif self._queue.is_to_stop(self._lease):
+        elif self._queue.must_stop(self._lease):
             # Finds out which: a cancelled job, or a stale lease.
             self.cancelled |= self._queue.heartbeat(self._lease)
 

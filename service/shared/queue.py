@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 
 from service.shared import job_events as events
 from service.shared.database import Database
-from service.shared.database.tables import Dispatcher, Job, Key
+from service.shared.database.tables import DispatcherRegistration, Job, Key
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.settings import Settings
 from service.shared.versions import published_version
@@ -74,13 +74,15 @@ class Queue:
             reached their limits of running jobs.
         """
         with self.database.writing() as session:
-            dispatcher = session.get(Dispatcher, dispatcher_id)
+            dispatcher = session.get(DispatcherRegistration, dispatcher_id)
             if dispatcher is None:
                 return None  # Its registration has expired; it will register again.
             # Lock the dispatchers of a machine, so that one at a time counts its jobs.
-            on_this_machine = Dispatcher.machine == dispatcher.machine
+            on_this_machine = DispatcherRegistration.machine == dispatcher.machine
             session.scalars(
-                select(Dispatcher.id).where(on_this_machine).with_for_update()
+                select(DispatcherRegistration.id)
+                .where(on_this_machine)
+                .with_for_update()
             ).all()
             on_machine = Job.machine == dispatcher.machine
             if _running(session, on_machine) >= dispatcher.slots:
@@ -97,7 +99,7 @@ class Queue:
             job = session.get(Job, job_id, with_for_update=True)
             if job is None or job.state != JobState.QUEUED:
                 return None
-            by_hand = Dispatcher(id=f"process {process}", machine=machine)
+            by_hand = DispatcherRegistration(id=f"process {process}", machine=machine)
             return self._lease_to(session, job, by_hand, self.database.now(session))
 
     def lock_job(self, session: Session, lease: Lease) -> Job:
@@ -148,7 +150,7 @@ class Queue:
                 job.progress = progress | {"told_epoch": told}
             return job.cancel_requested_at is not None
 
-    def is_to_stop(self, lease: Lease) -> bool:
+    def must_stop(self, lease: Lease) -> bool:
         """Returns whether a lease has ended or its job must be cancelled; no lock."""
         with self.database.reading() as session:
             job = session.get(Job, lease.job_id)
@@ -265,7 +267,7 @@ class Queue:
         return _running(session, Job.key_id == key_id) < most
 
     def _lease_to(
-        self, session: Session, job: Job, dispatcher: Dispatcher, now: float
+        self, session: Session, job: Job, dispatcher: DispatcherRegistration, now: float
     ) -> Lease:
         job.attempt += 1
         job.machine, job.leased_by = dispatcher.machine, dispatcher.id

@@ -112,7 +112,7 @@ Y = list(np.arange(12.0))
         ({}, {"features": ["X"]}, r"no feature column 'X'"),
         ({}, {"features": ["x", "x"]}, "'x' appears 2 times"),
         ({}, {"features": ["x", "y"]}, "target 'y' cannot be a feature"),
-        ({}, {"features": []}, "no column beside the target 'y'"),
+        ({}, {"features": []}, "no column other than the target 'y'"),
         ({"y": replaced(Y, 4, None)}, {}, "'y' has no value in row 4"),
         ({"y": replaced(Y, 4, np.nan)}, {}, "'y' has no value in row 4"),
         ({"y": replaced(Y, 4, np.inf)}, {}, "'y' has the value inf in row 4"),

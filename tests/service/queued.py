@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.shared.database.tables import Dispatcher, Event, Job
+from service.shared.database.tables import DispatcherRegistration, Event, Job
 from service.shared.queue import Lease, Queue
 
 
@@ -29,7 +29,7 @@ def submitted(queue: Queue, count: int = 1, **columns: Any) -> list[str]:
 def registered(queue: Queue, machine: str = "here", slots: int = 2) -> str:
     """Registers a dispatcher; returns its id."""
     now = time.time()
-    row = Dispatcher(
+    row = DispatcherRegistration(
         machine=machine, process=1, slots=slots, started_at=now, seen_at=now
     )
     with queue.database.writing() as session:

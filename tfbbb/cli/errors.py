@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import typer
 
 # The packages of the extra `service`; see pyproject.toml.
-_OF_THE_SERVICE = frozenset(
+_SERVICE_PACKAGES = frozenset(
     {
         "alembic",
         "fastapi",
@@ -65,7 +65,7 @@ def _can_user_fix(error: Exception) -> bool:
 def _lacks_service(error: Exception) -> bool:
     """Whether a package of the extra `service` is not installed."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
-    return name is not None and name.partition(".")[0] in _OF_THE_SERVICE
+    return name is not None and name.partition(".")[0] in _SERVICE_PACKAGES
 
 
 def _format_sentence(error: Exception) -> str:

@@ -80,8 +80,8 @@ def check_encoding(source: CsvSource) -> None:
                 decoder.decode(piece, final=piece.endswith(b"\n"))
             except UnicodeDecodeError:
                 raise TableError(
-                    f"{source.path} is not UTF-8 text: line {number} can't be "
-                    "decoded; save it as UTF-8."
+                    f"{source.path} is not UTF-8 text: line {number} cannot "
+                    "be decoded; save it as UTF-8."
                 ) from None
             if b"\0" in piece:
                 raise TableError(

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tfbbb.data.row_layout import RowLayout
 
 
-class Rows(Protocol):
+class BatchSource(Protocol):
     """The training rows of a model, in memory or on disk.
 
     Attributes:

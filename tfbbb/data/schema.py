@@ -105,7 +105,9 @@ class Schema:
         if features is None:
             features = [name for name in table.column_names if name != target]
         if not features:
-            raise TableError(f"The table has no column beside the target {target!r}.")
+            raise TableError(
+                f"The table has no column other than the target {target!r}."
+            )
         if target in features:
             raise TableError(f"The target {target!r} cannot be a feature as well.")
         check_column_names(features)

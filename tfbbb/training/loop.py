@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.checked_numbers import positive_integer
-from tfbbb.data.memory_rows import Rows
+from tfbbb.data.memory_rows import BatchSource
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.model import BayesianModel
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
@@ -45,7 +45,7 @@ class Outcome:
 
 def fit(
     model: BayesianModel,
-    rows: Rows,
+    rows: BatchSource,
     *,
     epochs: int,
     batch_size: int,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tfbbb.data import Schema, TableError
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.memory_rows import MemoryRows, Rows
+from tfbbb.data.memory_rows import BatchSource, MemoryRows
 from tfbbb.data.row_layout import RowLayout
 from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
@@ -33,7 +33,7 @@ class Prepared:
     """
 
     schema: Schema
-    rows: Rows
+    rows: BatchSource
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
 
@@ -126,7 +126,7 @@ def _training_rows(
     layout: RowLayout,
     rows: Split,
     directory: Path | None,
-) -> Rows:
+) -> BatchSource:
     training = np.zeros(table.num_rows, dtype=bool)
     training[rows.training] = True
     parts = _encoded(table, layout, training)

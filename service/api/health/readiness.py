@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from service.api.state import ServiceState
 from service.shared.database import DatabaseFileError
-from service.shared.database.tables import Dispatcher
+from service.shared.database.tables import DispatcherRegistration
 from service.shared.errors import ServiceError, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -102,10 +102,10 @@ def _is_dispatcher_alive(state: ServiceState) -> bool:
     with state.database.reading() as session:
         now = state.database.now(session)
         seen = session.scalar(
-            sqlalchemy.select(Dispatcher.id).where(
-                Dispatcher.machine == socket.gethostname(),
-                Dispatcher.process == state.dispatcher.pid,
-                Dispatcher.seen_at > now - state.settings.lease_seconds,
+            sqlalchemy.select(DispatcherRegistration.id).where(
+                DispatcherRegistration.machine == socket.gethostname(),
+                DispatcherRegistration.process == state.dispatcher.pid,
+                DispatcherRegistration.seen_at > now - state.settings.lease_seconds,
             )
         )
     return seen is not None

@@ -173,7 +173,7 @@ class Label(Base):
     key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
 
 
-class Dispatcher(Base):
+class DispatcherRegistration(Base):
     """The registration of a dispatcher, which renews `seen_at`."""
 
     __tablename__ = "dispatchers"

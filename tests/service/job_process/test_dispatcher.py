@@ -16,8 +16,7 @@ from service.job_process.dispatcher import Dispatcher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
 from service.shared.database import Database, DatabaseFileError, upgrade
-from service.shared.database.tables import Dispatcher as Registration
-from service.shared.database.tables import Job
+from service.shared.database.tables import DispatcherRegistration, Job
 from service.shared.database.upgrade import copy_sqlite
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
@@ -215,7 +214,7 @@ def test_dispatcher_taken_for_dead_starts_nothing_until_it_returns(
 ) -> None:
     dispatcher.step()
     with queue.database.writing() as session:
-        session.delete(session.get_one(Registration, dispatcher.id))
+        session.delete(session.get_one(DispatcherRegistration, dispatcher.id))
     submitted(queue)
     dispatcher.step()
     assert launcher.leases == []
@@ -301,7 +300,7 @@ def test_job_that_ends_at_its_time_limit_keeps_its_error(
     dispatcher.step()
     launcher.age = queue.settings.job_seconds + 1
     # What the dispatcher sees is true no more when it writes.
-    monkeypatch.setattr(queue, "is_to_stop", lambda lease: False)
+    monkeypatch.setattr(queue, "must_stop", lambda lease: False)
     queue.fail(Lease(job_id, 1), "its own reason")
     dispatcher.step()
     assert job(queue, job_id).error == "its own reason"
@@ -314,14 +313,14 @@ def test_dispatcher_that_stops_requeues_its_jobs_and_deregisters(
     jobs = submitted(queue, 2)
     dispatcher.step()
     with queue.database.reading() as session:
-        assert session.get(Registration, dispatcher.id) is not None
+        assert session.get(DispatcherRegistration, dispatcher.id) is not None
     stop = threading.Event()
     stop.set()
     dispatcher.run(stop)
     for job_id in jobs:
         assert (job(queue, job_id).state, job(queue, job_id).deaths) == ("queued", 0)
     with queue.database.reading() as session:
-        assert session.get(Registration, dispatcher.id) is None
+        assert session.get(DispatcherRegistration, dispatcher.id) is None
 
 
 def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:

@@ -27,7 +27,7 @@ def test_heartbeats_go_on_after_one_that_failed(
     submitted(queue)
     lease = leased(queue, registered(queue))
     monkeypatch.setattr(heartbeat_module, "_SECONDS", 0.01)
-    monkeypatch.setattr(queue, "is_to_stop", fail_once)
+    monkeypatch.setattr(queue, "must_stop", fail_once)
     with Heartbeat(queue, lease, threading.Event()):
         assert enough.wait(60)
 

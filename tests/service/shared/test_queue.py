@@ -108,7 +108,7 @@ def test_every_write_of_a_stale_attempt_is_refused(queue: Queue) -> None:
         ):
             with pytest.raises(StaleAttemptError):
                 write()
-        assert queue.is_to_stop(ghost)
+        assert queue.must_stop(ghost)
         assert not queue.is_active(ghost)
         assert states(queue, job_id) == before
         assert job(queue, job_id).progress == {}
@@ -198,7 +198,7 @@ def test_a_running_job_is_cancelled_when_its_attempt_ends(
             running.deaths = 2
         queue.cancel(session, running)
     assert job(queue, job_id).state == "running"
-    assert queue.is_to_stop(lease)
+    assert queue.must_stop(lease)
     assert queue.heartbeat(lease)
     if end == "release":
         queue.release(lease, "stopped")

@@ -147,7 +147,7 @@ def test_only_uploads_have_no_limit_of_the_route(app: FastAPI) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "limit", "named"),
     [
-        ("POST", "/v1/jobs", MB, "at most 1048576 bytes; send less at once."),
+        ("POST", "/v1/jobs", MB, "at most 1048576 bytes; send fewer at once."),
         ("POST", "/v1/keys", MB, "at most 1048576 bytes;"),
         ("PUT", "/v1/models/1/labels/1", MB, "at most 1048576 bytes;"),
         ("POST", "/v1/models/1:predict", 5000, "5000 bytes (TFBBB_MAX_BODY_BYTES);"),

@@ -26,7 +26,7 @@ from service.api.http.outages import (
 from service.api.http.protocol import HeadMiddleware
 from service.api.http.scoped_route import check_scoped
 from service.api.jobs import endpoints as jobs
-from service.api.jobs.event_stream import NothingFollows, answer_that_nothing_follows
+from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
 from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log, open_documentation
@@ -142,7 +142,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
     answer_errors_in_one_shape(app)
-    app.add_exception_handler(NothingFollows, answer_that_nothing_follows)
+    app.add_exception_handler(NoMoreEvents, answer_no_more_events)
     for outage in DATABASE_OUTAGES:
         app.add_exception_handler(outage, answer_database_outage)
     app.add_exception_handler(OSError, answer_disk_outage)  # type: ignore[arg-type]

@@ -37,9 +37,9 @@ _LONGEST_CELL = 1000
 def main() -> None:
     """Reads a task from standard input, and writes the result to standard output."""
     task = InspectionTask.model_validate_json(sys.stdin.buffer.read())
-    _obey(task.limits)
+    _apply_limits(task.limits)
     try:
-        outcome = _show(task) if task.preview_rows is not None else _inspect(task)
+        outcome = _preview(task) if task.preview_rows is not None else _inspect(task)
     except TableError as error:
         # The client does not know the path of the stored file.
         message = str(error).replace(str(task.path), "The table")
@@ -49,7 +49,7 @@ def main() -> None:
     sys.stdout.write(outcome.model_dump_json())
 
 
-def _obey(limits: Limits) -> None:
+def _apply_limits(limits: Limits) -> None:
     # The processor time of the imports does not count.
     seconds = time.process_time() + limits.seconds
     for kind, most in (
@@ -118,15 +118,15 @@ def _inspect(task: InspectionTask) -> InspectionResult:
     )
 
 
-def _show(task: InspectionTask) -> InspectionResult:
+def _preview(task: InspectionTask) -> InspectionResult:
     scan = TableScan(task.path, format=task.format, text_columns=task.text_columns)
     head = scan.head(task.preview_rows or 0).select(task.columns)
-    columns = [map(_shown, column.to_pylist()) for column in head.columns]
+    columns = [map(_format_cell, column.to_pylist()) for column in head.columns]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return InspectionResult(preview=Preview(columns=head.column_names, rows=rows))
 
 
-def _shown(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

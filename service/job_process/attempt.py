@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
-class LeavingError(Exception):
+class ShutdownError(Exception):
     """The process must end; its job goes back to the queue."""
 
 
@@ -63,13 +63,13 @@ class Attempt:
     Args:
         queue: The queue that holds the job.
         lease: The lease of the attempt.
-        leaving: Set when the process must end before the job does.
+        stopping: Set when the process must end before the job does.
         trainer: Trains the model.
     """
 
     queue: Queue
     lease: Lease
-    leaving: threading.Event
+    stopping: threading.Event
     trainer: Trainer
 
     def run(self) -> bool:
@@ -81,26 +81,26 @@ class Attempt:
             failure = self._work()
             if failure is not None:
                 self._retry(lambda: self.queue.fail(self.lease, failure))
-            self._tidy()
+            self._clean_up()
         except StaleAttemptError:
             logger.warning("the lease has ended; the result is not recorded")
             return False
-        except LeavingError:
+        except ShutdownError:
             return False
-        return failure is None and not self.leaving.is_set()
+        return failure is None and not self.stopping.is_set()
 
     def _work(self) -> str | None:
         """Trains and publishes; returns the reason if the job fails."""
         from tfbbb.training.progress import Interrupted
 
-        heartbeat = Heartbeat(self.queue, self.lease, self.leaving)
+        heartbeat = Heartbeat(self.queue, self.lease, self.stopping)
         try:
             with heartbeat:
                 self._train_and_publish(heartbeat)
         except (Interrupted, CancelledError):
             reason = "The service stopped"
             self._retry(lambda: self.queue.release(self.lease, reason))
-        except (StaleAttemptError, LeavingError):
+        except (StaleAttemptError, ShutdownError):
             raise
         except Exception as error:
             logger.exception("the job failed")
@@ -133,11 +133,11 @@ class Attempt:
                 return write()
             except LOST as error:
                 logger.warning("waiting %g s for the database: %s", pause, error.orig)
-                if self.leaving.wait(pause):
-                    raise LeavingError from error
+                if self.stopping.wait(pause):
+                    raise ShutdownError from error
                 pause = min(2 * pause, 30.0)
 
-    def _tidy(self) -> None:
+    def _clean_up(self) -> None:
         staged = staging_directory(self.queue.settings.models, self.lease)
         shutil.rmtree(staged, ignore_errors=True)
         self._retry(lambda: remove_scratch(self.queue, self.lease.job_id))

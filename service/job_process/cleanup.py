@@ -25,7 +25,7 @@ def remove_scratch(queue: Queue, job_id: str) -> None:
     files.remove_discarded()
 
 
-def tidy(queue: Queue) -> None:
+def remove_leftovers(queue: Queue) -> None:
     """Removes the scratch of ended jobs, and the staged models of ended attempts."""
     settings = queue.settings
     for job_id in jobs_with_scratch(settings):

@@ -21,7 +21,7 @@ from sqlalchemy import delete
 from sqlalchemy.exc import DBAPIError
 
 from service.job_process.attempt import describe_failure
-from service.job_process.cleanup import tidy
+from service.job_process.cleanup import remove_leftovers
 from service.job_process.launcher import Launcher, LocalLauncher
 from service.shared.database import Database, new_id
 from service.shared.database.tables import DispatcherRegistration
@@ -31,7 +31,7 @@ from service.shared.settings import Settings
 logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.5
-_TIDY_SECONDS = 60.0
+_CLEANUP_SECONDS = 60.0
 # Seconds after the request to cancel: first SIGTERM, then SIGKILL.
 _SECONDS_TO_STOP, _SECONDS_TO_TERMINATE = 10.0, 20.0
 _SECONDS_TO_LEAVE = 25.0
@@ -52,7 +52,7 @@ class Dispatcher:
         self._queue = queue
         self._settings = queue.settings
         self._launcher = launcher
-        self._renewed_at = self._tidied_at = float("-inf")
+        self._renewed_at = self._cleaned_at = float("-inf")
         self._to_stop_since: dict[Lease, float] = {}
         self._killed: dict[Lease, str] = {}
         self._dead: list[tuple[Lease, str]] = []
@@ -74,7 +74,7 @@ class Dispatcher:
                 logger.warning(fault)
             logged = fault
             stop.wait(_POLL_SECONDS)
-        self._leave()
+        self._shut_down()
 
     def step(self) -> None:
         """Does all due work once."""
@@ -83,10 +83,10 @@ class Dispatcher:
             self._register()
             self._queue.expire()
             self._renewed_at = now
-        if now - self._tidied_at > _TIDY_SECONDS:
+        if now - self._cleaned_at > _CLEANUP_SECONDS:
             # Set first, so that a file that cannot be removed fails only once a minute.
-            self._tidied_at = now
-            tidy(self._queue)
+            self._cleaned_at = now
+            remove_leftovers(self._queue)
         self._record_deaths()
         running = self._launcher.running()
         for lease in running:
@@ -170,7 +170,7 @@ class Dispatcher:
                 session.add(mine)
             mine.seen_at = now
 
-    def _leave(self) -> None:
+    def _shut_down(self) -> None:
         self._launcher.close(_SECONDS_TO_LEAVE)
         try:
             for lease, _ in self._launcher.ended():

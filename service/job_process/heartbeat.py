@@ -27,18 +27,18 @@ class Heartbeat:
     Args:
         queue: The queue that holds the job.
         lease: The lease to renew.
-        leaving: Set when the process must end.
+        stopping: Set when the process must end.
 
     Attributes:
         stale: Whether the lease has ended.
         cancelled: Whether the job must be cancelled.
     """
 
-    def __init__(self, queue: Queue, lease: Lease, leaving: threading.Event) -> None:
+    def __init__(self, queue: Queue, lease: Lease, stopping: threading.Event) -> None:
         self.stale = self.cancelled = False
         self._queue = queue
         self._lease = lease
-        self._leaving = leaving
+        self._stopping = stopping
         self._renewed_at = time.monotonic()
         self._first: Progress | None = None
         self._progress: dict[str, Any] | None = None
@@ -72,11 +72,13 @@ class Heartbeat:
         """
         if self.stale:
             raise StaleAttemptError(f"{self._lease} has ended")
-        return self.cancelled or self._leaving.is_set()
+        return self.cancelled or self._stopping.is_set()
 
     def report(self, progress: "Progress") -> None:
         """Stores the progress of training; the next heartbeat records it."""
-        figures = {name: _plain(value) for name, value in progress.figures.items()}
+        figures = {
+            name: _finite_or_none(value) for name, value in progress.figures.items()
+        }
         position = {
             "epoch": progress.epoch,
             "epochs": progress.epochs,
@@ -90,7 +92,7 @@ class Heartbeat:
             self._progress = {
                 **position,
                 "saved_step": progress.saved_step,
-                "seconds_per_step": self._pace(progress),
+                "seconds_per_step": self._seconds_per_step(progress),
                 # Reports within an epoch keep the figures of the latest epoch.
                 "figures": self._figures,
             }
@@ -100,7 +102,7 @@ class Heartbeat:
         with self._sending:
             self._write_pending()
 
-    def _pace(self, progress: "Progress") -> float | None:
+    def _seconds_per_step(self, progress: "Progress") -> float | None:
         """Returns seconds per step since the first report, without compilation."""
         self._first = first = self._first or progress
         taken = progress.step - first.step
@@ -143,6 +145,6 @@ class Heartbeat:
             self.cancelled |= self._queue.heartbeat(self._lease)
 
 
-def _plain(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     # JSON has only finite numbers.
     return float(value) if abs(value) < float("inf") else None

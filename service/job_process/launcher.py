@@ -85,7 +85,7 @@ class LocalLauncher:
                 self._trainers.remove(trainer)
                 trainer.close_input()
                 if not trainer.is_idle() and trainer.lease:
-                    ended.append((trainer.lease, _how_it_ended(code)))
+                    ended.append((trainer.lease, _describe_exit(code)))
             elif trainer.idle_seconds() > self._settings.warm_seconds:
                 trainer.close_input()
         return ended
@@ -186,7 +186,7 @@ class _TrainerProcess:
                     self._idle_since = time.monotonic()
 
 
-def _how_it_ended(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name

@@ -41,8 +41,8 @@ def main(
     logging.getLogger("absl").setLevel(logging.ERROR)
     settings = Settings.from_environment()
     queue = Queue(Database(settings.effective_database_url), settings)
-    leaving = threading.Event()
-    signal.signal(signal.SIGTERM, lambda number, frame: leaving.set())
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: stopping.set())
     lease: Lease | None = None
     if options.attempt is not None:
         lease = Lease(options.job_id, options.attempt)
@@ -53,9 +53,9 @@ def main(
         return 1
     trainer = make_trainer(settings)
     if not options.stay:
-        return 0 if run(Attempt(queue, lease, leaving, trainer)) else 1
-    inbox = Inbox(sys.stdin, leaving)
-    while run(Attempt(queue, lease, leaving, trainer)):
+        return 0 if run(Attempt(queue, lease, stopping, trainer)) else 1
+    inbox = Inbox(sys.stdin, stopping)
+    while run(Attempt(queue, lease, stopping, trainer)):
         print("ready", flush=True)
         if (lease := inbox.next()) is None:
             break
@@ -65,7 +65,7 @@ def main(
 def run(attempt: Attempt) -> bool:
     """Runs an attempt, and redirects output to the job's log; see `Attempt.run`."""
     lease = attempt.lease
-    with output_in(JobFiles(attempt.queue.settings, lease.job_id)):
+    with redirect_output(JobFiles(attempt.queue.settings, lease.job_id)):
         logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
         return attempt.run()
 
@@ -73,12 +73,12 @@ def run(attempt: Attempt) -> bool:
 class Inbox:
     """The leases that a dispatcher sends, one per line of the input.
 
-    At the end of the input, e.g. when the dispatcher dies, sets `leaving`.
+    At the end of the input, e.g. when the dispatcher dies, sets `stopping`.
     """
 
-    def __init__(self, source: IO[str], leaving: threading.Event) -> None:
+    def __init__(self, source: IO[str], stopping: threading.Event) -> None:
         self._source = source
-        self._leaving = leaving
+        self._stopping = stopping
         self._lines: list[str] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
@@ -87,9 +87,9 @@ class Inbox:
         """Waits for the next lease; None if the process must leave."""
         with self._changed:
             while not self._lines:
-                if self._leaving.is_set():
+                if self._stopping.is_set():
                     return None
-                # A signal sets `leaving` without a notification.
+                # A signal sets `stopping` without a notification.
                 self._changed.wait(0.5)
             job_id, attempt = self._lines.pop(0).split()
         return Lease(job_id, int(attempt))
@@ -99,13 +99,13 @@ class Inbox:
             with self._changed:
                 self._lines.append(line)
                 self._changed.notify()
-        self._leaving.set()
+        self._stopping.set()
         with self._changed:
             self._changed.notify()
 
 
 @contextmanager
-def output_in(files: JobFiles) -> Iterator[None]:
+def redirect_output(files: JobFiles) -> Iterator[None]:
     """Redirects all output of this process to the job's log."""
     files.directory.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()

@@ -58,7 +58,7 @@ def answer(
     """
     model = version.load()
     manifest = model.manifest
-    query = query.with_parameters_among_columns(manifest.features)
+    query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, manifest)
     inputs = _read_table(query, manifest)
     num_samples = (

@@ -48,7 +48,7 @@ class Query:
     parameters: DrawParameters
     fault: InvalidRequest | None
 
-    def with_parameters_among_columns(self, features: Sequence[Feature]) -> "Query":
+    def move_tensor_parameters(self, features: Sequence[Feature]) -> "Query":
         """Moves parameters that TensorFlow Serving takes as tensors to `parameters`.
 
         Raises:

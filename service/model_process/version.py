@@ -55,7 +55,7 @@ class ServedVersion:
         try:
             self.manifest = Manifest.read(path)
         except Exception as error:
-            self._break(error)
+            self._mark_broken(error)
 
     def load(self) -> "ExportedModel":
         """Returns the model; the first call loads and checks it.
@@ -94,7 +94,7 @@ class ServedVersion:
             self.manifest.verify(self.path)
             self._record()
         except (ManifestError, AdoptionError) as error:
-            self._break(error)
+            self._mark_broken(error)
 
     def signatures(self) -> dict[str, Any]:
         """Returns the `SignatureDef` of each signature.
@@ -122,7 +122,7 @@ class ServedVersion:
             self.state = VersionState.START
             raise
         except Exception as error:
-            self._break(error)
+            self._mark_broken(error)
         else:
             self._model = model
             self.state = VersionState.AVAILABLE
@@ -132,7 +132,7 @@ class ServedVersion:
             self._ledger.record(self.name, self.number, self.path)
             self._in_ledger = True
 
-    def _break(self, problem: Exception) -> None:
+    def _mark_broken(self, problem: Exception) -> None:
         logger.warning(
             "version %d of the model %r cannot be served: %s",
             self.number,

@@ -91,7 +91,7 @@ def _check_connected(connection: socket.socket) -> None:
         raise ConnectionResetError
 
 
-def _end_with_the_parent() -> None:
+def _exit_with_parent() -> None:
     # Not `sys.exit`, which would wait for running predictions and for the clean-up of
     # TensorFlow.
     while os.read(sys.stdin.fileno(), 4096):
@@ -117,7 +117,7 @@ def main() -> None:
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
     registry = ModelRegistry(settings.models, Ledger(database))
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     # The messages of libraries about graphs do not help an operator.
     logging.getLogger("absl").setLevel(logging.ERROR)
     # In a separate thread, so that the process can answer that it is not ready while

@@ -111,7 +111,7 @@ class Queue:
         job = session.get(
             Job, lease.job_id, with_for_update=True, populate_existing=True
         )
-        if not _holds(job, lease):
+        if not _is_valid(job, lease):
             raise StaleAttemptError(f"{lease} has ended")
         return job
 
@@ -154,12 +154,12 @@ class Queue:
         """Returns whether a lease has ended or its job must be cancelled; no lock."""
         with self.database.reading() as session:
             job = session.get(Job, lease.job_id)
-            return not _holds(job, lease) or job.cancel_requested_at is not None
+            return not _is_valid(job, lease) or job.cancel_requested_at is not None
 
     def is_active(self, lease: Lease) -> bool:
         """Returns whether a lease is valid; takes no lock."""
         with self.database.reading() as session:
-            return _holds(session.get(Job, lease.job_id), lease)
+            return _is_valid(session.get(Job, lease.job_id), lease)
 
     def begin_export(self, lease: Lease) -> None:
         """Records that training is done: `running → exporting`."""
@@ -326,7 +326,7 @@ class Queue:
             logger.info("job %s %s%s", job.id, state, f": {reason}" if reason else "")
 
 
-def _holds(job: Job | None, lease: Lease) -> TypeGuard[Job]:
+def _is_valid(job: Job | None, lease: Lease) -> TypeGuard[Job]:
     return job is not None and job.attempt == lease.attempt and job.state in ACTIVE
 
 

@@ -120,11 +120,11 @@ def _open_listener(host: str, port: int) -> socket.socket:
 
 def _first_key(settings: "Settings", host: str) -> "Credential | None":
     from service.api.keys.credential import CredentialError
-    from service.api.keys.first_key import NoKeyError, first_key
+    from service.api.keys.first_key import NoKeyError, create_first_key
 
     try:
         with service_database(settings, starting=True) as database:
-            return first_key(database, settings, host)
+            return create_first_key(database, settings, host)
     except (NoKeyError, CredentialError) as error:
         raise CommandError(str(error)) from None
 

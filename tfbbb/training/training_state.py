@@ -19,7 +19,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     return {
         f"{part}/{number}": variable
         for part, variables in parts.items()
-        for number, variable in enumerate(_once_each(variables))
+        for number, variable in enumerate(_deduplicate(variables))
     }
 
 
@@ -34,5 +34,5 @@ def assign(model: keras.Model, arrays: Mapping[str, np.ndarray]) -> None:
         variable.assign(arrays[name])
 
 
-def _once_each(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
+def _deduplicate(variables: Iterable[keras.Variable]) -> list[keras.Variable]:
     return list({id(variable): variable for variable in variables}.values())

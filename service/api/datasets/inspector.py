@@ -87,7 +87,7 @@ async def _run(task: InspectionTask) -> InspectionResult:
         async with asyncio.timeout(seconds + _SECONDS_TO_START):
             answer, errors = await process.communicate(task.model_dump_json().encode())
     except TimeoutError:
-        return _took_too_long(seconds)
+        return _timeout_result(seconds)
     finally:
         if process.returncode is None:
             process.kill()
@@ -101,7 +101,7 @@ async def _run(task: InspectionTask) -> InspectionResult:
         errors[-1000:].decode(errors="replace"),
     )
     if process.returncode == -signal.SIGXCPU:
-        return _took_too_long(seconds)
+        return _timeout_result(seconds)
     return InspectionResult(
         error="The table cannot be read: it needs more memory than the limit of "
         f"{task.limits.memory_bytes} bytes, or crashes the reader; write it in smaller "
@@ -115,7 +115,7 @@ def _environment() -> dict[str, str]:
     return kept | ENVIRONMENT
 
 
-def _took_too_long(seconds: float) -> InspectionResult:
+def _timeout_result(seconds: float) -> InspectionResult:
     return InspectionResult(
         error=f"The table takes longer to read than {seconds:g} s "
         "(TFBBB_INSPECTION_SECONDS); Parquet files are the fastest to read."

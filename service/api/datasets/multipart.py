@@ -76,10 +76,10 @@ class FormFile:
         self._in_file = False
 
     def _add_to_field(self, data: bytes, start: int, end: int) -> None:
-        self._field = self._within(self._field + data[start:end])
+        self._field = self._check_length(self._field + data[start:end])
 
     def _add_to_value(self, data: bytes, start: int, end: int) -> None:
-        self._value = self._within(self._value + data[start:end])
+        self._value = self._check_length(self._value + data[start:end])
 
     def _end_header(self) -> None:
         if self._field.lower() == b"content-disposition":
@@ -102,7 +102,7 @@ class FormFile:
     def _end(self) -> None:
         self._ended = True
 
-    def _within(self, text: bytes) -> bytes:
+    def _check_length(self, text: bytes) -> bytes:
         if len(text) > _LONGEST_HEADER:
             raise InvalidRequest(
                 f"A header of a form's part may have at most {_LONGEST_HEADER} bytes."

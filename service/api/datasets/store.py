@@ -8,7 +8,11 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
-from service.api.datasets.upload_file import UploadFile, storing, sweep_uploads
+from service.api.datasets.upload_file import (
+    UploadFile,
+    convert_disk_errors,
+    sweep_uploads,
+)
 from service.api.keys.caller import Caller
 from service.shared.database import Database, DatabaseFileError
 from service.shared.database.tables import Dataset
@@ -75,10 +79,10 @@ class DatasetStore:
             self._database.check()
         except DatabaseFileError as error:
             raise Unavailable(str(error.orig)) from None
-        with storing():
+        with convert_disk_errors():
             return UploadFile(self._uploads, self._settings.min_free_bytes)
 
-    def known(
+    def look_up(
         self, caller: Caller, file: UploadFile
     ) -> tuple[Dataset | None, Inspection | None]:
         """Looks up the bytes of an upload.
@@ -118,7 +122,7 @@ class DatasetStore:
         Raises:
             QuotaExceeded: If the upload would exceed the caller's quota.
         """
-        with storing():
+        with convert_disk_errors():
             file.sync()
         with self._database.writing() as session:
             self._lock(session, file.sha256)
@@ -126,7 +130,7 @@ class DatasetStore:
             if own is not None:
                 return own, False
             repository.check_quota(session, caller, file.num_bytes)
-            with storing():
+            with convert_disk_errors():
                 file.move(self._path(file.sha256, format))
             dataset = Dataset(
                 key_id=caller.key_id,

@@ -108,7 +108,7 @@ def sweep_uploads(directory: Path) -> None:
 
 
 @contextmanager
-def storing() -> Iterator[None]:
+def convert_disk_errors() -> Iterator[None]:
     """Turns errors of the disk into errors for the client."""
     try:
         yield

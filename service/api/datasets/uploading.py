@@ -7,7 +7,7 @@ from fastapi import Request
 from service.api.datasets.body import UploadBody, discard
 from service.api.datasets.file_name import clean_name
 from service.api.datasets.formats import detect_format
-from service.api.datasets.upload_file import UploadFile, storing
+from service.api.datasets.upload_file import UploadFile, convert_disk_errors
 from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
@@ -43,7 +43,7 @@ async def upload(
             raise await _refusal(request, error) from None
         format = detect_format(file.beginning, body.media_type)
         dataset, inspection = await asyncio.to_thread(
-            state.datasets.known, caller, file
+            state.datasets.look_up, caller, file
         )
         if dataset is not None:
             return dataset, False
@@ -77,5 +77,5 @@ async def _receive(body: UploadBody, file: UploadFile) -> None:
 
 
 def _write(file: UploadFile, block: bytearray) -> None:
-    with storing():
+    with convert_disk_errors():
         file.write(block)

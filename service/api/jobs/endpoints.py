@@ -180,11 +180,11 @@ def last_seen(
 LastSeen = Annotated[int, Depends(last_seen)]
 
 
-def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
+def get_followed_job(state: State, _: Training, id: JobId, sequence: LastSeen) -> str:
     """Returns the id of a job with more events, before the response begins."""
     with state.database.reading() as session:
         job = repository.get_job(session, id)
-        event_stream.check_more_may_follow(session, job, sequence)
+        event_stream.check_more_events(session, job, sequence)
         return job.id
 
 
@@ -200,7 +200,7 @@ def job_to_follow(state: State, _: Training, id: JobId, sequence: LastSeen) -> s
 async def follow_job(
     state: State,
     caller: Training,
-    id: Annotated[str, Depends(job_to_follow)],
+    id: Annotated[str, Depends(get_followed_job)],
     sequence: LastSeen,
 ) -> AsyncIterator[ServerSentEvent]:
     """Streams the events of a job until the job ends.

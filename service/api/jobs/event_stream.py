@@ -25,20 +25,20 @@ _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 
 
-class NothingFollows(Exception):
+class NoMoreEvents(Exception):
     """The client already has the last event of a job that has ended."""
 
 
-async def answer_that_nothing_follows(request: Request, error: Exception) -> Response:
+async def answer_no_more_events(request: Request, error: Exception) -> Response:
     """Answers 204, after which browsers do not reconnect."""
     return Response(status_code=204)
 
 
-def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
+def check_more_events(session: Session, job: Job, sequence: int) -> None:
     """Checks that the job can have events after this one.
 
     Raises:
-        NothingFollows: If the job has ended, and this was its last event.
+        NoMoreEvents: If the job has ended, and this was its last event.
         InvalidRequest: If the job has no event with this number yet.
     """
     last = events.last(session, job.id)
@@ -48,7 +48,7 @@ def check_more_may_follow(session: Session, job: Job, sequence: int) -> None:
             f"of this job, or no id to get all events. Received: {sequence}"
         )
     if job.state in ENDED and sequence == last:
-        raise NothingFollows
+        raise NoMoreEvents
 
 
 async def follow(

@@ -52,9 +52,9 @@ class Authentication:
         text = _bearer(connection)
         if text is None:
             # A browser sends cookies, and reaches this machine, for any web page.
-            _refuse_other_sites(connection)
+            _check_origin(connection)
             if state.settings.insecure:
-                _refuse_other_names(connection)
+                _check_host(connection)
                 return Caller.anyone(state.settings)
             text = _browser_key(connection)
         try:
@@ -62,7 +62,7 @@ class Authentication:
         except CredentialError as error:
             raise Unauthenticated(str(error)) from None
         keyring = state.keyring
-        caller = keyring.recall(credential)
+        caller = keyring.find_cached(credential)
         if caller is None:
             caller = await asyncio.to_thread(keyring.authenticate, credential)
         if keyring.is_use_due(caller):
@@ -100,7 +100,7 @@ def _browser_key(connection: HTTPConnection) -> str:
     )
 
 
-def _refuse_other_names(connection: HTTPConnection) -> None:
+def _check_host(connection: HTTPConnection) -> None:
     """Raises `Forbidden` if a foreign host name resolves to the loopback address.
 
     A web page can let its own host name resolve to this machine (DNS rebinding), and
@@ -114,7 +114,7 @@ def _refuse_other_names(connection: HTTPConnection) -> None:
         )
 
 
-def _refuse_other_sites(connection: HTTPConnection) -> None:
+def _check_origin(connection: HTTPConnection) -> None:
     """Raises `Forbidden` if a page of another origin made the browser's request.
 
     `SameSite` alone does not distinguish the ports of a machine.

@@ -57,5 +57,5 @@ def delete_key(state: State, key_id: KeyId) -> KeySummary:
     """Revokes a key, but not the last admin key; datasets and jobs of the key stay."""
     with state.database.writing() as session:
         key = revoke_key(state.database, session, key_id)
-    state.keyring.forget()
+    state.keyring.clear_cache()
     return KeySummary.from_row(key)

@@ -13,7 +13,9 @@ class NoKeyError(Exception):
     """The service has no key, so nobody could use it; the message has the remedy."""
 
 
-def first_key(database: Database, settings: Settings, host: str) -> Credential | None:
+def create_first_key(
+    database: Database, settings: Settings, host: str
+) -> Credential | None:
     """Ensures that a service that is about to listen has an admin key.
 
     Args:

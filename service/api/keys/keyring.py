@@ -25,7 +25,7 @@ _KNOWN_SECONDS = 5.0
 _USE_SECONDS = 60.0
 
 
-class _Known(NamedTuple):
+class _CachedKey(NamedTuple):
     caller: Caller
     sha256: str
     until: float
@@ -45,11 +45,11 @@ class Keyring:
     def __init__(self, database: Database, settings: Settings) -> None:
         self._database = database
         self._settings = settings
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _CachedKey] = {}
         self._uses: dict[str, float] = {}
         self._recording = threading.Lock()
 
-    def recall(self, credential: Credential) -> Caller | None:
+    def find_cached(self, credential: Credential) -> Caller | None:
         """Returns the caller of a cached key, or None; does not query the database."""
         known = self._known.get(credential.prefix)
         if known is None or known.until < time.monotonic():
@@ -77,13 +77,13 @@ class Keyring:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
         left = _KNOWN_SECONDS if key.expires_at is None else key.expires_at - now
         caller = Caller.from_key(key, self._settings)
-        # If `forget` has replaced the cache meanwhile, this entry is never read.
-        known[key.prefix] = _Known(
+        # If `clear_cache` has replaced the cache meanwhile, this entry is never read.
+        known[key.prefix] = _CachedKey(
             caller, key.secret_sha256, time.monotonic() + min(left, _KNOWN_SECONDS)
         )
         return caller
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Clears the cache after a key was revoked or changed."""
         self._known = {}
 

@@ -41,7 +41,7 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
         LabelStatus(label=label, version=int(version), moved_at=None)
         for label, version in status.labels.items()
     ]
-    rows = await asyncio.to_thread(repository.labels, state.database, name)
+    rows = await asyncio.to_thread(repository.list_labels, state.database, name)
     return LabelList(labels=[*latest, *map(LabelStatus.from_row, rows)])
 
 
@@ -103,4 +103,4 @@ async def delete_label(
 ) -> None:
     """Deletes the label, but not its version. Needs a key with the scope `train`."""
     check_movable(label)
-    await asyncio.to_thread(repository.remove, state.database, name, label)
+    await asyncio.to_thread(repository.delete, state.database, name, label)

@@ -40,7 +40,7 @@ class Gate(KnownFields):
     )
 
     @model_validator(mode="after")
-    def _bounds_something(self) -> Self:
+    def _check_has_bound(self) -> Self:
         if self.max_nll_increase is None and self.max_coverage_drop is None:
             raise ValueError("give `max_nll_increase`, `max_coverage_drop` or both")
         return self

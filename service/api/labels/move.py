@@ -36,7 +36,7 @@ async def move_label(
         raise LabelRefused(
             f"Version {target.version} of the model {name!r} cannot predict: {problem}"
         )
-    current = await _version_now(state, name, label)
+    current = await _current_version(state, name, label)
     if target.gate is not None and not target.force and current is not None:
         try:
             target.gate.check(
@@ -74,7 +74,7 @@ def check_movable(label: str) -> None:
         )
 
 
-async def _version_now(state: ServiceState, name: str, label: str) -> int | None:
+async def _current_version(state: ServiceState, name: str, label: str) -> int | None:
     try:
         return await repository.resolve(state.database, name, label)
     except UnknownLabel:

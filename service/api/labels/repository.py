@@ -14,7 +14,7 @@ from service.shared.errors import LabelRefused, UnknownLabel
 from tfbbb.model_name import is_model_name
 
 
-def labels(database: Database, name: str | None = None) -> Sequence[Label]:
+def list_labels(database: Database, name: str | None = None) -> Sequence[Label]:
     """Returns the labels of one model or of all, without `latest`."""
     statement = select(Label).order_by(Label.name, Label.label)
     if name is not None:
@@ -89,7 +89,7 @@ def move(
         return row
 
 
-def remove(database: Database, name: str, label: str) -> None:
+def delete(database: Database, name: str, label: str) -> None:
     """Deletes a label, but not its version.
 
     Raises:

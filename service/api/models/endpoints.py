@@ -33,7 +33,7 @@ async def list_models(state: State) -> ModelList:
     """Lists every model with its versions and labels."""
     models = await state.models.models()
     by_name = {model.name: model for model in models.models}
-    for row in await asyncio.to_thread(labels.labels, state.database):
+    for row in await asyncio.to_thread(labels.list_labels, state.database):
         if row.name in by_name:
             by_name[row.name].labels[row.label] = str(row.number)
     return models
@@ -47,7 +47,7 @@ async def list_models(state: State) -> ModelList:
 async def get_model(state: State, name: ModelName) -> ModelStatus:
     """Returns the states of the versions, and describes the newest usable version."""
     status = await state.models.model(name)
-    for row in await asyncio.to_thread(labels.labels, state.database, name):
+    for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         status.labels[row.label] = str(row.number)
     return status
 
@@ -62,7 +62,7 @@ async def get_version(
 ) -> VersionDetails:
     """Returns the state, the description and the lineage of the version."""
     status = await state.models.version(name, version)
-    for row in await asyncio.to_thread(labels.labels, state.database, name):
+    for row in await asyncio.to_thread(labels.list_labels, state.database, name):
         if row.number == version:
             status.labels[row.label] = str(row.number)
     lineage = await asyncio.to_thread(find_lineage, state.database, name, version)

@@ -192,7 +192,7 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
             file.check()
             # The lowest byte is the primary code.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-                file.refuse_damage(str(error))
+                file.raise_damaged(str(error))
 
     return engine
 

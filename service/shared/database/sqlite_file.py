@@ -75,13 +75,13 @@ class SqliteFile:
             try:
                 found = path.stat()
             except (FileNotFoundError, NotADirectoryError):
-                self._is_lost(path, "was deleted or moved")
+                self._raise_lost(path, "was deleted or moved")
             if _identity(found) != identity:
-                self._is_lost(path, "was replaced by another file")
+                self._raise_lost(path, "was replaced by another file")
             if path == self.path:
                 self._check_content(found)
 
-    def refuse_damage(self, reason: str) -> NoReturn:
+    def raise_damaged(self, reason: str) -> NoReturn:
         """Raises `DatabaseFileError` now and in every later check."""
         self._damage = (
             f"The database file {self.path.name} is damaged ({reason}): {_BEGIN_AGAIN}"
@@ -97,15 +97,15 @@ class SqliteFile:
             mark = self._read_mark()
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                self._is_overwritten("is no longer an SQLite database")
+                self._raise_overwritten("is no longer an SQLite database")
             if shrunk:
-                self._is_overwritten("was truncated")
+                self._raise_overwritten("was truncated")
             # A checkpoint writes the header first; the next check reads it again.
             return
         if shrunk and not found.st_size:
-            self._is_overwritten("was truncated")
+            self._raise_overwritten("was truncated")
         if self._mark and mark != self._mark:
-            self._is_overwritten("was overwritten with another database")
+            self._raise_overwritten("was overwritten with another database")
         self._mark, self._verified = mark, state
 
     def _read_mark(self) -> int:
@@ -116,13 +116,13 @@ class SqliteFile:
             mark: int = connection.execute("PRAGMA application_id").fetchone()[0]
         return mark
 
-    def _is_lost(self, path: Path, what: str) -> NoReturn:
+    def _raise_lost(self, path: Path, what: str) -> NoReturn:
         raise DatabaseFileError(
             f"The database file {path.name} {what}: put the same file back, or "
             f"{_BEGIN_AGAIN}"
         )
 
-    def _is_overwritten(self, what: str) -> NoReturn:
+    def _raise_overwritten(self, what: str) -> NoReturn:
         raise DatabaseFileError(
             f"The database file {self.path.name} {what}: {_BEGIN_AGAIN}"
         )

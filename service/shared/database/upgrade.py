@@ -41,7 +41,7 @@ def upgrade(database: Database, copies: Path) -> None:
     """
     if database.path is not None:
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(database):
+    with _exclusive_lock(database):
         if database.path is not None:
             database.path.touch()
         known, current = revisions(), revision(database)
@@ -122,7 +122,7 @@ def copy_sqlite(source: Path, destination: Path) -> None:
 
 
 @contextmanager
-def _alone(database: Database) -> Iterator[None]:
+def _exclusive_lock(database: Database) -> Iterator[None]:
     """Runs the block in one process at a time."""
     if database.path is not None:
         with database.path.with_name(f"{database.path.name}.lock").open("w") as file:

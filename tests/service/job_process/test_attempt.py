@@ -118,17 +118,17 @@ def test_a_model_that_does_not_answer_is_not_published(
 
 
 def test_a_process_that_leaves_puts_its_job_back(queue: Queue, lease: Lease) -> None:
-    leaving = threading.Event()
+    stopping = threading.Event()
 
     def stop() -> None:
-        leaving.set()
+        stopping.set()
         assert trainer.should_stop()
         raise Interrupted
 
     trainer = Trainer(stop)
     scratch = JobFiles(queue.settings, lease.job_id).scratch
     scratch.mkdir(parents=True)
-    assert not Attempt(queue, lease, leaving, trainer).run()
+    assert not Attempt(queue, lease, stopping, trainer).run()
     assert (job(queue, lease.job_id).state, job(queue, lease.job_id).deaths) == (
         "queued",
         0,

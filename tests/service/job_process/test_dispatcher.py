@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from service.job_process import dispatcher as dispatcher_module
-from service.job_process.cleanup import tidy
+from service.job_process.cleanup import remove_leftovers
 from service.job_process.dispatcher import Dispatcher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
@@ -154,7 +154,7 @@ def test_file_that_cannot_be_removed_blocks_no_job(
     def fail(queue: Queue) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "scratch")
 
-    monkeypatch.setattr(dispatcher_module, "tidy", fail)
+    monkeypatch.setattr(dispatcher_module, "remove_leftovers", fail)
     submitted(queue)
     with pytest.raises(PermissionError):
         dispatcher.step()
@@ -349,7 +349,7 @@ def test_tidying_removes_what_is_over_and_nothing_else(queue: Queue) -> None:
         directory.mkdir(parents=True)
     log = JobFiles(queue.settings, ended).log
     log.write_text("what happened\n")
-    tidy(queue)
+    remove_leftovers(queue)
     assert [path for path in (*kept, *gone) if path.exists()] == kept
     assert log.exists()
 
@@ -369,7 +369,7 @@ def test_retried_job_keeps_its_new_scratch_directory(
         remove(directory)
 
     monkeypatch.setattr(shutil, "rmtree", remove_late)
-    tidy(queue)
+    remove_leftovers(queue)
     assert list(files.directory.iterdir()) == [files.scratch]
 
 

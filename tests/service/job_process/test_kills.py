@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from service.job_process.cleanup import tidy
+from service.job_process.cleanup import remove_leftovers
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.job_state import ENDED
 from service.shared.queue import Queue
@@ -124,7 +124,7 @@ def rows_of(queue: Queue) -> list[Job]:
 
 def check_what_is_left(queue: Queue, jobs: list[str]) -> None:
     settings, rows = queue.settings, rows_of(queue)
-    tidy(queue)
+    remove_leftovers(queue)
     with queue.database.reading() as session:
         versions = list(session.scalars(select(ModelVersion)))
     assert sorted(row.id for row in rows) == sorted(jobs)

@@ -26,7 +26,7 @@ def check_columns(
     by_name = {column["name"]: column for column in columns}
     _check_target(_get_column(by_name, target, role="target"), task, likelihood)
     if held_out is not None:
-        _check_marks(_get_column(by_name, held_out, role="validation"))
+        _check_validation_column(_get_column(by_name, held_out, role="validation"))
     if features is None:
         features = [name for name in by_name if name not in (target, held_out)]
         if not features:
@@ -128,7 +128,7 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
     )
 
 
-def _check_marks(column: Mapping[str, Any]) -> None:
+def _check_validation_column(column: Mapping[str, Any]) -> None:
     """Raises `SpecError` unless a column can mark the held-out rows."""
     name, kind = column["name"], column["type"]
     numbers = kind == "number" and (column.get("min"), column.get("max")) in (

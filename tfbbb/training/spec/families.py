@@ -41,7 +41,7 @@ class LikelihoodPart(LikelihoodFamily, NamedPart):
     """The likelihood of a model."""
 
     @model_validator(mode="after")
-    def _noise_is_given_or_an_output(self) -> Self:
+    def _check_noise(self) -> Self:
         for name in ("scale", "concentration"):
             given = getattr(self, name, None)
             if given is not None and getattr(self, "heteroscedastic", False):
@@ -52,7 +52,7 @@ class LikelihoodPart(LikelihoodFamily, NamedPart):
         return self
 
     @model_validator(mode="after")
-    def _bounds_are_in_order(self) -> Self:
+    def _check_bounds(self) -> Self:
         try:
             _ = self.support
         except ValueError:

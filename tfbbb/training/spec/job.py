@@ -80,7 +80,7 @@ class JobSpec(SpecPart):
     ] = None
 
     @model_validator(mode="after")
-    def _columns_have_one_role(self) -> Self:
+    def _check_roles(self) -> Self:
         features = self.features or ()
         name, count = Counter(features).most_common(1)[0] if features else ("", 0)
         if count > 1:
@@ -96,7 +96,7 @@ class JobSpec(SpecPart):
         return self
 
     @model_validator(mode="after")
-    def _task_is_the_likelihoods(self) -> Self:
+    def _check_task(self) -> Self:
         likelihood, task = self.model.likelihood, self.task
         if likelihood is not None and task is not None and likelihood.task != task:
             raise ValueError(

@@ -170,7 +170,7 @@ class ModelSpec(SpecPart):
             )
 
     @model_validator(mode="after")
-    def _can_be_trained(self) -> Self:
+    def _check_network(self) -> Self:
         if self.hidden_units is not None and self.layers is not None:
             raise ValueError("give `hidden_units` or `layers`, not both")
         hidden = self.hidden_layers(())

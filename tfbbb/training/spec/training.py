@@ -47,7 +47,7 @@ class Validation(SpecPart):
     ] = None
 
     @model_validator(mode="after")
-    def _has_one_of_two(self) -> Self:
+    def _check_exclusive(self) -> Self:
         if self.fraction is not None and self.column is not None:
             raise ValueError("give a `fraction` or a `column`, not both")
         return self
@@ -132,13 +132,13 @@ class TrainingSpec(SpecPart):
     ] = 0
 
     @model_validator(mode="after")
-    def _has_one_of_two(self) -> Self:
+    def _check_exclusive(self) -> Self:
         if self.epochs is not None and self.steps is not None:
             raise ValueError("give `epochs` or `steps`, not both")
         return self
 
     @model_validator(mode="after")
-    def _outlasts_its_warmup(self) -> Self:
+    def _check_warmup(self) -> Self:
         if self.epochs is not None:
             self.check_warmup(self.epochs)
         return self

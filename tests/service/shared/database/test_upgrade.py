@@ -19,7 +19,7 @@ from service.shared.database import Base, Database, upgrade
 from service.shared.database.tables import Key
 from service.shared.database.upgrade import (
     NewerDatabaseError,
-    _alone,
+    _exclusive_lock,
     copy_sqlite,
     revision,
     revisions,
@@ -125,7 +125,7 @@ def test_an_older_program_refuses_a_newer_database(
         upgrade(database, tmp_path / "copies")
     assert revision(database) == "from later"
     # The next process does not wait for one that was refused.
-    with _alone(Database(database_url)):
+    with _exclusive_lock(Database(database_url)):
         database.close()
 
 

@@ -100,14 +100,14 @@ def errors(model: BayesianModel, x: Any, draws: int) -> dict[str, Any]:
     mean, variance = (np.asarray(moment[0]) for moment in output_moments(model, x))
     stddev = np.sqrt(np.asarray(sampled.variance))
     mean_errors = (mean - np.asarray(sampled.mean)) / stddev
-    of_stddev = np.sqrt(variance + noise) / stddev - 1.0
+    stddev_ratio = np.sqrt(variance + noise) / stddev - 1.0
     print(f"{time.perf_counter() - begin:.1f} s for {draws} draws", flush=True)
     return {
         "exact": all(each.exact for each in operations(model)),
         "mean_rms": rms(mean_errors),
         "mean_max": float(np.max(np.abs(mean_errors))),
-        "stddev_rms": rms(of_stddev),
-        "stddev_max": float(np.max(np.abs(of_stddev))),
+        "stddev_rms": rms(stddev_ratio),
+        "stddev_max": float(np.max(np.abs(stddev_ratio))),
         "sampling_error": rms(np.asarray(sampled.mean_standard_error) / stddev),
     }
 

@@ -1,4 +1,4 @@
-"""The checks that numbers pass which are given as arguments."""
+"""Validates numeric arguments."""
 
 import math
 from numbers import Integral, Real
@@ -6,19 +6,16 @@ from typing import Any
 
 
 def is_finite_number(value: Any) -> bool:
-    """Returns whether `value` is a real number, and neither infinite nor NaN.
-
-    Truth values are none.
-    """
+    """Returns whether `value` is a finite real number; booleans are not numbers."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return is_number and math.isfinite(value)
 
 
 def positive_number(name: str, value: Any) -> float:
-    """Returns `value`, the argument `name`, as a number of Python.
+    """Returns the argument `name` as a Python number.
 
     Raises:
-        ValueError: Where it is no number, or not positive, or not finite.
+        ValueError: If the value is not a positive finite number.
     """
     if not (is_finite_number(value) and value > 0):
         raise ValueError(
@@ -28,10 +25,10 @@ def positive_number(name: str, value: Any) -> float:
 
 
 def int32(name: str, value: Any, least: int = -(2**31)) -> int:
-    """Returns `value`, the argument `name`, as an integer of Python.
+    """Returns the argument `name` as a Python integer.
 
     Raises:
-        ValueError: Where it is no integer of 32 bits, or below `least`.
+        ValueError: If the value is not a 32-bit integer, or is below `least`.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
@@ -45,7 +42,7 @@ def int32(name: str, value: Any, least: int = -(2**31)) -> int:
 
 
 def positive_integer(name: str, value: int) -> int:
-    """Returns `value`, or raises ValueError where it is no positive integer."""
+    """Returns the argument `name`, or raises ValueError unless it is positive."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(
             f"`{name}` must be a positive integer. Received: {name}={value!r}"

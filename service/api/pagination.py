@@ -3,9 +3,10 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import orjson
+from fastapi import Query
 from sqlalchemy import Select, tuple_
 from sqlalchemy.orm import Session
 
@@ -13,6 +14,17 @@ from service.shared.database.tables import Dataset, Job
 from service.shared.errors import InvalidRequest
 
 Listed = TypeVar("Listed", Dataset, Job)
+
+NextCursor = Annotated[
+    str | None,
+    Query(
+        max_length=200,
+        description="`next_cursor` of the previous page; omit it for the first page.",
+    ),
+]
+PageLimit = Annotated[
+    int, Query(ge=1, le=500, description="Largest number of entries of the page.")
+]
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Inbox:
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
     def next(self) -> Lease | None:
-        """Waits for the next lease; None if the process must leave."""
+        """Waits for the next lease; None if the process must end."""
         with self._changed:
             while not self._lines:
                 if self._stopping.is_set():

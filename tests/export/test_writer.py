@@ -421,8 +421,8 @@ def test_existing_path_is_refused_before_anything_is_written(
     ("description", "message"),
     [
         ({"method": "auto"}, r"'local' or 'weight'\. Received: method='auto'"),
-        ({"num_samples": 1}, r"two samples at the least.*num_samples=1"),
-        ({"seed": 2**31}, r"fit into int32\. Received: seed=2147483648"),
+        ({"num_samples": 1}, r"at least 2 .*num_samples=1"),
+        ({"seed": 2**31}, r"below 2\*\*31\. Received: seed=2147483648"),
         ({"metrics": {"rmse": float("nan")}}, r"metric 'rmse' must be finite"),
         ({"feature_names": ["a", "b"]}, r"takes 3 features.*\['a', 'b'\]"),
         ({"feature_names": ["a", "b", "a"]}, r"a name of its own.*\['a', 'b', 'a'\]"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tensorflow as tf
 
+from tfbbb.checked_numbers import int32
 from tfbbb.disk_faults import disk_faults_named
 from tfbbb.export.atomic import atomic_directory, check_free
 from tfbbb.export.description import (
@@ -117,13 +118,9 @@ def write_saved_model(
             "An exported model has one method, 'local' or 'weight'. "
             f"Received: method={method!r}"
         )
-    if not 2 <= num_samples < 2**31:
-        raise ValueError(
-            "It takes two samples at the least to tell epistemic from aleatoric "
-            f"variance. Received: num_samples={num_samples}"
-        )
-    if not -(2**31) <= seed < 2**31:
-        raise ValueError(f"`seed` must fit into int32. Received: seed={seed}")
+    # Two samples at least: one cannot separate epistemic from aleatoric variance.
+    num_samples = int32("num_samples", num_samples, least=2)
+    seed = int32("seed", seed)
     figures = {name: float(value) for name, value in (metrics or {}).items()}
     for name, value in figures.items():
         if not math.isfinite(value):

@@ -19,7 +19,7 @@ from service.api.http.body_limit import limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training
-from service.api.pagination import Cursor
+from service.api.pagination import Cursor, NextCursor, PageLimit
 from service.api.state import State
 from service.shared.errors import (
     DatasetInUse,
@@ -88,9 +88,12 @@ def list_datasets(
     name: Annotated[
         str | None, Query(description="Text that the name contains.")
     ] = None,
-    sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$")] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    sha256: Annotated[
+        str | None,
+        Query(pattern="^[0-9a-f]{64}$", description="SHA-256 of the uploaded bytes."),
+    ] = None,
+    cursor: NextCursor = None,
+    limit: PageLimit = 50,
 ) -> DatasetPage:
     """Lists datasets, newest first; pass `next_cursor` to get the next page."""
     with state.database.reading() as session:
@@ -132,7 +135,9 @@ async def get_preview(
     state: State,
     _: Training,
     id: DatasetId,
-    rows: Annotated[int, Query(ge=1, le=1000)] = 20,
+    rows: Annotated[
+        int, Query(ge=1, le=1000, description="Number of rows to return.")
+    ] = 20,
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)

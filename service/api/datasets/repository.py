@@ -42,7 +42,7 @@ def get_dataset(
 
 
 def find_dataset(database: Database, dataset_id: str) -> Dataset:
-    """Finds a dataset in a transaction of its own."""
+    """Finds a dataset in a new transaction."""
     with database.reading() as session:
         return get_dataset(session, dataset_id)
 

@@ -49,7 +49,7 @@ class Problem(BaseModel):
     column: str | None = Field(
         description="Name of the column; `null` for the whole table.", examples=["id"]
     )
-    message: str = Field(examples=["It has no values; leave it out."])
+    message: str = Field(examples=["It has no values; leave the column out."])
 
 
 class DatasetSummary(BaseModel):

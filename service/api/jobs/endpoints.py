@@ -20,7 +20,7 @@ from service.api.jobs.schemas import (
     Name,
 )
 from service.api.keys.caller import Training
-from service.api.pagination import Cursor
+from service.api.pagination import Cursor, NextCursor, PageLimit
 from service.api.state import ServiceState, State
 from service.shared.database.tables import Job
 from service.shared.errors import (
@@ -79,11 +79,13 @@ def submit_job(
 def list_jobs(
     state: State,
     _: Training,
-    job_state: Annotated[JobState | None, Query(alias="state")] = None,
+    job_state: Annotated[
+        JobState | None, Query(alias="state", description="State of the jobs.")
+    ] = None,
     name: Annotated[Name | None, Query(description="Name of the model.")] = None,
-    dataset_id: Annotated[Id | None, Query()] = None,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    dataset_id: Annotated[Id | None, Query(description="Id of the dataset.")] = None,
+    cursor: NextCursor = None,
+    limit: PageLimit = 50,
 ) -> JobPage:
     """Lists jobs, newest first; pass `next_cursor` to get the next page."""
     with state.database.reading() as session:
@@ -170,8 +172,18 @@ def delete_job(state: State, _: Training, id: JobId) -> None:
 
 
 def last_seen(
-    after: Annotated[int, Query(ge=0, lt=2**31)] = 0,
-    last_event_id: Annotated[int | None, Header(ge=0, lt=2**31)] = None,
+    after: Annotated[
+        int,
+        Query(ge=0, lt=2**31, description="Id of the last event received; 0 for none."),
+    ] = 0,
+    last_event_id: Annotated[
+        int | None,
+        Header(
+            ge=0,
+            lt=2**31,
+            description="Id of the last event received; overrides `after`.",
+        ),
+    ] = None,
 ) -> int:
     """Returns the number of the last event that the client has received."""
     return after if last_event_id is None else last_event_id

@@ -16,7 +16,10 @@ ModelName = Annotated[
         openapi_examples={"of `make demo`": {"value": "diabetes"}},
     ),
 ]
-VersionNumber = Annotated[int, Path(openapi_examples={"first": {"value": 1}})]
+VersionNumber = Annotated[
+    int,
+    Path(description="Number of a version.", openapi_examples={"first": {"value": 1}}),
+]
 
 
 class Lineage(BaseModel):

@@ -1,7 +1,8 @@
 """What posteriors, priors and estimators have in common: names and configs."""
 
+import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import keras
@@ -15,7 +16,7 @@ class Strategy:
     def get_config(self) -> dict[str, Any]:
         """Returns the keyword arguments that make an equal object.
 
-        They are those of its declaration in `tfbbb.families`, if it has one.
+        By default, the arguments of its declaration in `tfbbb.families`.
         """
         return {
             name: getattr(self, name)
@@ -40,26 +41,60 @@ class Strategy:
         return f"{type(self).__name__}({arguments})"
 
 
-class Registry:
-    """Resolves one kind of strategy by string name, config or object."""
+class DeclaredClasses(Mapping[str, type]):
+    """The classes of the families that a table of `tfbbb.families` declares, by name.
 
-    def __init__(self, kind: str, base: type, classes: Iterable[type]):
-        self._kind = kind
+    The name `rank_1` is the class `Rank1` in the module `rank_1` of the package. A
+    family that is added to the table later is found too.
+
+    Args:
+        declarations: The table: declarations by name.
+        package: The package of the modules, such as `"tfbbb.posteriors"`.
+    """
+
+    def __init__(self, declarations: Mapping[str, type], package: str):
+        self._declarations = declarations
+        self._package = package
+
+    def __getitem__(self, name: str) -> type:
+        if name not in self._declarations:
+            raise KeyError(name)
+        module = importlib.import_module(f"{self._package}.{name}")
+        found: type = getattr(module, name.title().replace("_", ""))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declarations)
+
+    def __len__(self) -> int:
+        return len(self._declarations)
+
+
+class Registry:
+    """Resolves one kind of strategy by string name, config or object.
+
+    Args:
+        base: The base class of the kind.
+        classes: The classes by name.
+    """
+
+    def __init__(self, base: type, classes: Mapping[str, type]):
+        self._kind = snake_case(base.__name__)
         self._base = base
-        self._classes = {snake_case(cls.__name__): cls for cls in classes}
+        self._classes = classes
 
     def names(self) -> list[str]:
-        """Returns the string names of all that are registered."""
+        """Returns all names, sorted."""
         return sorted(self._classes)
 
     def make(self, name: str, **options: Any) -> Any:
-        """Makes the strategy of a string name with options of its own.
+        """Makes the object of a name with these arguments.
 
         Raises:
-            ValueError: Where no such strategy exists, or an option is out of range.
+            ValueError: If the kind has no such name, or an argument is out of range.
         """
         if name not in self._classes:
-            self.get(name)
+            raise ValueError(self._unknown(name))
         return self._classes[name](**options)
 
     def get(self, identifier: Any) -> Any:
@@ -67,25 +102,28 @@ class Registry:
 
         Args:
             identifier: A string name, a config from `serialize`, or an object of the
-                kind, which is returned as it is.
+                kind, which is returned unchanged.
 
         Raises:
-            ValueError: Where no such strategy exists; the message lists the names.
+            ValueError: If the kind has no such name; the message lists the names.
         """
         if isinstance(identifier, self._base):
             return identifier
-        if isinstance(identifier, str) and identifier in self._classes:
-            return self._classes[identifier]()
         if isinstance(identifier, dict):
             return self.deserialize(identifier)
+        if isinstance(identifier, str):
+            return self.make(identifier)
+        raise ValueError(self._unknown(identifier))
+
+    def _unknown(self, identifier: Any) -> str:
         names = ", ".join(f"'{name}'" for name in self.names())
-        raise ValueError(
+        return (
             f"Unknown {self._kind}. Pass one of {names}, or an instance of "
             f"`{self._base.__name__}`. Received: {self._kind}={identifier!r}"
         )
 
     def serialize(self, strategy: Any) -> dict[str, Any]:
-        """Returns a config, ready for JSON, that `deserialize` makes an equal of."""
+        """Returns a config, ready for JSON, from which `deserialize` makes an equal."""
         return keras.saving.serialize_keras_object(strategy)
 
     def deserialize(self, config: dict[str, Any]) -> Any:

@@ -34,13 +34,7 @@ WITHOUT_MEANING = {
 }
 COIN = posteriors.TFPDistribution(tfp.distributions.Bernoulli, {"logits": 0.5})
 FAMILIES = [
-    "full_covariance_normal",
-    "low_rank_normal",
-    "matrix_normal",
-    "mean_field_normal",
-    "point",
-    "rank_1",
-    posteriors.MatrixNormal("diagonal"),
+    *posteriors.names(),
     posteriors.TFPDistribution(tfp.distributions.Laplace),
 ]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -9,13 +9,8 @@ from tfbbb import BayesianModel, estimators, posteriors, priors
 from tfbbb.layers import DenseVariational
 
 FAMILIES = [
-    posteriors.MeanFieldNormal(),
-    posteriors.LowRankNormal(rank=2),
-    posteriors.FullCovarianceNormal(),
-    posteriors.MatrixNormal("diagonal"),
+    *map(posteriors.get, posteriors.names()),
     posteriors.MatrixNormal("full"),
-    posteriors.Rank1(),
-    posteriors.Point(),
     posteriors.TFPDistribution(tfp.distributions.Laplace),
 ]
 PRIORS = [

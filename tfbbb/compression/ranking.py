@@ -66,7 +66,9 @@ class DensityRatio(Ranking):
         return 0.5 * signal_to_noise(weight) ** 2
 
 
-_registry = Registry("ranking", Ranking, [DensityRatio, SignalToNoise])
+_registry = Registry(
+    Ranking, {"density_ratio": DensityRatio, "signal_to_noise": SignalToNoise}
+)
 get, serialize, deserialize = (
     _registry.get,
     _registry.serialize,

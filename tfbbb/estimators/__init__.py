@@ -9,13 +9,12 @@ from tfbbb.estimators.flipout import Flipout
 from tfbbb.estimators.local import Local
 from tfbbb.estimators.score_function import ScoreFunction
 from tfbbb.estimators.weight import Weight
+from tfbbb.families.estimators import ESTIMATORS
 from tfbbb.posteriors import Posterior
 from tfbbb.snake_case import snake_case
-from tfbbb.strategy import Registry
+from tfbbb.strategy import DeclaredClasses, Registry
 
-_registry = Registry(
-    "estimator", Estimator, [Auto, Flipout, Local, ScoreFunction, Weight]
-)
+_registry = Registry(Estimator, DeclaredClasses(ESTIMATORS, __name__))
 names, get, make, serialize, deserialize = (
     _registry.names,
     _registry.get,

@@ -19,8 +19,12 @@ NoiseScale = Annotated[
     PositiveNumber | None,
     Field(description="Scale of the noise, in units of the target; null to learn it."),
 ]
+# Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
+# beta functions lose precision.
+LARGEST_CONCENTRATION = 1e5
 Concentration = Annotated[
-    PositiveNumber | None, Field(le=1e5, description="Null to learn it.")
+    PositiveNumber | None,
+    Field(le=LARGEST_CONCENTRATION, description="Null to learn it."),
 ]
 _REAL = Support(-LARGEST_TARGET, LARGEST_TARGET)
 _POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
@@ -35,13 +39,30 @@ class LikelihoodFamily:
     Attributes:
         task: The kind of prediction.
         support: The numbers that a target may be; None for classes.
+        binary: Whether there are exactly two classes.
+        integer_classes: Whether the classes must be whole numbers, whose order counts.
     """
 
-    task: ClassVar[Task] = "regression"
+    task: ClassVar[Task]
+    support: ClassVar[Support | None] = None
+    binary: ClassVar[bool] = False
+    integer_classes: ClassVar[bool] = False
+
+
+class RegressionFamily(LikelihoodFamily):
+    """What is known of a likelihood of numbers without TensorFlow."""
+
+    task = "regression"
     support: ClassVar[Support | None] = _REAL
 
 
-class NormalLikelihood(LikelihoodFamily):
+class ClassificationFamily(LikelihoodFamily):
+    """What is known of a likelihood of classes without TensorFlow."""
+
+    task = "classification"
+
+
+class NormalLikelihood(RegressionFamily):
     """A number with normal noise: the default of a regression."""
 
     heteroscedastic: Heteroscedastic = False
@@ -53,7 +74,7 @@ class LaplaceLikelihood(NormalLikelihood):
     """A number with Laplace noise."""
 
 
-class StudentTLikelihood(LikelihoodFamily):
+class StudentTLikelihood(RegressionFamily):
     """A number with outliers."""
 
     heteroscedastic: Heteroscedastic = False
@@ -65,7 +86,7 @@ class StudentTLikelihood(LikelihoodFamily):
     standardize: Standardize = True
 
 
-class NormalMixtureLikelihood(LikelihoodFamily):
+class NormalMixtureLikelihood(RegressionFamily):
     """A number whose distribution has several modes."""
 
     components: Annotated[
@@ -74,7 +95,7 @@ class NormalMixtureLikelihood(LikelihoodFamily):
     standardize: Standardize = True
 
 
-class MultivariateNormalLikelihood(LikelihoodFamily):
+class MultivariateNormalLikelihood(RegressionFamily):
     """Numbers with correlated normal noise; the same as `normal` for one target."""
 
     heteroscedastic: Heteroscedastic = False
@@ -87,7 +108,7 @@ class LogNormalLikelihood(NormalLikelihood):
     support = _POSITIVE
 
 
-class GammaLikelihood(LikelihoodFamily):
+class GammaLikelihood(RegressionFamily):
     """A positive number whose noise grows with its mean."""
 
     heteroscedastic: Heteroscedastic = False
@@ -96,7 +117,7 @@ class GammaLikelihood(LikelihoodFamily):
     support = _POSITIVE
 
 
-class BetaLikelihood(LikelihoodFamily):
+class BetaLikelihood(RegressionFamily):
     """A number strictly between two bounds."""
 
     low: Annotated[Number, Field(description="Lower bound.")] = 0.0
@@ -111,14 +132,14 @@ class BetaLikelihood(LikelihoodFamily):
         return Support(self.low, self.high, closed=False)
 
 
-class PoissonLikelihood(LikelihoodFamily):
+class PoissonLikelihood(RegressionFamily):
     """A count whose variance is its mean."""
 
     standardize: Standardize = True
     support = _COUNTS
 
 
-class NegativeBinomialLikelihood(LikelihoodFamily):
+class NegativeBinomialLikelihood(RegressionFamily):
     """A count whose variance may exceed its mean."""
 
     heteroscedastic: Heteroscedastic = False
@@ -129,26 +150,21 @@ class NegativeBinomialLikelihood(LikelihoodFamily):
     support = _COUNTS
 
 
-class CategoricalLikelihood(LikelihoodFamily):
+class CategoricalLikelihood(ClassificationFamily):
     """One of several classes: the default of a classification."""
 
-    task = "classification"
-    support = None
 
-
-class BernoulliLikelihood(LikelihoodFamily):
+class BernoulliLikelihood(ClassificationFamily):
     """One of two classes, from one output."""
 
-    task = "classification"
-    support = None
+    binary = True
 
 
-class OrderedLogisticLikelihood(LikelihoodFamily):
+class OrderedLogisticLikelihood(ClassificationFamily):
     """One of several ordered classes, which are whole numbers."""
 
     heteroscedastic: Heteroscedastic = False
-    task = "classification"
-    support = None
+    integer_classes = True
 
 
 LIKELIHOODS: dict[str, type[LikelihoodFamily]] = {

@@ -86,10 +86,6 @@ class EmpiricalNormalPrior(PriorFamily):
         return self.hyperprior is not None
 
 
-class NoPrior(PriorFamily):
-    """No prior, only for the posterior `point`: maximum likelihood."""
-
-
 PRIORS: dict[str, type[PriorFamily]] = {
     "normal": NormalPrior,
     "laplace": LaplacePrior,
@@ -98,5 +94,4 @@ PRIORS: dict[str, type[PriorFamily]] = {
     "horseshoe": HorseshoePrior,
     "gamma_normal": GammaNormalPrior,
     "empirical_normal": EmpiricalNormalPrior,
-    "none": NoPrior,
 }

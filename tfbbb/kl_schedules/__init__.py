@@ -1,32 +1,25 @@
 """Schedules of the weight of the KL divergence, resolvable by string name."""
 
+import inspect
 from typing import Any
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.families.kl_schedules import KL_SCHEDULES
 from tfbbb.kl_schedules.blundell import Blundell
 from tfbbb.kl_schedules.constant import Constant
 from tfbbb.kl_schedules.from_effective_size import FromEffectiveSize
 from tfbbb.kl_schedules.kl_schedule import KLSchedule
 from tfbbb.kl_schedules.linear_warmup import LinearWarmup
 from tfbbb.kl_schedules.tempered import Tempered
-from tfbbb.strategy import Registry
+from tfbbb.strategy import DeclaredClasses, Registry
 
-_registry = Registry(
-    "kl_schedule",
-    KLSchedule,
-    [Blundell, Constant, FromEffectiveSize, LinearWarmup, Tempered],
-)
+_registry = Registry(KLSchedule, DeclaredClasses(KL_SCHEDULES, __name__))
 names, make, serialize, deserialize = (
     _registry.names,
     _registry.make,
     _registry.serialize,
     _registry.deserialize,
 )
-
-_WITH_REQUIRED_ARGUMENT = {
-    "from_effective_size": "FromEffectiveSize(n)",
-    "tempered": "Tempered(temperature)",
-}
 
 
 def get(identifier: Any) -> Any:
@@ -36,12 +29,19 @@ def get(identifier: Any) -> Any:
         ValueError: No schedule has this name, or the schedule needs an argument; the
             message names the remedy.
     """
-    if isinstance(identifier, str) and identifier in _WITH_REQUIRED_ARGUMENT:
-        raise ValueError(
-            "This KL schedule needs a number: pass "
-            f"`tfbbb.kl_schedules.{_WITH_REQUIRED_ARGUMENT[identifier]}`. "
-            f"Received: kl_schedule={identifier!r}"
-        )
+    if isinstance(identifier, str) and identifier in KL_SCHEDULES:
+        required = [
+            argument
+            for argument in inspect.get_annotations(KL_SCHEDULES[identifier])
+            if not hasattr(KL_SCHEDULES[identifier], argument)
+        ]
+        if required:
+            name = identifier.title().replace("_", "")
+            raise ValueError(
+                "This KL schedule needs a number: pass "
+                f"`tfbbb.kl_schedules.{name}({', '.join(required)})`. "
+                f"Received: kl_schedule={identifier!r}"
+            )
     return _registry.get(identifier)
 
 

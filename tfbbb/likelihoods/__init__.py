@@ -1,6 +1,7 @@
 """Likelihoods p(y | f(x, w)), resolvable by string name."""
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.families.likelihoods import LIKELIHOODS
 from tfbbb.likelihoods.bernoulli import Bernoulli
 from tfbbb.likelihoods.beta import Beta
 from tfbbb.likelihoods.categorical import Categorical
@@ -15,27 +16,9 @@ from tfbbb.likelihoods.normal_mixture import NormalMixture
 from tfbbb.likelihoods.ordered_logistic import OrderedLogistic
 from tfbbb.likelihoods.poisson import Poisson
 from tfbbb.likelihoods.student_t import StudentT
-from tfbbb.strategy import Registry
+from tfbbb.strategy import DeclaredClasses, Registry
 
-_registry = Registry(
-    "likelihood",
-    Likelihood,
-    [
-        Bernoulli,
-        Beta,
-        Categorical,
-        Gamma,
-        Laplace,
-        LogNormal,
-        MultivariateNormal,
-        NegativeBinomial,
-        Normal,
-        NormalMixture,
-        OrderedLogistic,
-        Poisson,
-        StudentT,
-    ],
-)
+_registry = Registry(Likelihood, DeclaredClasses(LIKELIHOODS, __name__))
 names, get, make, serialize, deserialize = (
     _registry.names,
     _registry.get,

@@ -3,13 +3,14 @@
 import keras
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import BernoulliLikelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32
 from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Bernoulli(Classification):
+class Bernoulli(BernoulliLikelihood, Classification):
     """Class 0 or 1: `p(y = 1 | f) = sigmoid(f)`; the network gives one logit.
 
     Targets are 0 and 1, [n] or [n, 1], or one-hot rows, [n, 2]. Mean, variance and

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import is_finite_number
-from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.families.likelihoods import BetaLikelihood
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.types import ArrayLike, DType, Tensor
 
@@ -19,7 +19,7 @@ _SMALLEST_INITIAL = 1e-3
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Beta(MeanConcentration):
+class Beta(BetaLikelihood, MeanConcentration):
     """Targets between two bounds, such as shares and rates.
 
         (y - low) / (high - low) ~ Beta(m c, (1 - m) c),
@@ -72,10 +72,7 @@ class Beta(MeanConcentration):
             )
         self.low = low
         self.high = high
-        self.support = likelihood_support("beta", {"low": low, "high": high})
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "low": self.low, "high": self.high}
+        _ = self.support  # Raises ValueError if no number lies between the bounds.
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)

@@ -3,13 +3,14 @@
 import keras
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import CategoricalLikelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32
 from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Categorical(Classification):
+class Categorical(CategoricalLikelihood, Classification):
     """One of C classes: `p(y = c | f) = softmax(f)_c`; the network gives C logits.
 
     Targets are class indices, [n] or [n, 1], or one-hot rows, [n, C]. The mean of the

@@ -1,16 +1,17 @@
 """The base class of likelihoods of classes."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import ClassificationFamily
 from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.types import ArrayLike, Tensor
 
 
-class Classification(Likelihood):
+class Classification(ClassificationFamily, Likelihood):
     """One of C classes; `outputs` are what their log probabilities are computed from.
 
     Targets are class indices, [rows, places...] with or without a last axis of 1, or
@@ -20,8 +21,6 @@ class Classification(Likelihood):
     Subclasses set `num_classes`, set the number of places of a row in `build`, and
     compute `log_probabilities`.
     """
-
-    task: Literal["regression", "classification"] = "classification"
 
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         self._rank = len(output_shape) - 1

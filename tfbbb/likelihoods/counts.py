@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.likelihoods import count_distribution
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
@@ -37,8 +36,6 @@ class Counts(Regression):
         standardize: Whether the network gives the log of the mean relative to
             `average`; else it gives the log of the mean itself.
     """
-
-    support = likelihood_support("poisson")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns log of mean and, in its units, standard deviation, [k] each."""

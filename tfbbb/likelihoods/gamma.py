@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.families.likelihoods import GammaLikelihood
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.likelihoods.stirling_correction import stirling_correction
 from tfbbb.support import LARGEST_TARGET
@@ -17,7 +17,7 @@ _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Gamma(MeanConcentration):
+class Gamma(GammaLikelihood, MeanConcentration):
     """Positive targets whose noise grows with their mean.
 
         p(y | f) = (a / m)^a / G(a) * y^(a - 1) exp(-a y / m),
@@ -50,8 +50,6 @@ class Gamma(MeanConcentration):
         ValueError: For a concentration that is not positive or too large, or given
             together with `heteroscedastic=True`.
     """
-
-    support = likelihood_support("gamma")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, deviation = super()._shift_and_scale(values)

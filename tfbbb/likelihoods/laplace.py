@@ -5,12 +5,13 @@ import math
 import keras
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import LaplaceLikelihood
 from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Laplace(LocationScale):
+class Laplace(LaplaceLikelihood, LocationScale):
     """Targets around a median: `p(y | f) = exp(-|y - loc| / scale) / (2 scale)`.
 
     `loc = shift + scale_of_targets * f` is median and mean, and the variance is

@@ -1,16 +1,17 @@
 """The base class of likelihoods p(y | f)."""
 
-from typing import Any, Literal
+import inspect
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.support import Support
+from tfbbb.families.likelihoods import LikelihoodFamily
 from tfbbb.types import ArrayLike, Tensor
 
 
-class Likelihood(keras.Layer):
+class Likelihood(LikelihoodFamily, keras.Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
 
     `outputs` [..., P] are the network's outputs for one row; leading dimensions (rows,
@@ -31,9 +32,7 @@ class Likelihood(keras.Layer):
         num_classes: Number C of the classes of a classification, once it is built.
     """
 
-    task: Literal["regression", "classification"]
     ordered: bool = False
-    support: Support | None = None
     integrates_location: bool = False
     num_classes: int
 
@@ -43,7 +42,16 @@ class Likelihood(keras.Layer):
         self.members = members
 
     def get_config(self) -> dict[str, Any]:
+        """Returns the keyword arguments that make an equal likelihood.
+
+        They include the arguments of its declaration in `tfbbb.families.likelihoods`.
+        """
         config = super().get_config()
+        for base in type(self).__mro__:
+            if issubclass(base, LikelihoodFamily) and not issubclass(base, Likelihood):
+                for name in inspect.get_annotations(base):
+                    if name not in LikelihoodFamily.__annotations__:
+                        config[name] = getattr(self, name)
         return config if self.members == 1 else {**config, "members": self.members}
 
     @property

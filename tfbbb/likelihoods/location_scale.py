@@ -42,13 +42,6 @@ class LocationScale(Regression):
         check_given_or_output("scale", scale, heteroscedastic)
         self.scale = scale
 
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "heteroscedastic": self.heteroscedastic,
-            "scale": self.scale,
-        }
-
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         return {} if self.scale is not None else super()._noise_sizes(num_targets)
 

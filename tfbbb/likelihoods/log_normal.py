@@ -4,14 +4,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.families.likelihoods import LogNormalLikelihood
 from tfbbb.likelihoods.normal_noise import NormalNoise
 from tfbbb.likelihoods.regression import at_least_float32
 from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class LogNormal(NormalNoise):
+class LogNormal(LogNormalLikelihood, NormalNoise):
     """Positive targets of normal logarithms: `log y ~ N(loc, scale^2)`.
 
     The network works in standard units of `log y`, whose mean and standard deviation
@@ -42,8 +42,6 @@ class LogNormal(NormalNoise):
         ValueError: For a scale that is not positive and finite, or given together with
             `heteroscedastic=True`.
     """
-
-    support = likelihood_support("log_normal")
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return super()._shift_and_scale(np.log(values))

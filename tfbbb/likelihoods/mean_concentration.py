@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.likelihoods import LARGEST_CONCENTRATION
 from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import (
     Regression,
@@ -14,10 +15,6 @@ from tfbbb.likelihoods.regression import (
     positive,
 )
 from tfbbb.types import ArrayLike, Tensor
-
-# Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
-# beta functions lose precision.
-LARGEST_CONCENTRATION = 1e5
 
 
 class MeanConcentration(Regression):
@@ -61,13 +58,6 @@ class MeanConcentration(Regression):
                 )
         check_given_or_output("concentration", concentration, heteroscedastic)
         self.concentration = concentration
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "heteroscedastic": self.heteroscedastic,
-            "concentration": self.concentration,
-        }
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         given = self.concentration is not None

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import MultivariateNormalLikelihood
 from tfbbb.likelihoods.normal_noise import NormalNoise, standard_normal_log_prob
 from tfbbb.posteriors.cholesky_factor import (
     cholesky_factor,
@@ -15,7 +16,7 @@ from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class MultivariateNormal(NormalNoise):
+class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
     """k targets with correlated noise: `p(y | f) = N(y; loc, L L^T)`.
 
         loc = shift + scale * f,    L = diag(scale * noise) (I + C)
@@ -50,12 +51,6 @@ class MultivariateNormal(NormalNoise):
         self, heteroscedastic: bool = False, standardize: bool = True, **kwargs: Any
     ):
         super().__init__(heteroscedastic, standardize=standardize, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        # What it is not made with.
-        del config["scale"]
-        return config
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         correlations = number_of_correlations(num_targets)

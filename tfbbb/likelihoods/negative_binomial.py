@@ -6,13 +6,14 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
+from tfbbb.families.likelihoods import NegativeBinomialLikelihood
 from tfbbb.likelihoods.counts import Counts
 from tfbbb.likelihoods.regression import check_given_or_output
 from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class NegativeBinomial(Counts):
+class NegativeBinomial(NegativeBinomialLikelihood, Counts):
     """Counts whose variance exceeds their mean, by mean m and concentration r.
 
         p(y | f) = G(y + r) / (G(r) y!) * (r / (r + m))^r (m / (r + m))^y,
@@ -65,13 +66,6 @@ class NegativeBinomial(Counts):
             positive_number("concentration", concentration)
         check_given_or_output("concentration", concentration, heteroscedastic)
         self.concentration = concentration
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "heteroscedastic": self.heteroscedastic,
-            "concentration": self.concentration,
-        }
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         given = self.concentration is not None

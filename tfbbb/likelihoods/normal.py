@@ -2,11 +2,12 @@
 
 import keras
 
+from tfbbb.families.likelihoods import NormalLikelihood
 from tfbbb.likelihoods.normal_noise import NormalNoise
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Normal(NormalNoise):
+class Normal(NormalLikelihood, NormalNoise):
     """Normal targets: `p(y | f) = N(y; shift + scale * f, (scale * noise)^2)`.
 
     `shift` and `scale` are mean and standard deviation of the training targets, fixed

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer
+from tfbbb.families.likelihoods import NormalMixtureLikelihood
 from tfbbb.likelihoods.inversion import inverted
 from tfbbb.likelihoods.normal_noise import (
     standard_normal_cdf,
@@ -23,7 +24,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class NormalMixture(Regression):
+class NormalMixture(NormalMixtureLikelihood, Regression):
     """Targets of several modes: `p(y | f) = sum_c w_c N(y; loc_c, scale_c^2)`.
 
     A mixture density network (Bishop 1994). For C components and k targets the network
@@ -55,9 +56,6 @@ class NormalMixture(Regression):
         levels = (np.arange(components) + 0.5) / components
         self._offsets = np.array([[NormalDist().inv_cdf(level)] for level in levels])
         self._unit_scale = float(np.sqrt(1.0 - np.mean(np.square(self._offsets))))
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "components": self.components}
 
     def _location_sizes(self, num_targets: int) -> dict[str, int]:
         size = self.components * num_targets

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer
+from tfbbb.families.likelihoods import OrderedLogisticLikelihood
 from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32, positive
@@ -18,7 +19,7 @@ _LARGEST_LOG_SCALE = 10.0
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class OrderedLogistic(Classification):
+class OrderedLogistic(OrderedLogisticLikelihood, Classification):
     """One of C ordered classes, by the cumulative logit model (McCullagh 1980).
 
     The class says between which cutpoints a logistic variable around `loc` lies:
@@ -75,11 +76,7 @@ class OrderedLogistic(Classification):
         self.heteroscedastic = heteroscedastic
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_classes": self._given_num_classes,
-            "heteroscedastic": self.heteroscedastic,
-        }
+        return {**super().get_config(), "num_classes": self._given_num_classes}
 
     @property
     def learns(self) -> bool:

@@ -5,12 +5,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.families.likelihoods import PoissonLikelihood
 from tfbbb.likelihoods.counts import Counts
 from tfbbb.types import Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class Poisson(Counts):
+class Poisson(PoissonLikelihood, Counts):
     """Counts of events that happen independently of each other.
 
         p(y | f) = rate^y exp(-rate) / y!,  log rate = log(average) + f

@@ -1,21 +1,21 @@
 """Targets of a regression, and the standard units that the network works in."""
 
-from typing import Any, Literal
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.families.likelihoods import likelihood_support
+from tfbbb.families.likelihoods import RegressionFamily
 from tfbbb.likelihoods.likelihood import Likelihood
-from tfbbb.support import LARGEST_TARGET, Support
+from tfbbb.support import LARGEST_TARGET
 from tfbbb.types import ArrayLike
 
 # A spread below this share of a target's size is lost in single precision.
 _SMALLEST_SPREAD = 1e-6
 
 
-class StandardizedTargets(Likelihood):
+class StandardizedTargets(RegressionFamily, Likelihood):
     """A likelihood of k numbers, which knows their shift and scale.
 
     The network gives locations in standard units: times `target_scale` plus
@@ -27,17 +27,12 @@ class StandardizedTargets(Likelihood):
             are in the units of the targets.
     """
 
-    task: Literal["regression", "classification"] = "regression"
     ordered = True
-    support: Support = likelihood_support("normal")
     num_targets: int
 
     def __init__(self, *, standardize: bool = True, **kwargs: Any):
         super().__init__(**kwargs)
         self.standardize = standardize
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "standardize": self.standardize}
 
     def _build_standard_units(self, num_targets: int) -> None:
         self.target_shift = self._variable("target_shift", (num_targets,), 0.0)
@@ -66,6 +61,7 @@ class StandardizedTargets(Likelihood):
                 f"The targets must have the shape [rows, {self.num_targets}]. "
                 f"Received: shape={np.shape(targets)}"
             )
+        assert self.support is not None
         usable = self.support.contains(values).reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))

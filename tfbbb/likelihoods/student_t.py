@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from tfbbb.checked_numbers import is_finite_number
+from tfbbb.families.likelihoods import StudentTLikelihood
 from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.likelihoods.regression import positive
 from tfbbb.types import Tensor
@@ -18,7 +19,7 @@ _INITIAL_DF = 4.0
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
-class StudentT(LocationScale):
+class StudentT(StudentTLikelihood, LocationScale):
     """Targets with outliers: `y = loc + scale * t`, t of `df` degrees of freedom.
 
         p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
@@ -67,9 +68,6 @@ class StudentT(LocationScale):
                 f"variance. Received: df={df!r}"
             )
         self.df = df
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "df": self.df}
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         sizes = super()._noise_sizes(num_targets)

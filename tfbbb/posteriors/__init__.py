@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.families.posteriors import POSTERIORS
 from tfbbb.posteriors.full_covariance_normal import FullCovarianceNormal
 from tfbbb.posteriors.low_rank_normal import LowRankNormal
 from tfbbb.posteriors.matrix_normal import MatrixNormal
@@ -13,20 +14,9 @@ from tfbbb.posteriors.point import Point
 from tfbbb.posteriors.posterior import Posterior
 from tfbbb.posteriors.rank_1 import Rank1
 from tfbbb.posteriors.tfp_distribution import TFPDistribution
-from tfbbb.strategy import Registry
+from tfbbb.strategy import DeclaredClasses, Registry
 
-_registry = Registry(
-    "posterior",
-    Posterior,
-    [
-        FullCovarianceNormal,
-        LowRankNormal,
-        MatrixNormal,
-        MeanFieldNormal,
-        Point,
-        Rank1,
-    ],
-)
+_registry = Registry(Posterior, DeclaredClasses(POSTERIORS, __name__))
 names, make, serialize, deserialize = (
     _registry.names,
     _registry.make,

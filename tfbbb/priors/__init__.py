@@ -4,6 +4,7 @@ import inspect
 from typing import Any
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
+from tfbbb.families.priors import PRIORS
 from tfbbb.priors.empirical_normal import EmpiricalNormal
 from tfbbb.priors.from_posterior import FromPosterior
 from tfbbb.priors.gamma_normal import GammaNormal
@@ -15,21 +16,9 @@ from tfbbb.priors.scale_mixture_normal import ScaleMixtureNormal
 from tfbbb.priors.scaled_prior import ScaledPrior
 from tfbbb.priors.student_t import StudentT
 from tfbbb.priors.tfp_distribution import TFPDistribution
-from tfbbb.strategy import Registry
+from tfbbb.strategy import DeclaredClasses, Registry
 
-_registry = Registry(
-    "prior",
-    Prior,
-    [
-        EmpiricalNormal,
-        GammaNormal,
-        Horseshoe,
-        Laplace,
-        Normal,
-        ScaleMixtureNormal,
-        StudentT,
-    ],
-)
+_registry = Registry(Prior, DeclaredClasses(PRIORS, __name__))
 names, make, serialize, deserialize = (
     _registry.names,
     _registry.make,

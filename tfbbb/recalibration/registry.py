@@ -8,9 +8,13 @@ from tfbbb.recalibration.variance_scaling import VarianceScaling
 from tfbbb.strategy import Registry
 
 _registry = Registry(
-    "recalibration",
     Recalibration,
-    [ConformalIntervals, IsotonicPIT, Temperature, VarianceScaling],
+    {
+        "conformal_intervals": ConformalIntervals,
+        "isotonic_pit": IsotonicPIT,
+        "temperature": Temperature,
+        "variance_scaling": VarianceScaling,
+    },
 )
 names, get, serialize, deserialize = (
     _registry.names,

@@ -84,15 +84,15 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
         )
     options = part.options()
     num_classes = len(schema.classes)
-    if part.name == "bernoulli" and num_classes != 2:
+    if part.binary and num_classes != 2:
         raise SpecError(
-            f"The likelihood 'bernoulli' has two classes, but the target "
+            f"The likelihood '{part.name}' has two classes, but the target "
             f"{schema.target.name!r} has {num_classes}; take 'categorical'."
         )
-    if part.name == "ordered_logistic":
+    if part.integer_classes:
         if not _is_ordered(schema.classes):
             raise SpecError(
-                "The likelihood 'ordered_logistic' takes the order of whole numbers, "
+                f"The likelihood '{part.name}' takes the order of whole numbers, "
                 f"but the target {schema.target.name!r} is text; number its classes."
             )
         options["num_classes"] = num_classes

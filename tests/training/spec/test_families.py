@@ -59,7 +59,7 @@ def test_options_are_the_arguments_of_the_family_with_its_defaults(kind):
         assert options == expected, name
 
 
-@pytest.mark.parametrize("kind", ["posterior", "prior", "estimator"])
+@pytest.mark.parametrize("kind", ["posterior", "prior", "estimator", "likelihood"])
 def test_class_and_spec_inherit_one_declaration(kind):
     module, declared = KINDS[kind]
     for name in module.names():
@@ -128,9 +128,17 @@ def test_a_posterior_that_counts_nothing_is_no_point():
         model.check_size((5,), num_features=3, num_outputs=1)
 
 
-def test_likelihoods_have_the_task_of_their_class():
-    for part in cases(families.likelihoods):
-        assert part.task == registered(likelihoods)[part.name].task
+@pytest.mark.parametrize("kind", KINDS)
+def test_packages_export_every_declared_class(kind):
+    module, _ = KINDS[kind]
+    package = module.__name__
+    for name in module.names():
+        exported = name.title().replace("_", "")
+        assert exported in set(module.__all__) & vars(module).keys(), (
+            f"add `from {package}.{name} import {exported}` to "
+            f"{package.replace('.', '/')}/__init__.py, and {exported!r} to its "
+            "`__all__`: type checkers and editors read them"
+        )
 
 
 def accepts(**strategies):

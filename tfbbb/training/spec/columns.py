@@ -101,14 +101,14 @@ def _check_target(
 def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:
     """Raises `SpecError` for a target outside the support of the likelihood."""
     name, distinct = column["name"], column.get("distinct")
-    if likelihood.name == "bernoulli" and distinct not in (None, 2):
+    if likelihood.binary and distinct not in (None, 2):
         raise SpecError(
-            f"The likelihood 'bernoulli' has two classes, but the target {name!r} has "
-            f"{distinct} values; use 'categorical'."
+            f"The likelihood '{likelihood.name}' has two classes, but the target "
+            f"{name!r} has {distinct} values; use 'categorical'."
         )
-    if likelihood.name == "ordered_logistic" and column["type"] == "text":
+    if likelihood.integer_classes and column["type"] == "text":
         raise SpecError(
-            "The likelihood 'ordered_logistic' needs whole numbers as classes, but "
+            f"The likelihood '{likelihood.name}' needs whole numbers as classes, but "
             f"the target {name!r} is text; number its classes."
         )
     support = likelihood.support

@@ -29,6 +29,10 @@ class PriorPart(PriorFamily, NamedPart):
     """The prior p(w) of some weights."""
 
 
+class NoPrior(PriorFamily):
+    """None, for the posterior `point`: maximum likelihood."""
+
+
 class EstimatorPart(EstimatorFamily, NamedPart):
     """The estimator of a layer."""
 
@@ -110,7 +114,7 @@ def _from_name(given: Any) -> Any:
 
 
 posteriors = OneOf(PosteriorPart, POSTERIORS)
-priors = OneOf(PriorPart, PRIORS)
+priors = OneOf(PriorPart, {**PRIORS, "none": NoPrior})
 estimators = OneOf(EstimatorPart, ESTIMATORS)
 likelihoods = OneOf(LikelihoodPart, LIKELIHOODS)
 kl_schedules = OneOf(KLSchedulePart, KL_SCHEDULES)

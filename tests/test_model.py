@@ -44,6 +44,14 @@ def test_fit_reports_loss_nll_and_kl_and_their_validation_twins():
         )
 
 
+def test_fit_traces_the_training_step_once():
+    model, traces = regression(), []
+    step = model.train_step
+    model.train_step = lambda data: traces.append(data) or step(data)
+    model.fit(X, Y, verbose=0)
+    assert len(traces) == 1
+
+
 def test_each_fit_sets_kl_weight_from_its_rows():
     model = regression()
     model.fit(X, Y, validation_split=0.25, verbose=0)
@@ -109,7 +117,7 @@ def test_targets_with_and_without_a_last_dimension_train_alike():
 
 def test_users_see_raw_units_everywhere():
     model = regression()
-    model.compile(keras.optimizers.Adam(0.02), metrics=["mae"])
+    model.compile(keras.optimizers.Adam(0.02), metrics=["mae"], steps_per_execution=6)
     model.fit(X, Y, epochs=80, batch_size=10, verbose=0)
     prediction = model.predictive(X)
     assert np.abs(prediction.mean - Y).mean() < 10
@@ -152,7 +160,9 @@ def test_classes_train_with_metrics_on_probabilities():
     inputs = keras.Input((3,))
     outputs = DenseVariational(2)(DenseVariational(8, "tanh")(inputs))
     model = tfbbb.BayesianModel(inputs, outputs, likelihood="categorical")
-    model.compile(keras.optimizers.Adam(0.05), metrics=["accuracy"])
+    model.compile(
+        keras.optimizers.Adam(0.05), metrics=["accuracy"], steps_per_execution=2
+    )
     history = model.fit(X, LABELS, epochs=60, verbose=0).history
     # The figure of the history is that of one draw of the weights at each step.
     assert history["accuracy"][-1] > 0.7

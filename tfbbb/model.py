@@ -279,6 +279,10 @@ class BayesianModel(keras.Model):
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
+            if self.compiled:
+                # A step that creates the optimizer's variables is traced twice.
+                with self.distribute_strategy.scope():
+                    self.optimizer.build(self.trainable_variables)
             history = super().fit(*bound.args, **bound.kwargs)
         finite_loss.check()
         return history

@@ -19,8 +19,10 @@ def two_devices():
 
     from tests import every_layer
     from tests.ensembles import ALMOST_A_POINT, X, Y, network
+    from tests.metrics import test_in_keras as metrics
     from tests.test_members import exact_gradient, linear
-    from tfbbb.layers import DenseVariational
+    from tfbbb import BayesianModel
+    from tfbbb.layers import DenseVariational, LSTMVariational
 
     # In the last batch of 41 rows, one replica has a row and the other none; in that of
     # 39 they do not have the same number.
@@ -40,6 +42,17 @@ def two_devices():
         model.compile(keras.optimizers.SGD(0.05), loss="mse")
         return model
 
+    def recurrent():
+        keras.utils.set_random_seed(1)
+        options = {"posterior": ALMOST_A_POINT, "bias_posterior": ALMOST_A_POINT}
+        inputs = keras.Input((3,))
+        sequence = keras.layers.Reshape((3, 1))(inputs)
+        hidden = LSTMVariational(2, **options)(sequence)
+        outputs = DenseVariational(1, **options)(hidden)
+        model = BayesianModel(inputs, outputs, members=2)
+        model.compile(keras.optimizers.SGD(0.05))
+        return model
+
     def trained(model, rows):
         history = model.fit(
             x[:rows], y[:rows], batch_size=20, epochs=2, shuffle=False, verbose=0
@@ -54,6 +67,7 @@ def two_devices():
         "local": (lambda: network(1, "local"), 41),
         "weight": (lambda: network(1, "weight"), 39),
         "members": (lambda: network(2, "flipout"), 41),
+        "recurrent": (recurrent, 41),
     }
     for name, (make, rows) in cases.items():
         one = trained(make(), rows)
@@ -65,6 +79,8 @@ def two_devices():
         model = every_layer.every_layer(
             of_model=2, posterior=posterior, bias_posterior=posterior
         )
+        # To trace all kinds for both devices takes a minute.
+        model.run_eagerly = True
         history = model.fit(
             every_layer.X,
             every_layer.Y,
@@ -110,6 +126,19 @@ def two_devices():
     for estimator in ("local", "weight", "flipout"):
         found[estimator, "gradients"] = gradient_draws(estimator, 400)
 
+    def evaluated(model):
+        chosen = [metric(name=name) for name, (metric, _) in metrics.NUMBERS.items()]
+        values = metrics.evaluated(model, chosen, metrics.Y)
+        return {name: values[name] for name in metrics.NUMBERS}
+
+    one = metrics.of_numbers(2)
+    expected = evaluated(one)
+    with strategy.scope():
+        model = metrics.of_numbers(2)
+        # In the last batch of 9 rows the replicas have 5 and 4.
+        model.set_weights(one.get_weights())
+        found["metrics"] = expected, evaluated(model)
+
     with strategy.scope():
         model = network(1, "weight", posterior="mean_field_normal")
 
@@ -128,7 +157,7 @@ def found():
 
 
 @pytest.mark.parametrize(
-    "model", ["plain", "local", "weight", "members", "every layer"]
+    "model", ["plain", "local", "weight", "members", "recurrent", "every layer"]
 )
 def test_two_devices_train_as_one_where_there_is_no_noise(found, model):
     (one, variables), (two, others) = found[model]
@@ -145,6 +174,12 @@ def test_two_devices_estimate_the_gradient_of_the_whole_batch(found, estimator):
     error = draws.std(axis=0) / np.sqrt(len(draws)) + 1e-6
     # 16 figures: 5 standard errors are exceeded in one of 100 000 such sets.
     np.testing.assert_array_less(np.abs(draws.mean(axis=0) - exact), 5.0 * error)
+
+
+def test_two_devices_give_the_metrics_of_one(found):
+    one, two = found["metrics"]
+    for name, value in one.items():
+        assert two[name] == pytest.approx(value, rel=1e-4), name
 
 
 def test_replicas_draw_noise_of_their_own(found):

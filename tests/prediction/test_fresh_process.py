@@ -1,9 +1,9 @@
 """The same question has the same answer bit for bit in any process."""
 
+import contextlib
+import io
 import subprocess
 import sys
-
-import pytest
 
 PROGRAM = """
 import sys
@@ -45,23 +45,18 @@ for options in (
 """
 
 
-def answers(*arguments):
+def test_answers_are_the_same_in_another_process(monkeypatch):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        [sys.executable, "-c", PROGRAM, "0", "at once"],
         capture_output=True,
         text=True,
         check=True,
     )
-    return done.stdout.split()
-
-
-@pytest.fixture(scope="module")
-def expected():
-    found = answers("0", "at once")
-    assert len(found) == 5 * 7
-    return found
-
-
-def test_answers_are_the_same_in_another_process(expected):
+    expected = done.stdout.split()
+    assert len(expected) == 5 * 7
     # With another state of the global generators, and after other predictions.
-    assert answers("1", "after others") == expected
+    monkeypatch.setattr(sys, "argv", ["", "1", "after others"])
+    found = io.StringIO()
+    with contextlib.redirect_stdout(found):
+        exec(PROGRAM, {})
+    assert found.getvalue().split() == expected

@@ -98,6 +98,8 @@ class KerasContractTest(testing.TestCase):
                 expected_num_seed_generators=2 if separable else 1,
                 expected_num_losses=2 if separable else 1,
                 supports_masking=False,
+                # Steps of all kinds are taken in `test_every_layer.py`.
+                run_training_check=separable,
             )
 
 

@@ -1,11 +1,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import tensorflow as tf
 
 from tfbbb import layers
 from tfbbb.data import Schema
 from tfbbb.training import JobSpec, ModelSpec, SpecError, train_table
 from tfbbb.training.network import make_network
+from tfbbb.training.preparation import prepare
+from tfbbb.training_rows import TrainingRows
 
 ROWS = 40
 X = np.linspace(0, 1, ROWS)
@@ -42,18 +45,50 @@ def network(**model):
     return make_network(schema("number"), ModelSpec.model_validate(model), seed=0)
 
 
-@pytest.mark.parametrize("likelihood", OF_TARGET)
-def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
-    target = OF_TARGET[likelihood]
-    spec = JobSpec.model_validate(
+def of_its_own_target(likelihood):
+    """The spec of a small network with the likelihood."""
+    return JobSpec.model_validate(
         {
-            "target": target,
+            "target": OF_TARGET[likelihood],
             "features": ["x"],
             "model": {"likelihood": likelihood, "hidden_units": [4]},
             "training": {"epochs": 1},
         }
     )
-    trained = train_table(TABLE, spec)
+
+
+@pytest.mark.parametrize("likelihood", OF_TARGET)
+def test_every_likelihood_has_a_density_and_gradients(likelihood):
+    spec = of_its_own_target(likelihood)
+    prepared = prepare(TABLE, spec)
+    model = make_network(prepared.schema, spec.model, seed=0)
+    model.compile("adam")
+    inputs = prepared.schema.inputs_of(TABLE)
+    targets = prepared.schema.targets_of(TABLE)
+    with (
+        model.training_on(TrainingRows(prepared.rows.targets(), ROWS)),
+        tf.GradientTape() as tape,
+    ):
+        outputs = model(inputs, training=True)
+        loss = model.compute_loss(inputs, targets, outputs)
+    assert np.isfinite(loss)
+    for gradient in tape.gradient(loss, model.trainable_weights):
+        assert np.all(np.isfinite(gradient))
+
+
+# One of each kind of target.
+TRAINED = ("normal", "poisson", "bernoulli", "ordered_logistic")
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        pytest.param(name, marks=[] if name in TRAINED else pytest.mark.slow)
+        for name in OF_TARGET
+    ],
+)
+def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
+    trained = train_table(TABLE, of_its_own_target(likelihood))
     assert np.isfinite(trained.metrics["nll"])
     figure = "accuracy" if trained.schema.classes else "coverage_90"
     assert 0 <= trained.metrics[figure] <= 1

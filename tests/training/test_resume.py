@@ -54,7 +54,11 @@ def train_with_interruptions(make, directory, interruptions, **options):
     return last, outcome
 
 
-@pytest.mark.parametrize("kept", ["in memory", "on disk"])
+@pytest.mark.parametrize(
+    # Rows in memory: the next test trains on them too.
+    "kept",
+    [pytest.param("in memory", marks=pytest.mark.slow), "on disk"],
+)
 def test_a_training_that_stops_anywhere_comes_to_the_same(tmp_path, kept):
     if kept == "in memory":
         rows = trainings.rows()

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -6,11 +7,12 @@ import pytest
 
 from tfbbb.data import Schema, TableError, TableScan
 from tfbbb.data.writing import write_table
+from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion, learned_variables
 from tfbbb.training.preparation import prepare
-from tfbbb.training.record import TrainingRecord
+from tfbbb.training.record import RECORD_FILE, TrainingRecord
 
 NOISE = 0.5
 ROWS = 120
@@ -192,34 +194,47 @@ def test_a_table_of_other_columns_is_refused(tuesday, version):
         train_table(tuesday.drop_columns("x"), spec(features=["x"]), start_from=version)
 
 
-def test_a_version_that_was_tempered_is_refused(monday, tuesday, tmp_path):
-    tempered = {"epochs": 1, "kl_schedule": {"name": "tempered", "temperature": 0.3}}
-    version = train_table(monday, spec(MODEL, tempered)).export(tmp_path / "line")
-    with pytest.raises(SpecError, match="The parent version must count its rows"):
-        train_table(tuesday, spec(), start_from=version)
+def copy_with_spec(given, version, directory):
+    """Copies a version as if another spec had been asked for."""
+    copy = shutil.copytree(version, directory / "1")
+    manifest = Manifest.read(copy)
+    (copy / MANIFEST_PATH).unlink()
+    record = TrainingRecord(given, TrainingRecord.read(version).schema)
+    (copy / "assets.extra" / RECORD_FILE).write_bytes(record.to_json())
+    files = file_digests(copy)
+    (copy / MANIFEST_PATH).write_text(replace(manifest, files=files).to_json())
+    return copy
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"),
+    ("given", "reason"),
     [
-        ({"posterior": "point"}, "'point' of the parent version has no density"),
-        ({"layers": [{"type": "layer_normalization"}]}, "normalization layer"),
+        (
+            spec(MODEL, {"kl_schedule": {"name": "tempered", "temperature": 0.3}}),
+            "The parent version must count its rows",
+        ),
+        (
+            spec({"posterior": "point"}),
+            "'point' of the parent version has no density",
+        ),
+        (spec({"layers": [{"type": "layer_normalization"}]}), "normalization layer"),
     ],
+    ids=["tempered", "point", "normalization"],
 )
 def test_version_whose_posterior_cannot_be_a_prior_is_refused(
-    monday, tuesday, tmp_path, model, reason
+    tuesday, version, tmp_path, given, reason
 ):
-    version = train_table(monday, spec(model, {"epochs": 1})).export(tmp_path / "m")
     with pytest.raises(SpecError, match=reason):
-        train_table(tuesday, spec(), start_from=version)
+        train_table(
+            tuesday, spec(), start_from=copy_with_spec(given, version, tmp_path)
+        )
 
 
-def test_a_version_without_its_training_is_refused(
-    tuesday, after_monday, version, tmp_path
-):
-    after_monday.model.export_predictive(tmp_path / "bare", schema=after_monday.schema)
+def test_a_version_without_its_training_is_refused(tuesday, version, tmp_path):
+    bare = shutil.copytree(version, tmp_path / "bare")
+    (bare / "assets.extra" / RECORD_FILE).unlink()
     with pytest.raises(SpecError, match=r"written without training\.json"):
-        train_table(tuesday, spec(), start_from=tmp_path / "bare")
+        train_table(tuesday, spec(), start_from=bare)
     damaged = shutil.copytree(version, tmp_path / "damaged")
     with (damaged / "assets.extra/posterior.npz").open("ab") as file:
         file.write(b"more")

@@ -10,6 +10,7 @@ from tfbbb.data.scan import TableScan
 from tfbbb.data.writing import write_table
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.export.manifest import Manifest
+from tfbbb.export.versions import next_version
 from tfbbb.metrics import calibration_error
 from tfbbb.training import JobSpec, train_table
 from tfbbb.training.held_out import held_out_figures
@@ -46,6 +47,17 @@ def trained(table):
     return train_table(table, spec(epochs=150, validation={"fraction": 0.2}))
 
 
+@pytest.fixture(scope="module")
+def reports():
+    """The reports of `briefly_trained`."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def briefly_trained(table, reports):
+    return train_table(table, spec(epochs=3), report=reports.append)
+
+
 def test_the_held_out_figures_are_those_of_the_noise(trained):
     # 80 held-out rows: standard errors of about 8 % for the deviation, 0.08 nats for
     # the log-likelihood and 0.034 for the coverage; four of them.
@@ -56,8 +68,8 @@ def test_the_held_out_figures_are_those_of_the_noise(trained):
     np.testing.assert_allclose(trained.metrics["coverage_90"], 0.9, atol=0.136)
 
 
-def test_held_out_rows_reach_neither_statistics_nor_weights(table):
-    trained = train_table(table, spec(epochs=2))
+def test_held_out_rows_reach_neither_statistics_nor_weights(table, briefly_trained):
+    trained = briefly_trained
     rows = np.setdiff1d(np.arange(ROWS), trained.held_out_rows)
     assert trained.num_training_rows == len(rows) == 360
     x = table["x"].to_numpy()[rows]
@@ -66,14 +78,14 @@ def test_held_out_rows_reach_neither_statistics_nor_weights(table):
     others = table["y"].to_numpy().copy()
     others[trained.held_out_rows] += 10 * NOISE
     changed = table.set_column(2, "y", pa.array(others))
-    again = train_table(changed, spec(epochs=2))
+    again = train_table(changed, spec(epochs=3))
     weights = zip(trained.model.weights, again.model.weights, strict=True)
     for weight, same in weights:
         np.testing.assert_array_equal(weight, same)
 
 
-def test_another_seed_gives_another_split_and_other_weights(table):
-    first, other = (train_table(table, spec(epochs=1, seed=seed)) for seed in (1, 2))
+def test_another_seed_gives_another_split_and_other_weights(table, briefly_trained):
+    first, other = briefly_trained, train_table(table, spec(epochs=1, seed=1))
     assert set(first.held_out_rows) != set(other.held_out_rows)
     for layer, different in zip(
         first.model.variational_layers, other.model.variational_layers, strict=True
@@ -107,7 +119,7 @@ def test_the_figures_are_computed_from_the_predictive_distribution(table, traine
 
 
 @pytest.mark.parametrize("form", ["pandas", "columns", "rows"])
-def test_tables_of_a_program_train_as_arrow_tables_do(table, form):
+def test_tables_of_a_program_are_read_as_arrow_tables(table, form):
     given = {
         "pandas": table.to_pandas,
         "columns": table.to_pydict,
@@ -115,8 +127,6 @@ def test_tables_of_a_program_train_as_arrow_tables_do(table, form):
     }[form]()
     schemas = [prepare(as_source(x), spec()).schema for x in (given, table)]
     assert schemas[0] == schemas[1]
-    trained = train_table(given, spec(epochs=1))
-    assert trained.schema == schemas[1]
 
 
 def test_arrays_have_no_columns_to_train_on(table):
@@ -140,15 +150,13 @@ def test_classes_are_told_apart_and_held_out_in_proportion(table):
     assert figures["brier_score"] == pytest.approx(np.mean(squares), rel=1e-5)
 
 
-def test_training_reports_epochs_and_the_held_out_nll(table):
-    seen = []
-    train_table(table, spec(epochs=3), report=seen.append)
-    assert [(at.epoch, at.epochs) for at in seen if at.figures] == [
+def test_training_reports_epochs_and_the_held_out_nll(briefly_trained, reports):
+    assert [(at.epoch, at.epochs) for at in reports if at.figures] == [
         (1, 3),
         (2, 3),
         (3, 3),
     ]
-    figures = [set(at.figures) for at in seen if at.figures]
+    figures = [set(at.figures) for at in reports if at.figures]
     assert figures == [{"loss", "nll", "kl", "val_nll"}] * 3
 
 
@@ -221,10 +229,18 @@ def test_targets_that_no_training_could_fit_are_refused_before_it(
         train_table(table, asked, report=pytest.fail)
 
 
-def test_exports_are_numbered_and_describe_the_table(trained, tmp_path):
-    first, second = (
-        trained.export(tmp_path / "line", lineage={"code": "here"}) for _ in range(2)
+def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypatch):
+    def export():
+        return trained.export(tmp_path / "line", lineage={"code": "here"})
+
+    first = export()
+    # The second finds version 1 taken, as if by another process, when it is written.
+    paths = [first]
+    monkeypatch.setattr(
+        "tfbbb.training.trained_table.next_version",
+        lambda root: paths.pop() if paths else next_version(root),
     )
+    second = export()
     assert [path.relative_to(tmp_path).as_posix() for path in (first, second)] == [
         "line/1",
         "line/2",
@@ -258,17 +274,6 @@ def test_a_file_is_trained_on_as_the_table_in_it(
     assert trained.num_training_rows == 360
 
 
-def test_a_version_taken_by_another_process_is_passed_over(
-    trained, tmp_path, monkeypatch
-):
-    taken = [tmp_path / "1", tmp_path / "2"]
-    taken[0].mkdir()
-    monkeypatch.setattr(
-        "tfbbb.training.trained_table.next_version", lambda root: taken.pop(0)
-    )
-    assert trained.export(tmp_path) == tmp_path / "2"
-
-
 def test_an_export_under_a_file_is_refused(trained, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
@@ -290,9 +295,11 @@ def test_a_training_goes_on_from_its_directory(table, tmp_path):
         np.testing.assert_allclose(weight, same, rtol=1e-6)
 
 
-def test_a_spec_is_given_by_its_fields():
+def test_rows_and_the_fields_of_a_spec_are_trained_on():
     fields = {"target": "progression", "training": {"epochs": 1}}
-    trained = train_table(samples.diabetes().slice(0, 40), fields)
+    table = samples.diabetes().slice(0, 40)
+    trained = train_table(table.to_pylist(), fields)
     assert trained.spec.target == "progression"
+    assert trained.schema == prepare(as_source(table), trained.spec).schema
     with pytest.raises(TypeError, match=r"`spec` must be .*Received: spec='target'"):
         train_table(samples.diabetes(), "target")

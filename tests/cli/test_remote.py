@@ -46,6 +46,7 @@ def queue(settings, service):
 def remote(service, tmp_path, monkeypatch):
     """Runs a command against the service of the test, beside the table."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tfbbb.client.connection._PAUSES", (0.0,) * 5)
     (tmp_path / "houses.csv").write_text(TABLE)
     variables = {"TFBBB_URL": service, "TFBBB_KEY": ADMIN_KEY}
     runner = CliRunner(env=variables)

@@ -81,7 +81,8 @@ def test_rows_are_read_in_blocks_and_taken_in_any_order(stored):
     assert stored.take(rows[:0]).num_rows == 0
 
 
-def test_a_column_is_read_without_the_others(tmp_path):
+def test_a_column_is_read_without_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfbbb.data.stored_table._MAX_ROWS_PER_BLOCK", 10_000)
     numbers = np.random.default_rng(0).random((20, 50_000))
     wide = pa.table(list(numbers), names=[f"column {index}" for index in range(20)])
     stored = StoredTable.write(tmp_path / "wide.arrow", wide.to_batches())
@@ -119,7 +120,8 @@ def test_a_file_is_stored_again_only_after_a_change(tmp_path):
     assert StoredTable.from_scan(TableScan(path), scratch).num_rows == 3
 
 
-def test_a_file_with_late_wider_types_is_stored_completely(tmp_path):
+def test_a_file_with_late_wider_types_is_stored_completely(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfbbb.data.stored_table._MAX_ROWS_PER_BLOCK", 100_000)
     path = tmp_path / "table.csv"
     cells = ["1"] * 400_000 + ["half"]
     path.write_text("a,b\n" + "".join(f"{cell},x\n" for cell in cells))

@@ -230,21 +230,16 @@ def test_targets_that_no_training_could_fit_are_refused_before_it(
 
 
 def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypatch):
-    def export():
-        return trained.export(tmp_path / "line", lineage={"code": "here"})
-
-    first = export()
-    # The second finds version 1 taken, as if by another process, when it is written.
-    paths = [first]
+    first = tmp_path / "line" / "1"
+    first.mkdir(parents=True)
+    # Another process takes version 1 after this one has seen it free.
+    seen = [first]
     monkeypatch.setattr(
         "tfbbb.training.trained_table.next_version",
-        lambda root: paths.pop() if paths else next_version(root),
+        lambda root: seen.pop() if seen else next_version(root),
     )
-    second = export()
-    assert [path.relative_to(tmp_path).as_posix() for path in (first, second)] == [
-        "line/1",
-        "line/2",
-    ]
+    second = trained.export(tmp_path / "line", lineage={"code": "here"})
+    assert second == tmp_path / "line" / "2"
     manifest = Manifest.read(second)
     assert [feature.name for feature in manifest.features] == ["x", "word"]
     assert (manifest.target, manifest.num_rows) == ("y", 320)
@@ -280,18 +275,18 @@ def test_an_export_under_a_file_is_refused(trained, tmp_path):
         trained.export(tmp_path / "file")
 
 
-def test_a_training_goes_on_from_its_directory(table, tmp_path):
-    whole = train_table(table, spec(epochs=4))
+def test_a_training_goes_on_from_its_directory(table, briefly_trained, tmp_path):
     asked = iter([False, True])
     with pytest.raises(Interrupted):
         train_table(
             table,
-            spec(epochs=4),
+            spec(epochs=3),
             directory=tmp_path,
             should_stop=lambda: next(asked),
         )
-    resumed = train_table(table, spec(epochs=4), directory=tmp_path)
-    for weight, same in zip(whole.model.weights, resumed.model.weights, strict=True):
+    resumed = train_table(table, spec(epochs=3), directory=tmp_path)
+    weights = zip(briefly_trained.model.weights, resumed.model.weights, strict=True)
+    for weight, same in weights:
         np.testing.assert_allclose(weight, same, rtol=1e-6)
 
 

@@ -233,7 +233,7 @@ def test_version_whose_posterior_cannot_be_a_prior_is_refused(
 def test_a_version_without_its_training_is_refused(tuesday, version, tmp_path):
     bare = shutil.copytree(version, tmp_path / "bare")
     (bare / "assets.extra" / RECORD_FILE).unlink()
-    with pytest.raises(SpecError, match=r"written without training\.json"):
+    with pytest.raises(SpecError, match=r"it has no file training\.json"):
         train_table(tuesday, spec(), start_from=bare)
     damaged = shutil.copytree(version, tmp_path / "damaged")
     with (damaged / "assets.extra/posterior.npz").open("ab") as file:

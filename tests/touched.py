@@ -2,6 +2,8 @@
 
 import argparse
 import ast
+import contextlib
+import importlib
 import re
 import subprocess
 import sys
@@ -146,15 +148,28 @@ class Budget:
         ends_at: The time, by `time.monotonic`.
         pages: The changed pages; tests of one page run for these only.
         names: What the changed modules define.
+        modules: Modules whose examples are tests.
     """
 
     def __init__(
-        self, ends_at: float, pages: Iterable[str] = (), names: Iterable[str] = ()
+        self,
+        ends_at: float,
+        pages: Iterable[str] = (),
+        names: Iterable[str] = (),
+        modules: Iterable[str] = (),
     ) -> None:
         self.ends_at = ends_at
         self.pages = set(pages)
         self.names = set(names)
+        self.modules = list(modules)
         self.left_out: list[str] = []
+
+    def pytest_collection(self) -> None:
+        # To collect its examples, pytest would import a module once more after its
+        # package has, and there would be two classes of each name.
+        for module in self.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         seen: set[str] = set()
@@ -214,7 +229,8 @@ def main(arguments: list[str] | None = None) -> int:
     import pytest
 
     names = {name for file in changed for name in tree.names(file)}
-    budget = Budget(began + given.seconds, changed, names)
+    modules = [_module(file) for file in chosen if not file.startswith("tests/")]
+    budget = Budget(began + given.seconds, changed, names, modules)
     options = ["--quiet", "-m", "not slow"]
     code = int(pytest.main([*options, *IMPORT_RULES, *chosen], plugins=[budget]))
     left_out = dict.fromkeys(test.partition("::")[0] for test in budget.left_out)

@@ -50,16 +50,16 @@ class Operations:
             "metrics": self._metrics,
         }
 
-    def answer(self, question: Frame) -> Frame:
+    def answer(self, request: Frame) -> Frame:
         """Runs the operation that the header of a request names.
 
         Raises:
             ServiceError: If the operation fails for a reason to report to the client.
             InputError: If a table does not fit the model.
         """
-        arguments: dict[str, Any] = dict(question.header)
+        arguments: dict[str, Any] = dict(request.header)
         operation = self._by_name[arguments.pop("operation")]
-        return operation(question.body, **arguments)
+        return operation(request.body, **arguments)
 
     def _predict(
         self, body: bytes | bytearray, name: str, version: int | None

@@ -58,18 +58,18 @@ class Worker:
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
-                while (question := receive(connection)) is not None:
-                    send(connection, self._answer(question, connection))
+                while (request := receive(connection)) is not None:
+                    send(connection, self._answer(request, connection))
             except OSError:
                 return  # The client has disconnected.
 
-    def _answer(self, question: Frame, connection: socket.socket) -> Frame:
+    def _answer(self, request: Frame, connection: socket.socket) -> Frame:
         try:
-            if question.header["operation"] != "predict":
-                return self._compute(question)
+            if request.header["operation"] != "predict":
+                return self._compute(request)
             with self._predicting:
                 _check_connected(connection)
-                return self._compute(question)
+                return self._compute(request)
         except ServiceError as error:
             return Frame(error.to_message())
         except InputError as error:
@@ -77,7 +77,7 @@ class Worker:
         except OSError:
             raise
         except Exception:
-            logger.exception("%s failed", question.header)
+            logger.exception("%s failed", request.header)
             return Frame({"error": "bug"})
 
 

@@ -69,7 +69,7 @@ def _receive(connection: socket.socket, size: int) -> bytearray | None:
 
 
 async def exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, question: Frame
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Frame
 ) -> Frame:
     """Sends a request and waits for the response.
 
@@ -77,7 +77,7 @@ async def exchange(
         OSError: If the connection broke.
         asyncio.IncompleteReadError: If the connection was closed.
     """
-    writer.writelines((question.head(), question.body))
+    writer.writelines((request.head(), request.body))
     await writer.drain()
     header_size, body_size = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
     # Reads both at once.

@@ -108,8 +108,8 @@ class ModelsClient:
     ) -> Frame:
         connection = await self._connect()
         try:
-            question = Frame({"operation": operation} | arguments, body)
-            answer = await exchange(*connection, question)
+            request = Frame({"operation": operation} | arguments, body)
+            response = await exchange(*connection, request)
         except (OSError, asyncio.IncompleteReadError):
             connection[1].close()
             raise Unavailable(
@@ -121,8 +121,8 @@ class ModelsClient:
             connection[1].close()
             raise
         self._idle.append(connection)
-        _raise_error(operation, answer)
-        return answer
+        _raise_error(operation, response)
+        return response
 
     async def _connect(self) -> Connection:
         while self._idle:
@@ -139,10 +139,10 @@ class ModelsClient:
             ) from None
 
 
-def _raise_error(operation: str, answer: Frame) -> None:
-    if "error" not in answer.header:
+def _raise_error(operation: str, response: Frame) -> None:
+    if "error" not in response.header:
         return
-    error = ServiceError.from_message(answer.header)
+    error = ServiceError.from_message(response.header)
     if error is None:
         raise RuntimeError(f"The model process failed at {operation}; see its log")
     raise error

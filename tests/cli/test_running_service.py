@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -55,7 +56,11 @@ with running_service(Path({str(tmp_path)!r})) as service:
     time.sleep(600)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        # Nothing of this needs TensorFlow.
+        env=os.environ | {"TFBBB_START_MODELS": "false"},
     ) as process:
         url = process.stdout.readline().strip()
         assert httpx.get(f"{url}/health/live").status_code == 200

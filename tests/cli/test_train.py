@@ -4,8 +4,10 @@ import sys
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from tests.small_disk import small_disk
+from tfbbb.cli import app
 from tfbbb.data.writing import write_table
 from tfbbb.export.manifest import Manifest
 from tfbbb.training.record import TrainingRecord
@@ -43,31 +45,41 @@ def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tm
     assert f"{100 * manifest.metrics['coverage_90']:.1f} %\n" in result.stdout
 
 
-def test_text_option_reads_a_mostly_numeric_column_as_text(tfbbb, tmp_path):
-    numbers = "\n".join(f"{i},{i}" for i in range(40))
-    (tmp_path / "slip.csv").write_text(f"x,y\n{numbers}\n?,40\n")
-    result = tfbbb(
-        *("train", "slip.csv", "--target", "y", "--text", "x", "--epochs", "1"),
-        *("--output", "slip"),
+@pytest.fixture(scope="module")
+def trained_on_frame(tmp_path_factory, table):
+    """A directory with a frame that pandas wrote, and what `tfbbb train` said of it."""
+    directory = tmp_path_factory.mktemp("frame")
+    readings = [*map(str, range(len(table) - 1)), "?"]
+    frame = table.to_pandas().assign(reading=readings)
+    frame.to_csv(directory / "frame.csv")
+    some = frame.sample(frac=0.5, random_state=0)
+    some.to_csv(directory / "some.csv")
+    arguments = (
+        *("train", directory / "frame.csv", "--target", "effect", "--ignore", "cured"),
+        *(*FIT, "--text", "reading", "--output", directory / "effect"),
     )
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
-    assert Manifest.read("slip/1").features[0].kind == "categorical"
+    return directory, result
 
 
-def test_the_index_that_pandas_wrote_is_dropped_with_a_note(tfbbb, tmp_path, table):
-    (tmp_path / "frame.csv").write_text(table.to_pandas().to_csv())
-    result = tfbbb(
-        *("train", "frame.csv", "--target", "effect", "--ignore", "cured", *FIT),
-        *("--output", "effect"),
-    )
+def test_text_option_reads_a_mostly_numeric_column_as_text(trained_on_frame):
+    features = Manifest.read(trained_on_frame[0] / "effect/1").features
+    assert {feature.name: feature.kind for feature in features} == {
+        "dose (mg)": "numeric",
+        "ward": "categorical",
+        "code": "categorical",
+        "reading": "categorical",
+    }
+
+
+def test_the_index_that_pandas_wrote_is_dropped_with_a_note(tfbbb, trained_on_frame):
+    directory, trained = trained_on_frame
+    assert "The unnamed index that pandas wrote" in trained.stdout
+    assert "from 4 columns" in trained.stdout
+    result = tfbbb("predict", directory / "effect", directory / "some.csv")
     assert result.exit_code == 0, result.output
-    assert "The unnamed index that pandas wrote" in result.stdout
-    assert "from 3 columns" in result.stdout
-    some = table.to_pandas().sample(frac=0.5, random_state=0)
-    (tmp_path / "some.csv").write_text(some.to_csv())
-    result = tfbbb("predict", "effect", "some.csv")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.count("\n") == 1 + len(some)
+    assert result.stdout.count("\n") == 1 + 30
 
 
 def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):

@@ -168,7 +168,7 @@ def test_what_is_no_id_is_not_found(datasets: httpx.Client, id: str) -> None:
 
 
 def test_datasets_are_listed_by_pages_newest_first(datasets: httpx.Client) -> None:
-    names = [f"page-{i}" for i in range(5)]
+    names = [f"page-{i}" for i in range(3)]
     for name in names:
         post(datasets, f"{name},b\n1,2\n".encode(), name=name)
     found, cursor = [], {}

@@ -169,7 +169,7 @@ with atomic_directory(sys.argv[1]) as staging:
     assert (path / "saved_model.pb").read_text() == "graph"
 
 
-def test_process_killed_at_any_point_leaves_the_old_version_or_the_new(
+def test_killed_process_leaves_the_old_or_the_new_version(
     tmp_path: Path,
 ) -> None:
     # Whatever touches the disk is a point: opening, writing, flushing, renaming. A

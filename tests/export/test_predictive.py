@@ -233,7 +233,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
 
 
-def test_defaults_are_those_of_the_manifest_and_auto_is_its_method(
+def test_defaults_come_from_the_manifest(
     ensemble: SimpleNamespace,
 ) -> None:
     expected = ensemble.live.predictive(X, 60, "local", seed=4)

@@ -344,7 +344,7 @@ for number, path in enumerate(sys.argv[2:]):
                 np.testing.assert_allclose(answer[name], value, **CLOSE)
 
 
-def test_saved_model_predicts_the_same_elsewhere_and_a_killed_export_leaves_nothing(
+def test_saved_model_moves_and_a_killed_export_leaves_nothing(
     one_target: SimpleNamespace, tmp_path: Path
 ) -> None:
     one_target.live.save(tmp_path / "model.keras")
@@ -439,7 +439,7 @@ def test_description_that_does_not_fit_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_that_are_not_those_of_classes_or_columns_are_refused(
+def test_names_that_do_not_fit_classes_or_columns_are_refused(
     classes: SimpleNamespace, columns: SimpleNamespace, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=r"has 3 classes\. Received: 2 class names"):

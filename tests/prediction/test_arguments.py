@@ -56,7 +56,7 @@ def test_seed_of_more_than_32_bits_would_be_another_seed(model, prediction, seed
             draw(2, seed=seed)
 
 
-def test_every_integer_of_32_bits_is_a_seed_of_its_own(model):
+def test_every_32_bit_integer_is_a_different_seed(model):
     seeds = [0, 1, -1, np.int8(-3), np.int64(5), 2**31 - 1, -(2**31)]
     means, samples, functions = [], [], []
     for seed in seeds:

@@ -60,7 +60,7 @@ def test_draws_are_those_of_keras_in_training(layer, x):
     assert_same_moments(draws_of(model, x), loop)
 
 
-def test_rows_share_a_mask_and_do_not_depend_on_each_other():
+def test_rows_share_a_mask_but_not_their_answers():
     model = network(keras.layers.Dropout(0.5), X)
     same = draws_of(model, np.repeat(X[:1], 3, axis=0), num_samples=20)
     np.testing.assert_allclose(same[:, 1:], same[:, :1].repeat(2, axis=1), rtol=1e-5)
@@ -116,7 +116,7 @@ class Dropping(keras.Model):
         return self.drop(self.hidden(inputs))
 
 
-def test_layers_that_are_called_from_the_code_of_others_are_refused_by_name():
+def test_dropout_called_from_other_code_is_refused_by_name():
     inputs = keras.Input(SEQUENCES.shape[1:])
     each = keras.layers.TimeDistributed(keras.layers.Dropout(0.5, name="within"))
     wrapped = keras.Model(inputs, keras.layers.Flatten()(each(inputs)))

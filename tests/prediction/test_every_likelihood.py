@@ -133,7 +133,7 @@ def test_summaries_are_columns_of_a_table(case):
     assert prediction.to_numpy().keys() >= {"mean", "variance", "epistemic"}
 
 
-def test_entropy_of_a_class_is_that_of_noise_and_of_weights(case):
+def test_entropy_is_the_sum_of_noise_and_weights(case):
     likelihood, prediction, outputs, _ = case
     if likelihood.task != "classification":
         with pytest.raises(AttributeError, match="defined for classes only"):

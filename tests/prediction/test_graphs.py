@@ -260,7 +260,7 @@ def test_row_of_zeros_has_no_variance_without_a_bias(method):
 
 
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
-def test_precision_of_the_layers_is_that_of_the_answer_at_most(policy):
+def test_answer_is_as_precise_as_the_layers_at_most(policy):
     # bfloat16 keeps eight bits: a part in 256, of each of some ten terms.
     keras.utils.set_random_seed(0)
     models = []
@@ -285,7 +285,7 @@ def test_precision_of_the_layers_is_that_of_the_answer_at_most(policy):
         assert low.sample(3).shape == (3, 3, 1)
 
 
-def test_model_that_was_never_called_is_built_by_its_first_prediction():
+def test_first_prediction_builds_the_model():
     model = Residual()
     prediction = tfbbb.predictive(model, X, likelihood=Normal(scale=1.0))
     assert prediction.mean.shape == (3, 2)

@@ -69,7 +69,7 @@ def test_fewer_samples_are_the_first_of_more(model, whole, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_predictions_of_a_row_do_not_depend_on_the_rows_beside_it(model, method):
+def test_a_prediction_does_not_depend_on_the_other_rows(model, method):
     together = answers(model, X, method)
     backwards = answers(model, X[::-1], method)
     variance = together["variance"]
@@ -109,7 +109,7 @@ def test_prediction_moves_neither_weights_nor_the_noise_of_training(model):
     megabytes=st.sampled_from([1e-4, 0.01, 1.0]),
     drops=st.booleans(),
 )
-def test_answers_of_members_that_drop_depend_neither_on_rows_nor_on_memory(
+def test_members_with_dropout_depend_on_neither_rows_nor_memory(
     members_that_drop, method, rows, megabytes, drops
 ):
     model, whole = members_that_drop

@@ -127,7 +127,7 @@ def test_exported_models_answer_as_the_live_ones_do(body, x, tmp_path):
     np.testing.assert_allclose(found["variance"], expected.variance, rtol=1e-3)
 
 
-def test_fit_sets_the_weight_of_every_divergence_of_layers_within_layers():
+def test_fit_sets_kl_weight_of_layers_within_layers():
     model = network(separable_images, REAL)
     model.compile("adam")
     x, y = np.concatenate([REAL] * 4), np.arange(12.0)

@@ -59,7 +59,7 @@ def test_single_posterior_has_nothing_between_members(model):
     assert not model.members[0].predictive(X).between_members.any()
 
 
-def test_member_of_a_model_that_standardizes_its_inputs_does_so_too():
+def test_member_standardizes_its_inputs_as_the_model_does():
     standardize = keras.layers.Normalization()
     standardize.adapt(100.0 + 10.0 * X)
     inputs = keras.Input((3,))

@@ -73,7 +73,7 @@ def test_answer_says_which_operations_are_approximate():
     assert not drawn.operations
 
 
-def test_first_layer_that_moments_cannot_pass_is_named_and_auto_draws_instead():
+def test_error_names_the_first_layer_without_moments():
     inputs = keras.Input((3, 1))
     hidden = DenseVariational(4)(inputs)
     hidden = keras.layers.LSTM(3, name="memory")(hidden)

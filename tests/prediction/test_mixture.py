@@ -29,7 +29,7 @@ def components(likelihood, values):
 
 
 @pytest.mark.parametrize("num_targets", [1, 2])
-def test_log_prob_is_the_log_of_the_average_density_of_all_targets(num_targets):
+def test_log_prob_is_the_log_of_the_average_density(num_targets):
     likelihood, values = normal(num_targets), outputs(2 * num_targets)
     # The second row is far out, where densities underflow and their logs do not.
     targets = 1000.0 + GENERATOR.normal(size=(ROWS, num_targets))
@@ -41,7 +41,7 @@ def test_log_prob_is_the_log_of_the_average_density_of_all_targets(num_targets):
     )
 
 
-def test_log_prob_of_classes_is_the_log_of_their_average_probability():
+def test_log_prob_of_classes_averages_their_probabilities():
     likelihood = Categorical()
     likelihood.build((None, 4))
     logits, labels = outputs(4), np.array([0, 3, 1, 2, 2])

@@ -41,7 +41,7 @@ def test_auto_draws_weights_of_later_layers_where_rows_are_many(deep):
     assert 2**3 < 2**few < 2**6
 
 
-def test_auto_draws_weights_that_it_cannot_keep_for_more_rows_only(deep):
+def test_auto_draws_weights_without_keeping_them_for_many_rows(deep):
     plans = [local_layers(deep, "auto", 2**power, 1000) for power in range(16)]
     assert 2**7 < 2 ** plans.count([True] * 3) < 2**10
 
@@ -56,7 +56,7 @@ def test_layers_whose_weights_serve_several_positions_draw_weights():
     assert local_layers(model, "local", 1) == [False, True]
 
 
-def test_mean_of_a_normal_is_integrated_in_a_linear_last_layer(deep):
+def test_linear_last_layer_integrates_the_mean_of_a_normal(deep):
     structure = Structure.of(deep)
     for method, integrated in (("local", True), ("auto", True), ("weight", False)):
         plan = plan_for(structure, method, 1, 100, MAX_FLOATS, [Normal(scale=1.0)])

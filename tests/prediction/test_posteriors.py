@@ -121,7 +121,7 @@ def test_draws_of_members_are_those_of_each_alone(name):
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "point"])
-def test_rows_and_draws_of_a_family_do_not_depend_on_those_beside(name):
+def test_rows_and_draws_do_not_depend_on_their_neighbours(name):
     model = network(name)
     whole = engine_draws(model, X, "weight", 8, mirrored=True)
     part = engine_draws(model, X[1:2], "weight", 8, max_floats=200, mirrored=True)

@@ -112,7 +112,7 @@ def test_quantile_of_equal_components_is_that_of_one():
     )
 
 
-def test_quantiles_do_not_depend_on_the_blocks_they_are_found_in(monkeypatch):
+def test_quantiles_do_not_depend_on_the_size_of_blocks(monkeypatch):
     likelihood, values = normal(2), outputs(4)
     whole = quantiles(likelihood, LEVELS, values)
     monkeypatch.setattr("tfbbb.prediction.quantiles._MOST_COMPONENTS", 1)
@@ -120,7 +120,7 @@ def test_quantiles_do_not_depend_on_the_blocks_they_are_found_in(monkeypatch):
     np.testing.assert_allclose(row_by_row, whole, rtol=1e-11)
 
 
-def test_positions_of_a_sequence_have_quantiles_and_densities_of_their_own():
+def test_every_position_of_a_sequence_has_quantiles_and_densities():
     likelihood = Normal(scale=0.5)
     likelihood.build((None, 3, 1))
     values = GENERATOR.normal(size=(ROWS, SAMPLES, 3, 1))
@@ -187,7 +187,7 @@ def test_quantile_of_huge_counts_is_exact(rate):
 
 
 @pytest.mark.parametrize("heteroscedastic", [False, True])
-def test_quantile_of_ordered_classes_is_the_first_that_reaches_the_level(
+def test_quantile_of_ordered_classes_is_the_first_reaching_the_level(
     heteroscedastic,
 ):
     likelihood = OrderedLogistic(5, heteroscedastic)
@@ -201,7 +201,7 @@ def test_quantile_of_ordered_classes_is_the_first_that_reaches_the_level(
         np.testing.assert_array_equal(found[:, index, 0], expected)
 
 
-def test_quantiles_of_integers_do_not_depend_on_the_blocks_they_are_found_in(
+def test_quantiles_of_integers_do_not_depend_on_blocks(
     monkeypatch,
 ):
     likelihood, values = counts(Poisson(), 50.0), outputs(2)

@@ -130,7 +130,7 @@ def test_samples_follow_the_mixture_and_rows_are_drawn_independently(
     assert np.all(np.abs(correlations - np.eye(8)) < 4.0 / np.sqrt(3000))
 
 
-def test_targets_of_one_sample_are_of_one_draw_of_the_weights():
+def test_targets_of_one_sample_share_one_draw_of_weights():
     # Both targets are one and the same function of x, and the noise is small.
     inputs = keras.Input((3,))
     output = DenseVariational(1, **WIDE)(inputs)
@@ -179,7 +179,7 @@ def test_sampled_classes_have_the_predicted_frequencies(classes):
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed again"])
-def test_answers_are_those_of_the_weights_at_the_time_of_asking(monkeypatch, kept):
+def test_later_answers_use_the_weights_of_the_prediction(monkeypatch, kept):
     model = network(2, Normal())
     model.likelihood.adapt(Y)
     memory = {} if kept else {"max_memory_mb": 1e-3}

@@ -100,7 +100,7 @@ def test_blocks_of_draws_are_summed_as_all_draws_are(cuts):
         np.testing.assert_allclose(expected, whole[name], rtol=1e-10, err_msg=name)
 
 
-def test_single_precision_outputs_keep_a_small_variance_by_a_large_mean():
+def test_large_single_precision_means_keep_a_small_variance():
     likelihood = Normal(scale=1.0)
     likelihood.build((None, 1))
     likelihood.adapt([[1e5 - 1.0], [1e5 + 1.0]])

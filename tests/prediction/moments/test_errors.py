@@ -231,7 +231,7 @@ def test_members_that_disagree_are_refused():
         operations(model)
 
 
-def test_a_rule_can_be_registered_for_a_layer_of_ones_own():
+def test_a_custom_layer_can_have_a_rule():
     class Tripled(layers.Layer):
         def call(self, inputs):
             return 3.0 * inputs
@@ -249,7 +249,7 @@ def test_a_rule_can_be_registered_for_a_layer_of_ones_own():
     assert operations(model)[-1].why == "It is only an example."
 
 
-def test_a_rule_can_be_registered_for_an_activation_of_ones_own():
+def test_a_custom_activation_can_have_a_rule():
     def square(x):
         return x * x
 

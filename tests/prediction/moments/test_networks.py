@@ -151,7 +151,7 @@ def test_networks_with_an_approximate_operation_do_not(make):
     assert differ([m[0] for m in output_moments(model, X)], sampled)
 
 
-def test_two_hidden_layers_of_small_variance_are_near_the_moments_of_draws():
+def test_two_hidden_layers_are_near_the_moments_of_draws():
     keras.utils.set_random_seed(0)
     small = {"scale": 0.1}
     model = keras.Sequential(
@@ -194,7 +194,7 @@ def test_members_have_the_moments_that_each_would_have_alone(make):
         np.testing.assert_allclose(variance[member], expected[1][0], rtol=1e-5)
 
 
-def test_members_of_images_have_the_moments_that_each_would_have_alone():
+def test_members_on_images_have_their_own_moments():
     def network(members):
         return keras.Sequential(
             [
@@ -336,7 +336,7 @@ def test_layers_that_are_points_run_as_they_are():
     assert not model.losses
 
 
-def test_recurrent_and_attention_layers_that_are_points_run_as_they_are():
+def test_recurrent_and_attention_layers_run_at_their_points():
     points = {"posterior": "point", "prior": None}
     points |= {"bias_posterior": "point", "bias_prior": None}
     inputs = keras.Input((4,))

@@ -337,9 +337,7 @@ def test_approximate_operations_are_near_and_not_exact(case):
         (lambda: layers.GroupNormalization(2, axis=1), (4, 3)),
     ],
 )
-def test_normalisations_of_the_row_are_their_linear_parts_for_small_variances(
-    make, shape
-):
+def test_row_normalisations_are_linear_for_small_variances(make, shape):
     layer = trained_normalization(make(), shape)
     means, stddevs = some_normals(shape)
     small = 1e-3 * stddevs

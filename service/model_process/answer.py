@@ -158,7 +158,7 @@ def _compute(
 
 
 def _swap_draws(values: Any, question: Question) -> Any:
-    """Exchanges rows and draws, where the answer has draws."""
+    """Exchanges the axes of rows and draws, if the answer has draws."""
     if not (question.draws_first and isinstance(values, np.ndarray)):
         return values
     return np.ascontiguousarray(values.swapaxes(0, 1))

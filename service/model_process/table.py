@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.abbreviation import abbreviate
-from tfbbb.export.input_error import InputError
 from tfbbb.export.inputs import Inputs, check_names, listed, number
-from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.export.manifest import Feature, InputError, Manifest
 
 
 def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:

@@ -21,7 +21,7 @@ from service.shared.database import Database
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.frames import Frame, receive, send
 from service.shared.settings import Settings
-from tfbbb.export.input_error import InputError
+from tfbbb.export.manifest import InputError
 
 logger = logging.getLogger(__name__)
 

@@ -123,12 +123,12 @@ def passes(monkeypatch):
     """Weak references to all that keeps draws, as it is made."""
     found = []
 
-    class Watched(computation.LivePasses):
-        def __init__(self, *args):
-            super().__init__(*args)
+    class Watched(computation.Passes):
+        def __init__(self, **functions):
+            super().__init__(**functions)
             found.append(weakref.ref(self))
 
-    monkeypatch.setattr(computation, "LivePasses", Watched)
+    monkeypatch.setattr(computation, "Passes", Watched)
     return found
 
 

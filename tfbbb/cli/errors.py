@@ -50,8 +50,7 @@ def _can_user_fix(error: Exception) -> bool:
         return True
     from tfbbb.client.errors import ClientError
     from tfbbb.data.table_error import TableError
-    from tfbbb.export.input_error import InputError
-    from tfbbb.export.manifest import ManifestError
+    from tfbbb.export.manifest import InputError, ManifestError
     from tfbbb.training.spec import SpecError
 
     files = TableError | InputError | ManifestError

@@ -1,6 +1,7 @@
 """The functions that a SavedModel holds to answer questions about predictions."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,12 @@ import tensorflow as tf
 
 from tfbbb.export.manifest import Targets
 from tfbbb.prediction import questions
-from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.answers import Answers, Quantiles, Summary
 from tfbbb.prediction.compiled import traced
+from tfbbb.types import Tensor
 
 
-def answer_functions(
+def trace_answers(
     answers: Answers,
     outputs: tf.TensorSpec,
     targets: Targets,
@@ -28,7 +30,7 @@ def answer_functions(
     Args:
         answers: The answers to trace.
         outputs: Spec of the outputs.
-        targets: What the targets of one row are.
+        targets: The description of the targets of one row.
         summary: Specs of the summary of the mixture.
     """
     places = list(outputs.shape[2:-1])
@@ -62,7 +64,7 @@ def _trace_summary(
 ) -> None:
     asked = np.zeros(0)
 
-    def of_summary(mixture: dict[str, Any], quantiles: Any) -> dict[str, Any]:
+    def change_summary(mixture: dict[str, Any], quantiles: Any) -> dict[str, Any]:
         def at(levels: np.ndarray) -> Any:
             nonlocal asked
             asked = np.asarray(levels)
@@ -71,5 +73,63 @@ def _trace_summary(
         return change(mixture, at)
 
     quantiles = tf.TensorSpec([None, None, *shape], tf.float64)
-    module.summary = traced(of_summary, summary, quantiles)
+    module.summary = traced(change_summary, summary, quantiles)
     module.levels = traced(lambda: tf.constant(asked, tf.float64))
+
+
+def use_functions(
+    answers: Answers,
+    functions: Any,
+    call: Callable[[Any], Callable[..., Any]] = lambda function: function,
+    convert: Callable[[Any, Any], Any] = tf.cast,
+) -> Answers:
+    """Returns the same answers, computed by the functions of a SavedModel.
+
+    Args:
+        answers: The answers.
+        functions: The module of `trace_answers`, before it is saved or after.
+        call: Returns how a function is called.
+        convert: Converts an argument of a function to a type.
+    """
+    return dataclasses.replace(
+        answers,
+        functions={
+            question.name: _convert_arguments(
+                getattr(functions, question.name), call, convert
+            )
+            for question in questions.QUESTIONS
+            if hasattr(functions, question.name)
+        },
+        summary=_summary(functions, call) if hasattr(functions, "summary") else None,
+    )
+
+
+def _convert_arguments(function: Any, call: Any, convert: Any) -> Callable[..., Any]:
+    """Returns a function that converts its arguments to the types of a traced one."""
+    called = call(function)
+    # The first input is the outputs of the network.
+    dtypes = [tensor.dtype for tensor in function.inputs[1:]]
+
+    def converted(outputs: Tensor, *arguments: Any) -> Any:
+        return called(outputs, *map(convert, arguments, dtypes))
+
+    return converted
+
+
+def _summary(functions: Any, call: Any) -> Callable[[Summary, Quantiles], Summary]:
+    change = call(functions.summary)
+    levels = functions.levels().numpy()
+
+    def summary(mixture_summary: Summary, quantiles: Quantiles) -> Summary:
+        mixture_summary = {
+            name: tf.convert_to_tensor(x) for name, x in mixture_summary.items()
+        }
+        if len(levels):
+            found = tf.convert_to_tensor(quantiles(levels))
+        else:
+            # Quantiles at no level, in the shape that the mean gives them.
+            mean = mixture_summary["mean"]
+            found = tf.zeros([tf.shape(mean)[0], 0, *mean.shape[1:]], tf.float64)
+        return change(mixture_summary, found)
+
+    return summary

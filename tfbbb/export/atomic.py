@@ -1,4 +1,4 @@
-"""Directories that are there whole or not at all."""
+"""Directories that appear complete or not at all."""
 
 import contextlib
 import errno
@@ -18,16 +18,16 @@ _ABANDONED_SECONDS = 24 * 3600.0
 
 @contextlib.contextmanager
 def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives an empty directory to write into, which becomes `path` at the end.
+    """Yields an empty directory to write into; renames it to `path` at the end.
 
     The directory lies beside `path`, is flushed to disk with all its files and then
     renamed, so `path` never holds half of something, whenever the process or the
-    machine stops. If the body raises, nothing is left, nor any folder above `path` that
-    was made for it. A process that is killed leaves its directory; the next one that
-    writes beside it removes it once it is a day old.
+    machine stops. If the body raises, the directory and all folders that were made for
+    it are removed. A killed process leaves its directory; the next process that writes
+    beside it removes the directory once it is a day old.
 
     Raises:
-        FileExistsError: Where there is something at `path` already.
+        FileExistsError: If `path` exists.
     """
     path = Path(path).absolute()
     check_free(path)
@@ -77,7 +77,7 @@ def staged_for(name: str) -> str:
 
 
 def check_free(path: str | os.PathLike[str]) -> None:
-    """Raises FileExistsError where there is something at `path`."""
+    """Raises FileExistsError if `path` exists."""
     if Path(path).exists():
         raise FileExistsError(
             "A saved model is never overwritten; choose a path that does not exist. "

@@ -43,7 +43,7 @@ def describe_likelihood(likelihood: likelihoods.Likelihood) -> dict[str, Any]:
 
 
 def describe_recalibration(given: Recalibration | None) -> dict[str, Any] | None:
-    """Returns class and configuration of a recalibration, None where there is none."""
+    """Returns class and configuration of a recalibration; None for None."""
     if given is None:
         return None
     serialized = recalibration.serialize(given)
@@ -51,7 +51,7 @@ def describe_recalibration(given: Recalibration | None) -> dict[str, Any] | None
 
 
 def layer_summary(layer: VariationalLayer) -> LayerSummary:
-    """Returns what one layer is made of."""
+    """Describes one layer."""
     return LayerSummary(
         name=layer.name,
         class_name=type(layer).__name__,
@@ -69,7 +69,7 @@ def layer_summary(layer: VariationalLayer) -> LayerSummary:
 def describe_targets(
     likelihood: likelihoods.Likelihood, mean_shape: Sequence[int | None]
 ) -> Targets:
-    """Returns what the targets of one row are.
+    """Describes the targets of one row.
 
     Args:
         likelihood: p(y | outputs).

@@ -1,33 +1,34 @@
 """A posterior predictive distribution that was loaded from a SavedModel."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import int32
-from tfbbb.export.exported_passes import ExportedPasses
+from tfbbb.export.exported_passes import load_passes
 from tfbbb.export.inputs import Inputs, listed, to_tensors
 from tfbbb.export.manifest import Manifest
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
-from tfbbb.prediction.compiled import Compiled
+from tfbbb.prediction.compiled import fast_call
 from tfbbb.prediction.levels import single_precision_level
+from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
 
 
 class ExportedModel:
-    """A posterior predictive distribution that needs nothing but TensorFlow.
+    """A posterior predictive distribution that needs only TensorFlow.
 
     Every method is a pure function of its arguments, the seed among them, so that
     threads may share one model. Inputs and answers are in the units of the training
     table.
 
     Args:
-        saved_model: What `tf.saved_model.load` returned.
+        saved_model: The result of `tf.saved_model.load`.
         manifest: The manifest beside it.
     """
 
@@ -36,12 +37,12 @@ class ExportedModel:
         # The variables live as long as this object.
         self._saved_model = saved_model
         self._signatures = {
-            name: _Signature(function)
+            name: _call_by_name(function)
             for name, function in saved_model.signatures.items()
         }
-        self._passes: dict[str, ExportedPasses] = {}
+        self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
-            self._passes[method] = ExportedPasses(saved_model, manifest, method)
+            self._passes[method] = load_passes(saved_model, manifest, method)
         matrix = manifest.inputs == "matrix"
         tensors = [feature.tensor for feature in manifest.features]
         self._tensors = tensors[:1] if matrix else tensors
@@ -95,7 +96,7 @@ class ExportedModel:
                 not as described.
         """
         begin = time.perf_counter()
-        passes = self._passes_of(method)
+        passes = self._choose_passes(method)
         num_samples, seed = self._checked_draws(num_samples, seed)
         check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
         tensors = to_tensors(x, self.manifest)
@@ -115,7 +116,7 @@ class ExportedModel:
             deadline=None if deadline_ms is None else begin + 1e-3 * deadline_ms,
         )[0]
 
-    def _passes_of(self, method: str | None) -> ExportedPasses:
+    def _choose_passes(self, method: str | None) -> Passes:
         if not self._passes:
             raise ValueError(
                 "This file was written by an older tfbbb and has signatures only: use "
@@ -283,21 +284,16 @@ def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:
     return probabilities.astype(np.float32)
 
 
-class _Signature:
-    """A loaded signature, which takes and returns arrays by name.
+def _call_by_name(function: Any) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Returns a loaded signature that takes and returns arrays by name."""
+    # The arguments of the function are in the order of their names. The names in
+    # its specs differ: TensorFlow writes them in lower case.
+    _, inputs = function.structured_input_signature
+    dtypes = [(name, inputs[name].dtype) for name in sorted(inputs)]
+    call = fast_call(function)
 
-    Args:
-        function: The concrete function.
-    """
+    def answer(tensors: Mapping[str, Any]) -> dict[str, Any]:
+        arguments = [tf.constant(tensors[name], dtype) for name, dtype in dtypes]
+        return {name: result.numpy() for name, result in call(*arguments).items()}
 
-    def __init__(self, function: Any) -> None:
-        # The function's own arguments are in the order of their names. Those of the
-        # specs are other ones: TensorFlow writes them in lower case.
-        _, inputs = function.structured_input_signature
-        self._inputs = [(name, inputs[name].dtype) for name in sorted(inputs)]
-        self._compiled = Compiled(function)
-
-    def __call__(self, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        arguments = [tf.constant(tensors[name], dtype) for name, dtype in self._inputs]
-        results = self._compiled(*arguments)
-        return {name: result.numpy() for name, result in results.items()}
+    return answer

@@ -1,68 +1,77 @@
-"""The passes of a SavedModel, without Keras."""
+"""The passes and the answers of a loaded SavedModel, without Keras."""
 
+import functools
 from typing import Any
 
+import tensorflow as tf
+
+from tfbbb.export.answer_functions import use_functions
 from tfbbb.export.manifest import Manifest
-from tfbbb.export.saved_answers import loaded_answers
-from tfbbb.prediction.compiled import Compiled
-from tfbbb.prediction.kept_draws import KeptDraws
-from tfbbb.prediction.operation import Operation
+from tfbbb.export.targets import checked_targets
+from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.compiled import fast_call
+from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.passes import Passes
 from tfbbb.types import Tensor
 
 
-class ExportedPasses(Passes):
-    """Passes by one method, with the functions of a SavedModel.
+def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
+    """Returns passes by one method, with the functions of a SavedModel.
 
     Args:
-        saved_model: What `tf.saved_model.load` returned.
+        saved_model: The result of `tf.saved_model.load`.
         manifest: Its manifest, of schema version 2 or 3.
         method: One of its methods.
     """
+    assert manifest.passes is not None
+    functions = saved_model.methods[method]
+    answer, add_up = fast_call(functions.answer), fast_call(functions.add_up)
 
-    def __init__(self, saved_model: Any, manifest: Manifest, method: str):
-        assert manifest.passes is not None
-        functions = saved_model.methods[method]
-        self._saved_model = saved_model
-        self._manifest = manifest
-        self._draw = Compiled(functions.draw)
-        self._add_up = Compiled(functions.add_up)
-        self._merge = Compiled(functions.merge)
-        self._summarize = Compiled(functions.summarize)
-        self._answer = Compiled(functions.answer)
-        self._kept = KeptDraws()
-        self.sizes = manifest.passes[method]
-        self.answers = [loaded_answers(saved_model.answers[method], manifest)]
-        self.operations: tuple[Operation, ...] = ()
-        if method == "moments" and manifest.operations is not None:
-            self.operations = manifest.operations
-        self._is_compiled = False
-
-    @property
-    def is_compiled(self) -> bool:
-        return self._is_compiled
-
-    def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:
-        return self._kept.draws(self._draw, key, first, count, keep)
-
-    def summaries(self, inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
-        found = self._answer(inputs, draws)
-        self._is_compiled = True
+    def summaries(inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
+        found = answer(inputs, draws)
         return [found["summary"]], [found["outputs"]]
 
-    def sums(self, inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
-        found = self._add_up(inputs, draws)
-        self._is_compiled = True
+    def sums(inputs: Tensor, draws: Any) -> tuple[list[Any], list[Any]]:
+        found = add_up(inputs, draws)
         return [found["sums"]], [found["outputs"]]
 
-    def merged(self, one: Any, other: Any) -> Any:
-        return self._merge(one, other)
+    propagated = method == "moments" and manifest.operations is not None
+    return Passes(
+        draw=fast_call(functions.draw),
+        summaries=summaries,
+        sums=sums,
+        outputs=lambda inputs, draws: sums(inputs, draws)[1],
+        merge=fast_call(functions.merge),
+        summarize=fast_call(functions.summarize),
+        coherent=lambda: load_passes(saved_model, manifest, "weight"),
+        sizes=manifest.passes[method],
+        answers=[load_answers(saved_model.answers[method], manifest)],
+        operations=(manifest.operations or ()) if propagated else (),
+    )
 
-    def summary(self, found: Any) -> Any:
-        return self._summarize(found)
 
-    def outputs(self, inputs: Tensor, draws: Any) -> list[Any]:
-        return self.sums(inputs, draws)[1]
+def load_answers(functions: Any, manifest: Manifest) -> Answers:
+    """Returns the answers of a loaded model.
 
-    def of_functions(self) -> "ExportedPasses":
-        return ExportedPasses(self._saved_model, self._manifest, "weight")
+    Args:
+        functions: The loaded module of `tfbbb.export.answer_functions.trace_answers`.
+        manifest: The model's manifest, of schema version 2 or 3.
+    """
+    assert manifest.targets is not None
+    targets = manifest.targets
+    recalibration = manifest.recalibration or {"config": {}}
+    scores = recalibration["config"].get("scores")
+    answers = Answers(
+        functions={},
+        task=manifest.task,
+        ordered=targets.ordered,
+        discrete=targets.discrete,
+        noise_size=targets.noise_size,
+        check_targets=functools.partial(
+            checked_targets, wanted=targets, classes=manifest.classes
+        ),
+        classes=manifest.classes,
+        reach=None if scores is None else functools.partial(conformal_reach, scores),
+    )
+    # Of arrays, `tf.constant` makes tensors in less time than `tf.cast`.
+    return use_functions(answers, functions, fast_call, tf.constant)

@@ -111,7 +111,7 @@ def _tensor_spec(model: "BayesianModel", feature: Feature) -> tf.TensorSpec:
 def packing(
     model: "BayesianModel", features: Sequence[Feature]
 ) -> Callable[[Sequence[Any]], Any]:
-    """Returns what arranges feature tensors, in order, as the model's inputs."""
+    """Returns a function that arranges feature tensors as the model's inputs."""
     if has_columns(model):
         names = [feature.name for feature in features]
         return lambda tensors: dict(zip(names, tensors, strict=True))

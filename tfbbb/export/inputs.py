@@ -1,4 +1,4 @@
-"""What users hand to an exported model, as the tensors its signatures take."""
+"""Converts the inputs of users to the tensors of an exported model's signatures."""
 
 import difflib
 import itertools
@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfbbb.abbreviation import abbreviate
-from tfbbb.export.input_error import InputError
-from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.types import ArrayLike
 
 _NUMERIC = "biuf"
-# Unknown names among which a misspelt one is looked for, at some 10 us each.
+# The most unknown names that are searched for a misspelt one, at 10 us each.
 _MOST_COMPARED = 1000
 
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
@@ -29,10 +28,10 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
     Args:
         inputs: Array of shape `[n, d]`, columns in the order of the manifest's
             features, or a mapping from column names to arrays of shape `[n]`, or a
-            data frame. Columns that the model does not read are left aside. A
+            data frame. Columns that the model does not read are ignored. A
             missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
             that may miss one.
-        manifest: What the model reads.
+        manifest: The manifest, with the features of the model.
 
     Returns:
         One array per tensor, float32 or string, by tensor name.
@@ -64,7 +63,7 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
 
 
 def _by_name(inputs: Inputs) -> Inputs:
-    """A data frame whose columns have names as a mapping, else `inputs`."""
+    """Returns a data frame with named columns as a mapping, other inputs unchanged."""
     names = getattr(inputs, "columns", None)
     if names is None or not all(isinstance(name, str) for name in names):
         return inputs
@@ -85,7 +84,7 @@ def check_names(names: Iterable[str], features: Sequence[Feature]) -> None:
 
 
 def _misspelt(name: str, unknown: Iterable[str]) -> str:
-    """The name that was probably meant to be `name`, as a message puts it."""
+    """Returns a hint at the name that is probably a misspelt `name`, or nothing."""
     some = itertools.islice(unknown, _MOST_COMPARED)
     plain = {str(other).strip().lower(): other for other in some}
     near = difflib.get_close_matches(name.strip().lower(), plain, n=1)
@@ -102,7 +101,7 @@ def check_shape(shape: tuple[int, ...], features: Sequence[Feature]) -> None:
 
 
 def listed(features: Sequence[Feature], most: int = 20) -> str:
-    """The names of the features, as a message quotes them."""
+    """Returns the names of the features for a message."""
     names = ", ".join(repr(feature.name) for feature in features[:most])
     return (
         names if len(features) <= most else f"{names} and {len(features) - most} more"
@@ -110,7 +109,7 @@ def listed(features: Sequence[Feature], most: int = 20) -> str:
 
 
 def number(value: Any, row: int, feature: Feature) -> float:
-    """One value of a numeric column; NaN if it is missing and may be.
+    """Returns one value of a numeric column; NaN if it is missing and may be.
 
     Raises:
         InputError: If it is not a number, or missing and may not be.
@@ -134,7 +133,7 @@ def number(value: Any, row: int, feature: Feature) -> float:
 
 
 def text(value: Any, row: int, feature: Feature) -> str:
-    """One value of a categorical column; the empty string if missing and may be.
+    """Returns one value of a categorical column; empty if it is missing and may be.
 
     Raises:
         InputError: If it is not text, or missing and may not be.
@@ -161,8 +160,7 @@ def text(value: Any, row: int, feature: Feature) -> str:
 def _is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         return math.isnan(value)
-    # Pandas need not be installed to be served, but if its NA was passed, it was
-    # imported.
+    # Pandas may not be installed; a value that is its NA shows that it is imported.
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
@@ -180,7 +178,7 @@ def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
 
 
 def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
-    """Checks one column, `[n]`, and makes it float32 or an array of strings."""
+    """Validates one column, `[n]`; returns it as float32 or as strings."""
     if not hasattr(values, "__len__") or isinstance(values, str | Mapping):
         raise InputError(
             f"The column {feature.name!r} needs a list of values, one per row. "
@@ -203,7 +201,7 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
 
 
 def _array(values: npt.ArrayLike) -> np.ndarray:
-    """`values` as an array that keeps text and numbers apart."""
+    """Returns an array that keeps text and numbers apart."""
     try:
         array = np.asarray(values)
     except ValueError:

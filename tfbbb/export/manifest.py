@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfbbb.families.likelihoods import likelihood_support
-from tfbbb.prediction.operation import Operation
-from tfbbb.prediction.sizes import Sizes
+from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.snake_case import snake_case
 from tfbbb.support import Support
 
@@ -30,9 +29,13 @@ _OPTIONAL = ("without_moments", "recalibration", "lineage")
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
-# Not a ValueError: those, pydantic takes for its own and rewords.
+class InputError(ValueError):
+    """Inputs do not fit the model; the message names the row, counted from 1."""
+
+
+# Not a ValueError: pydantic would treat it as its own and reword it.
 class ManifestError(Exception):
-    """A manifest, or a directory measured against it, is not what it should be."""
+    """A manifest is invalid, or a directory does not match its manifest."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class LayerSummary:
-    """What one layer of the exported network was made of."""
+    """The parts of one layer of the exported network."""
 
     name: str
     class_name: str
@@ -66,10 +69,10 @@ class LayerSummary:
 
 @dataclass(frozen=True)
 class Targets:
-    """What the targets of one row are.
+    """The targets of one row.
 
     Args:
-        shape: Their shape: `[k]`, behind places where a row has several; of classes
+        shape: Their shape: `[k]`, after places if a row has several; of classes
             the shape of the places, `[]` of one. `None` is any size.
         support: The numbers that they may be; `None` for classes.
         ordered: Whether they have a distribution function and quantiles.
@@ -86,7 +89,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an exported model is, beside what it computes.
+    """The description of an exported model.
 
     It lies in `assets.extra/tfbbb.json` of a SavedModel, where TensorFlow Serving
     passes over it, and is read without TensorFlow.
@@ -102,7 +105,7 @@ class Manifest:
         classes: Names of the classes in the order of the probabilities; `None`
             for regression.
         likelihood: `class_name` and `config` of p(y | f(x, w)).
-        layers: What the network is made of.
+        layers: The variational layers of the network.
         num_rows: N, the number (or total weight) of the training rows.
         kl_weight: The factor of the KL divergence in the loss, usually 1 / N.
         method: The prediction engine in the signatures.
@@ -112,14 +115,14 @@ class Manifest:
         libraries: Versions that wrote the export.
         files: sha256 of every file beside the manifest, by relative path.
         signatures: The method behind each signature, by its name.
-        without_moments: Why there is no signature `moments`; `None` where there is.
-        targets: What the targets are.
+        without_moments: Why there is no signature `moments`; `None` if there is one.
+        targets: The description of the targets.
         passes: The sizes of the passes that `tfbbb.load` computes with, by method.
-        operations: What the method `moments` does to each operation of the network.
-        recalibration: `class_name` and `config` of what the answers were recalibrated
-            by; `None` where they were not.
-        lineage: What the model came from (a training job's spec, the hash of its data,
-            ...), as the exporter described it; `None` where it did not.
+        operations: Whether the method `moments` is exact for each operation.
+        recalibration: `class_name` and `config` of the recalibration of the answers;
+            `None` without one.
+        lineage: The origin of the model (a training job's spec, the hash of its data,
+            ...), as given to the export; `None` if not given.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.

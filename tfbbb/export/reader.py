@@ -1,4 +1,4 @@
-"""Reads what was exported, with TensorFlow alone."""
+"""Loads exported models, with TensorFlow alone."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from tfbbb.export.versions import newest_version
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True) -> ExportedModel:
-    """Loads what `BayesianModel.export_predictive` wrote, with TensorFlow alone.
+    """Loads a model that `BayesianModel.export_predictive` wrote.
 
     Neither Keras nor TensorFlow Probability is imported, and no code of the model's
     author runs: the SavedModel holds the whole computation.

@@ -1,39 +1,96 @@
 """Posterior draws of a model's outputs within one graph, for any number of rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.export.program_functions import ProgramFunctions
 from tfbbb.prediction.blocks import (
     MAX_FLOATS,
     block_sizes,
     map_blocks,
     reduce_blocks,
 )
+from tfbbb.prediction.compiled import to_specs, traced
+from tfbbb.prediction.draws import Tensors
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.summary import merged
 from tfbbb.types import Tensor
+
+_INTEGER = tf.TensorSpec([], tf.int32)
+_SEED = tf.TensorSpec([2], tf.int32)
+
+
+def trace_program(
+    program: Program,
+    moments: Tensors,
+    features: Sequence[tf.TensorSpec],
+    pack: Callable[[Sequence[Any]], Any],
+) -> tf.Module:
+    """Returns a module with the functions of a program: graphs without loops.
+
+    Signatures that call them block by block hold no second copy of the network.
+
+    - `draw` takes seed [2], first and number of rounds, and returns noise and weights
+      as a list.
+    - `add_up` takes feature tensors and what `draw` returned, and returns `sums`, in
+      parts that can be merged, and `outputs`, [rows, S, ..., P].
+    - `merge` takes `sums` of two blocks of draws and returns them as those of one.
+    - `summarize` takes `sums` and returns the summary.
+    - `answer` takes what `add_up` takes and returns the `summary` and the `outputs`.
+
+    Args:
+        program: The program, of a model with one output.
+        moments: The result of `program.moments`, as variables.
+        features: Specs of the feature tensors, in order.
+        pack: Arranges feature tensors, in order, as the model's inputs.
+    """
+    module = tf.Module()
+    form: Any = None
+
+    def draw(seed: Tensor, first: int | Tensor, count: int | Tensor) -> list[tf.Tensor]:
+        nonlocal form
+        form = program.draws(seed, first, count)
+        return tf.nest.map_structure(tf.identity, tf.nest.flatten(form))
+
+    def add_up(features: list[Any], draws: list[Any]) -> dict[str, Any]:
+        drawn = tf.nest.pack_sequence_as(form, draws)
+        weights = tf.nest.map_structure(tf.convert_to_tensor, moments)
+        (sums,), (outputs,) = program.sums(pack(features), weights, drawn)
+        return {"sums": sums, "outputs": outputs}
+
+    def answer(features: list[Any], draws: list[Any]) -> dict[str, Any]:
+        found = module.add_up(features, draws)
+        summary = module.summarize(found["sums"])
+        return {"summary": summary, "outputs": found["outputs"]}
+
+    module.draw = traced(draw, _SEED, _INTEGER, _INTEGER)
+    drawn = to_specs(module.draw.structured_outputs)
+    module.add_up = traced(add_up, features, drawn)
+    sums = to_specs(module.add_up.structured_outputs["sums"])
+    module.merge = traced(merged, sums, sums)
+    module.summarize = traced(program.summary, sums)
+    module.answer = traced(answer, features, drawn)
+    return module
 
 
 class Sampler:
     """Runs a program for many posterior samples within bounded memory.
 
-    Everything is a function of inputs, number of samples and seed; how the work is cut
-    into blocks changes no draw.
+    Everything is a function of inputs, number of samples and seed; the sizes of the
+    blocks change no draw.
 
     Args:
         program: The program, of a model with one output.
-        functions: Its functions.
+        functions: The module of `trace_program`.
         max_floats: How many numbers may be in memory at a time.
     """
 
     def __init__(
         self,
         program: Program,
-        functions: ProgramFunctions,
+        functions: Any,
         max_floats: int = MAX_FLOATS,
     ):
         self.program = program
@@ -43,7 +100,7 @@ class Sampler:
     def summary(
         self, inputs: Tensor, num_samples: Any, seed: Tensor
     ) -> dict[str, tf.Tensor]:
-        """Returns the summary of every row, as `tfbbb.prediction.summary` has it.
+        """Returns the summary of every row: see `tfbbb.prediction.summary`.
 
         Args:
             inputs: Tensors whose leading dimension is the number of rows.
@@ -53,17 +110,19 @@ class Sampler:
         rounds = self._rounds(num_samples)
         rows, block = self._block_sizes(inputs, rounds)
 
-        def of_rows(first: int | Tensor, count: int | Tensor) -> dict[str, tf.Tensor]:
+        def compute_rows(
+            first: int | Tensor, count: int | Tensor
+        ) -> dict[str, tf.Tensor]:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
 
-            def of_rounds(first: int | Tensor, count: int | Tensor) -> Any:
+            def compute_rounds(first: int | Tensor, count: int | Tensor) -> Any:
                 draws = self.functions.draw(seed, first, count)
                 return self.functions.add_up(part, draws)["sums"]
 
-            found = reduce_blocks(of_rounds, merged, rounds, block)
+            found = reduce_blocks(compute_rounds, merged, rounds, block)
             return self.functions.summarize(found)
 
-        return map_blocks(of_rows, _num_rows(inputs), rows, self.summary_specs)
+        return map_blocks(compute_rows, _num_rows(inputs), rows, self.summary_specs)
 
     def map_rows(
         self,
@@ -91,11 +150,11 @@ class Sampler:
         per_row = 2 * sizes.members * 2 * sizes.outputs
         rows = tf.maximum(1, tf.minimum(rows, self._max_floats // per_row // rounds))
 
-        def of_rows(first: int | Tensor, count: int | Tensor) -> Any:
+        def compute_rows(first: int | Tensor, count: int | Tensor) -> Any:
             part = tree.map_structure(lambda x: x[first : first + count], inputs)
             return compute(self._outputs(part, rounds, block, seed), first)
 
-        return map_blocks(of_rows, _num_rows(inputs), rows, specs)
+        return map_blocks(compute_rows, _num_rows(inputs), rows, specs)
 
     @property
     def summary_specs(self) -> dict[str, tf.TensorSpec]:
@@ -109,7 +168,7 @@ class Sampler:
     def _outputs(self, inputs: Tensor, rounds: Any, block: Any, seed: Tensor) -> Any:
         """Returns the outputs for some rows, [rows, S, ..., P], round by round."""
 
-        def of_rounds(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
+        def compute_rounds(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
             draws = self.functions.draw(seed, first, count)
             outputs = self.functions.add_up(inputs, draws)["outputs"]
             return tf.transpose(outputs, axes)
@@ -117,7 +176,7 @@ class Sampler:
         shape = self.program.event_shapes[0]
         axes = [1, 0, *range(2, 2 + len(shape))]
         spec = self.program.outputs_spec
-        return tf.transpose(map_blocks(of_rounds, rounds, block, spec), axes)
+        return tf.transpose(map_blocks(compute_rounds, rounds, block, spec), axes)
 
     def _rounds(self, num_samples: Any) -> Any:
         rounds = self.program.sizes.num_rounds(num_samples, tf.maximum)

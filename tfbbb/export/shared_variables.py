@@ -1,4 +1,8 @@
-"""Variables of a SavedModel, of which equal ones are stored once."""
+"""Variables of a SavedModel: equal ones are stored once.
+
+The moments of weights serve several methods, and the means of a factorised posterior
+are variables of the model.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -10,32 +14,31 @@ import tensorflow as tf
 from tfbbb.types import Tensor
 
 
-class SharedVariables:
-    """Makes variables of tensors, one for all that have the same contents.
+def variables_by_contents(variables: Iterable[keras.Variable]) -> dict[Any, Any]:
+    """Returns the TensorFlow variables behind variables of Keras, by their contents."""
+    found: dict[Any, tf.Variable] = {}
+    for variable in variables:
+        resource = variable.value
+        if isinstance(resource, tf.Variable):
+            found.setdefault(_contents(resource), resource)
+    return found
 
-    The moments of weights serve several methods, and the means of a factorised
-    posterior are variables of the model.
+
+def share_variables(tensors: Any, known: dict[Any, tf.Variable]) -> Any:
+    """Returns a nested structure of tensors as one of variables.
 
     Args:
-        known: Variables of the model, which are shared too.
+        tensors: The tensors.
+        known: Variables by their contents; new variables are added.
     """
 
-    def __init__(self, known: Iterable[keras.Variable]):
-        self._by_contents: dict[Any, tf.Variable] = {}
-        for variable in known:
-            resource = variable.value
-            if isinstance(resource, tf.Variable):
-                self._by_contents.setdefault(_contents(resource), resource)
+    def share(tensor: Tensor) -> tf.Variable:
+        contents = _contents(tensor)
+        if contents not in known:
+            known[contents] = tf.Variable(tensor, trainable=False)
+        return known[contents]
 
-    def of(self, tensors: Any) -> Any:
-        """Returns a nested structure of tensors as one of variables."""
-        return tf.nest.map_structure(self._variable, tensors)
-
-    def _variable(self, tensor: Tensor) -> tf.Variable:
-        key = _contents(tensor)
-        if key not in self._by_contents:
-            self._by_contents[key] = tf.Variable(tensor, trainable=False)
-        return self._by_contents[key]
+    return tf.nest.map_structure(share, tensors)
 
 
 def _contents(tensor: Tensor) -> tuple[Any, ...]:

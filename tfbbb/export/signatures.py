@@ -180,7 +180,7 @@ def _answer(
         features: The feature tensors.
         num_samples: Number of samples.
         seed: Seed of the draws.
-        given: The arguments that the signature takes: those with rows in full.
+        given: The arguments of the signature, for all rows.
     """
     by_row = {}
     for name, values in given.items():

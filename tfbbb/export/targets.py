@@ -1,4 +1,4 @@
-"""The targets that an exported model's prediction is asked about."""
+"""Validates targets for the answers of an exported model."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ def checked_targets(
     Args:
         targets: Numbers in raw units, [rows, ..., k] (or [rows] for one target); of
             classes their indices, or one-hot rows.
-        wanted: What the targets of one row are.
+        wanted: The description of the targets of one row.
         classes: Names of the classes, None for numbers.
 
     Returns:
         float64 for numbers, int32 indices for classes.
 
     Raises:
-        ValueError: For targets of another shape, that are not finite or beyond what
-            the likelihood is defined for, or no classes.
+        ValueError: For targets of another shape, outside the support of the likelihood,
+            or not finite, or for indices that are no class.
     """
     values = np.asarray(targets)
     if classes is None:

@@ -1,8 +1,8 @@
-"""Requests that TensorFlow Serving answers before it takes those of clients.
+"""Requests that TensorFlow Serving answers before the requests of clients.
 
 The first request of a signature takes far longer than the next. A file
 `assets.extra/tf_serving_warmup_requests` of records that each hold one `PredictionLog`
-is replayed when a version is loaded. The messages are those of `tensorflow_serving`'s
+is replayed when a version is loaded. The messages are defined in `tensorflow_serving`'s
 `prediction_log.proto`, `predict.proto` and `model.proto`, which TensorFlow does not
 bring; they hold nothing but other messages and text, so that a few lines write them.
 """

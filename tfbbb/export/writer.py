@@ -20,7 +20,7 @@ from tfbbb.export.description import (
     layer_summary,
     libraries,
 )
-from tfbbb.export.exported_functions import ExportedFunctions
+from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
 from tfbbb.export.warm_up import write_warm_up
@@ -49,7 +49,7 @@ def write_saved_model(
     """Writes the posterior predictive of a model as one SavedModel at `path`.
 
     It is a pure function of inputs and seed, takes and gives raw units, and loads with
-    nothing but TensorFlow. Its signatures, for n rows, k targets, c classes:
+    TensorFlow alone. Its signatures, for n rows, k targets, c classes:
 
     - `serving_default` takes the features and gives `mean`, `variance`, `epistemic`
       and `aleatoric` [n, k]; for classes `probabilities` [n, c], `entropy` and
@@ -74,11 +74,11 @@ def write_saved_model(
     between n and k. Every signature answers as the model is recalibrated, if it is, and
     is bounded in memory, whatever n and s.
 
-    `tfbbb.load` calls functions beneath the signatures, which the SavedModel holds for
-    every method: what is drawn, what a pass makes of it, and what is answered of its
-    outputs. `assets.extra/tfbbb.json` says what the model is (`tfbbb.export.Manifest`),
-    and `assets.extra/tf_serving_warmup_requests` holds a request for each signature,
-    which TensorFlow Serving answers before it is ready.
+    `tfbbb.load` calls functions beneath the signatures. For every method the SavedModel
+    has functions that draw, that run a pass, and that answer questions about outputs.
+    `assets.extra/tfbbb.json` describes the model (`tfbbb.export.Manifest`), and
+    `assets.extra/tf_serving_warmup_requests` holds a request for each signature, which
+    TensorFlow Serving answers before it is ready.
 
     Args:
         model: The model.
@@ -92,7 +92,7 @@ def write_saved_model(
         units: Units of inputs and outputs, in words.
         classes: Names of the classes without a schema; their indices by default.
         metrics: Held-out figures to keep with the model.
-        lineage: What the model came from, to keep with it: plain JSON values.
+        lineage: The origin of the model, to keep with it: plain JSON values.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`, `"local"` or
             `"weight"`.
@@ -129,7 +129,9 @@ def write_saved_model(
             )
     check_free(path)
     features = features_of(model, schema, feature_names)
-    exported = ExportedFunctions(model, features, method, num_samples, seed)
+    root, signatures, described = trace_functions(
+        model, features, method, num_samples, seed
+    )
     likelihood = model.likelihood
     names = class_names(likelihood, schema.classes if schema else classes)
     weights = {float(layer.kl_weight.numpy()) for layer in model.variational_layers}
@@ -137,14 +139,14 @@ def write_saved_model(
     extra_files = extra_files or {}
 
     def num_bytes() -> int:
-        return _saved_bytes(exported) + sum(map(len, extra_files.values()))
+        return _saved_bytes(root, signatures) + sum(map(len, extra_files.values()))
 
     with (
         disk_faults_named(Path(path).parent, "the model", num_bytes),
         atomic_directory(path) as staging,
     ):
-        tf.saved_model.save(exported.root, str(staging), exported.signatures)
-        write_warm_up(staging, Path(path).absolute().parent.name, exported.signatures)
+        tf.saved_model.save(root, str(staging), signatures)
+        write_warm_up(staging, Path(path).absolute().parent.name, signatures)
         for name, content in extra_files.items():
             (staging / MANIFEST_PATH).with_name(name).write_bytes(content)
         manifest = Manifest(
@@ -166,13 +168,9 @@ def write_saved_model(
             libraries=libraries(),
             files=file_digests(staging),
             signatures={
-                name: "moments" if name == "moments" else method
-                for name in exported.signatures
+                name: "moments" if name == "moments" else method for name in signatures
             },
-            without_moments=exported.without_moments,
-            targets=exported.targets,
-            passes=exported.passes,
-            operations=exported.operations,
+            **described,
             recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,
         )
@@ -181,15 +179,15 @@ def write_saved_model(
         destination.write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _saved_bytes(exported: ExportedFunctions) -> int:
+def _saved_bytes(root: tf.Module, signatures: Mapping[str, Any]) -> int:
     """Measures a SavedModel by writing it to memory."""
-    root = f"ram://tfbbb-{secrets.token_hex(8)}"
+    directory = f"ram://tfbbb-{secrets.token_hex(8)}"
     try:
-        tf.saved_model.save(exported.root, root, exported.signatures)
+        tf.saved_model.save(root, directory, signatures)
         return sum(
             tf.io.gfile.stat(f"{folder}/{name}").length
-            for folder, _, names in tf.io.gfile.walk(root)
+            for folder, _, names in tf.io.gfile.walk(directory)
             for name in names
         )
     finally:
-        tf.io.gfile.rmtree(root)
+        tf.io.gfile.rmtree(directory)

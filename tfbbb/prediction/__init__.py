@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Predictive", "PredictiveOptions", "predictive"]
 
-# What a SavedModel predicts is a `Predictive` too, in a process that has no Keras.
+# A loaded SavedModel returns a `Predictive` too, in a process without Keras.
 _MODULES = {
     "Predictive": "tfbbb.prediction.result",
     "PredictiveOptions": "tfbbb.prediction.posterior_predictive",

@@ -1,4 +1,4 @@
-"""Predictions with as many draws of each row as its standard error needs."""
+"""Predictions that draw until each row has the requested standard error."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from tfbbb.types import Tensor
 MOST_SAMPLES = 1 << 20
 # The share of the time after the pilot that the draws are planned for.
 _SHARE_OF_TIME = 0.8
-# Factor of the number of draws of a second pilot, where there is time for it.
+# Factor of the number of draws of a second pilot, if there is time for one.
 _LARGER_PILOT = 16
 
 
@@ -43,7 +43,7 @@ def predict_adaptively(
         inputs: Tensors whose leading dimension is the number of rows.
         num_samples: Draws of the pilot, and of every row where no error is asked for.
         seed: Seed of the draws.
-        max_floats: What may be held in memory at a time.
+        max_floats: How many numbers may be in memory at a time.
         max_standard_error: The standard error that is asked for, or None.
         relative: Whether it is a share of the predictive standard deviation.
         deadline: Time at which to answer, as `time.perf_counter` tells it, or None.
@@ -51,7 +51,7 @@ def predict_adaptively(
     num_rows = len(tf.nest.flatten(inputs)[0])
 
     def pilot(draws: int) -> tuple[list[Predictive], float]:
-        """Returns predictions from so many draws, and the seconds that they took."""
+        """Returns predictions from a number of draws, and their time in seconds."""
         begin = time.perf_counter()
         passes = passes_for(num_rows, draws)
         sampling = Sampling(passes, inputs, draws, seed, max_floats, stream=PILOT)
@@ -73,12 +73,12 @@ def predict_adaptively(
         seconds_per_draw /= num_rows
     needed = np.full(num_rows, num_samples)
     if max_standard_error is not None:
-        needed = _needed(found, num_samples, max_standard_error, relative)
+        needed = _count_needed_draws(found, num_samples, max_standard_error, relative)
     granted = np.minimum(needed, MOST_SAMPLES)
     if deadline is not None:
         left = max(0.0, deadline - time.perf_counter()) * _SHARE_OF_TIME
-        granted = _granted(granted, left / seconds_per_draw)
-    parts, rows_of_parts = [], []
+        granted = _fit_into_time(granted, left / seconds_per_draw)
+    parts, part_rows = [], []
     for number in np.unique(granted):
         rows = np.flatnonzero(granted == number)
         part = inputs
@@ -90,11 +90,11 @@ def predict_adaptively(
             passes_for(len(rows), int(number)), part, int(number), seed, max_floats
         )
         parts.append(sampling.results())
-        rows_of_parts.append(rows)
-    order = np.concatenate(rows_of_parts)
+        part_rows.append(rows)
+    order = np.concatenate(part_rows)
     return [
-        Predictive.joined(of_output, order, needed > granted, whole.functions)
-        for of_output, whole in zip(zip(*parts, strict=True), found, strict=True)
+        Predictive.joined(predictions, order, needed > granted, whole.functions)
+        for predictions, whole in zip(zip(*parts, strict=True), found, strict=True)
     ]
 
 
@@ -120,19 +120,19 @@ def check_bounds(
     positive_number("max_memory_mb", max_memory_mb)
 
 
-def _needed(
+def _count_needed_draws(
     found: list[Predictive], num_samples: int, error: float, relative: bool
 ) -> np.ndarray:
     """Returns the number of draws of each row: `num_samples` times a power of 2.
 
-    Rows of the same number are drawn together, so that there should be few of them. The
-    pilot knows a squared error to a share of sqrt(2 / (rounds - 1)): twice that is
-    added.
+    Rows with the same number are drawn together, so there are few different numbers.
+    The relative error of the pilot's squared error is sqrt(2 / (rounds - 1)): the
+    margin is twice this error.
     """
     excess = np.zeros(len(found[0]))
     for prediction in found:
         wanted = error * prediction.stddev if relative else error
-        # Without any variance there is no error either.
+        # Without variance there is no error.
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.nan_to_num(prediction.mean_standard_error / wanted, nan=0.0)
         excess = np.maximum(excess, share.reshape(len(share), -1).max(axis=1) ** 2)
@@ -142,8 +142,8 @@ def _needed(
     return num_samples * 2 ** np.ceil(np.log2(times)).astype(np.int64)
 
 
-def _granted(needed: np.ndarray, draws: float) -> np.ndarray:
-    """Returns the numbers, halved from the greatest down until all rows have theirs."""
+def _fit_into_time(needed: np.ndarray, draws: float) -> np.ndarray:
+    """Returns numbers of draws that fit: halves the greatest until their sum fits."""
     granted = needed.copy()
     while granted.sum() > draws and granted.max() > 4:
         granted = np.minimum(granted, max(4, granted.max() // 2))

@@ -25,13 +25,13 @@ class Answers:
         discrete: Whether targets are integers.
         noise_size: Number of standard normals that a sample takes.
         check_targets: Returns targets, of one row each, in the shape that the functions
-            take; raises ValueError where they cannot be targets.
-        classes: Names of the classes; None where there are none or they have no names.
+            take; raises ValueError for values that cannot be targets.
+        classes: Names of the classes; None without classes or names.
         summary: Changes the summary of the mixture into the answered one, by the
-            answered quantiles; None where nothing changes.
+            answered quantiles; None if nothing changes.
         reach: Returns how far the intervals of levels [...] reach from the mean, in
-            standard deviations, [..., k]: infinitely far for a level of which nothing
-            is known. None where intervals lie between two quantiles.
+            standard deviations, [..., k]: infinity for a level without a finite
+            interval. None if intervals lie between two quantiles.
     """
 
     functions: Mapping[str, Callable[..., Any]]

@@ -5,10 +5,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.prediction.sizes import Sizes
+from tfbbb.prediction.properties import Sizes
 from tfbbb.types import Tensor
 
-# 256 MB of float32: what prediction holds at a time.
+# 256 MB of float32: the most that a prediction holds at a time.
 MAX_FLOATS = 1 << 26
 # Inputs, moments, noise and result of a layer are alive together.
 _LIVE_TENSORS = 4
@@ -24,14 +24,14 @@ def block_sizes(
 ) -> tuple[Any, Any]:
     """Returns how many rows and how many rounds of draws one block may hold.
 
-    Half of the memory is for what is drawn, half for what flows through the network:
-    as many rounds as both halves hold of a single row, and then as many rows.
+    Half of the memory is for draws, half for the tensors of the network. The block has
+    as many rounds as fit into both halves for a single row, then as many rows as fit.
 
     Args:
-        sizes: What a pass through the network holds.
+        sizes: The sizes of a pass.
         num_rows: Number of rows.
         num_rounds: Number of rounds.
-        max_floats: What one block may hold.
+        max_floats: How many numbers one block may hold.
         least: Returns the lesser of two numbers; `tf.minimum` for tensors.
         greatest: Returns the greater of two numbers; `tf.maximum` for tensors.
     """
@@ -96,13 +96,13 @@ def reduce_blocks(
         block: Number of items in one block, at least 1.
     """
 
-    def of_block(first: int | Tensor) -> Any:
+    def compute_block(first: int | Tensor) -> Any:
         return compute(first, tf.minimum(block, total - first))
 
     def body(first: int | Tensor, merged: Any) -> Any:
-        return first + block, merge(merged, of_block(first))
+        return first + block, merge(merged, compute_block(first))
 
-    start = of_block(tf.constant(0))
+    start = compute_block(tf.constant(0))
     shapes = tf.nest.map_structure(
         lambda x: tf.TensorShape([None] * x.shape.rank), start
     )

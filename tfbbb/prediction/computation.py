@@ -9,14 +9,12 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.compiled import Compiled, spec_of, traced
+from tfbbb.prediction.compiled import fast_call, to_specs, traced
 from tfbbb.prediction.draws import Tensors
-from tfbbb.prediction.kept_draws import KeptDraws
 from tfbbb.prediction.live_answers import live_answers
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.program import Program, structure_of_outputs
-from tfbbb.prediction.propagated import PropagatedProgram
 from tfbbb.prediction.snapshot import Snapshot
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import merged
@@ -31,10 +29,17 @@ _MOST_KEPT = 4
 _OF_TRAINING = ("kl_weight", "num_rows", "seed_generator_state")
 
 
+# Passes, the recalibration of their answers, and the values of the variables of the
+# posteriors and of all others.
+BoundPasses = tuple[Passes, Recalibration, Snapshot, Snapshot]
+
+
 class Computation:
     """Computes a model's posterior predictive, traced once for any number of rows.
 
     Its functions take the values of the variables; `passes` reads the present values.
+    The passes keep the moments of weights, the noise and the drawn weights for the next
+    prediction, until the variables change.
 
     Args:
         program: The functions to compile.
@@ -43,7 +48,8 @@ class Computation:
     def __init__(self, program: Program):
         self.program = program
         self._posterior, self._others = _variables(program)
-        self._passes: LivePasses | None = None
+        # Kept until the values change.
+        self._bound: BoundPasses | None = None
 
     @classmethod
     def of(
@@ -71,71 +77,119 @@ class Computation:
                 else _copy(likelihood, output.shape)
                 for likelihood, output in zip(likelihoods, outputs, strict=True)
             ]
-            known = cls(_program(model, own, plan, inputs, recalibration))
+            known = cls(Program(model, own, plan, inputs, recalibration))
             structure.computations.keep(key, known)
         return known
 
-    def passes(self, recalibration: Recalibration = IDENTITY) -> "LivePasses":
+    def passes(self, recalibration: Recalibration = IDENTITY) -> Passes:
         """Returns the passes with the present values of the variables."""
-        posterior, others = Snapshot(self._posterior), Snapshot(self._others)
-        passes = self._passes
+        values = Snapshot(self._posterior), Snapshot(self._others)
+        bound = self._bound
         if (
-            passes is None
-            or passes.recalibration is not recalibration
-            or not passes.have_values(posterior, others)
+            bound is None
+            or bound[1] is not recalibration
+            or not _has_values(bound, *values)
         ):
-            passes = LivePasses(self, posterior, others, recalibration)
-            self._passes = passes
+            passes = self._bind(*values, recalibration)
+            self._bound = bound = passes, recalibration, *values
             self._drop_others()
-        return passes
+        return bound[0]
+
+    def _bind(
+        self, posterior: Snapshot, others: Snapshot, recalibration: Recalibration
+    ) -> Passes:
+        """Returns passes with the values that the variables had at one moment.
+
+        The passes hold the values because the result of a prediction can be asked
+        later.
+
+        Args:
+            posterior: Values of the variables of posteriors and priors.
+            others: Values of all other variables that a prediction reads.
+            recalibration: The recalibration of the answers.
+        """
+        program = self.program
+        state = list(zip(self._others, others.values, strict=True))
+        moments: Any = None
+
+        def arguments(inputs: Tensor, draws: Tensors) -> tuple[Any, ...]:
+            nonlocal moments
+            if moments is None:
+                moments = self._moments(posterior.values)
+            return others.values, inputs, moments, draws
+
+        def coherent() -> Passes:
+            computation = Computation.of(
+                program.model,
+                program.likelihoods,
+                Plan(dropout=program.plan.dropout),
+                program.input_specs,
+                recalibration,
+            )
+            return computation._bind(posterior, others, recalibration)
+
+        return Passes(
+            draw=lambda *rounds: self._draws(posterior.values, *rounds),
+            summaries=lambda *given: self._summaries(*arguments(*given)),
+            sums=lambda *given: self._sums(*arguments(*given)),
+            outputs=lambda *given: self._outputs(*arguments(*given)),
+            merge=merged,
+            summarize=program.summary,
+            coherent=coherent,
+            sizes=program.sizes,
+            answers=[
+                live_answers(likelihood, recalibration, state)
+                for likelihood in program.likelihoods
+            ],
+            operations=program.operations,
+            is_compiled="_traced_draws" in self.__dict__,
+        )
 
     def _drop_others(self) -> None:
         """Drops the draws of other computations that are old or from old weights."""
         computations = self.program.structure.computations.values()
         for place, other in enumerate(reversed(computations)):
-            passes = other._passes
-            if passes is not None and not (
+            bound = other._bound
+            if bound is not None and not (
                 place < _MOST_KEPT
-                and passes.have_values(
-                    Snapshot(other._posterior), Snapshot(other._others)
+                and _has_values(
+                    bound, Snapshot(other._posterior), Snapshot(other._others)
                 )
             ):
-                other._passes = None
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether a prediction has compiled the functions."""
-        return "moments" in self.__dict__
-
-    def state(self, values: Sequence[Any]) -> list[tuple[keras.Variable, Any]]:
-        """Pairs the variables outside the posteriors with the values."""
-        return list(zip(self._others, values, strict=True))
+                other._bound = None
 
     @functools.cached_property
-    def moments(self) -> Compiled:
-        of_weights = self._with_posterior(self.program.moments)
-        return Compiled(traced(of_weights, self._specs))
+    def _traced_moments(self) -> Any:
+        return traced(self._with_posterior(self.program.moments), self._specs)
 
     @functools.cached_property
-    def draws(self) -> Compiled:
-        of_rounds = self._with_posterior(self.program.draws)
-        return Compiled(traced(of_rounds, self._specs, _SEED, _INTEGER, _INTEGER))
+    def _traced_draws(self) -> Any:
+        draws = self._with_posterior(self.program.draws)
+        return traced(draws, self._specs, _SEED, _INTEGER, _INTEGER)
 
     @functools.cached_property
-    def summaries(self) -> Compiled:
+    def _moments(self) -> Callable[..., Any]:
+        return fast_call(self._traced_moments)
+
+    @functools.cached_property
+    def _draws(self) -> Callable[..., Any]:
+        return fast_call(self._traced_draws)
+
+    @functools.cached_property
+    def _summaries(self) -> Callable[..., Any]:
         def summaries(*arguments: Any) -> Any:
             found, outputs = self.program.sums(*arguments)
             return [self.program.summary(x) for x in found], outputs
 
-        return self._of_rows(summaries)
+        return self._compile(summaries)
 
     @functools.cached_property
-    def sums(self) -> Compiled:
-        return self._of_rows(self.program.sums)
+    def _sums(self) -> Callable[..., Any]:
+        return self._compile(self.program.sums)
 
     @functools.cached_property
-    def outputs(self) -> Compiled:
-        return self._of_rows(self.program.outputs)
+    def _outputs(self) -> Callable[..., Any]:
+        return self._compile(self.program.outputs)
 
     @property
     def _specs(self) -> Any:
@@ -149,7 +203,9 @@ class Computation:
 
         return pure
 
-    def _of_rows(self, function: Callable[..., Any]) -> Compiled:
+    def _compile(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiles a function of inputs, moments and draws."""
+
         def pure(values: ArrayLike, *arguments: Any) -> Any:
             state = zip(self._others, values, strict=True)
             with keras.StatelessScope(state_mapping=state):
@@ -159,95 +215,15 @@ class Computation:
             pure,
             [tf.TensorSpec(v.shape, v.dtype) for v in self._others],
             self.program.input_specs,
-            spec_of(self.moments.structure),
-            spec_of(self.draws.structure),
+            to_specs(self._traced_moments.structured_outputs),
+            to_specs(self._traced_draws.structured_outputs),
         )
-        return Compiled(concrete)
+        return fast_call(concrete)
 
 
-class LivePasses(Passes):
-    """Passes with the values that a model's variables had at one moment.
-
-    It holds the values because the result of a prediction can be asked later. It keeps
-    the moments of weights, the noise and the drawn weights for the next prediction,
-    until the variables change.
-
-    Args:
-        computation: The compiled functions.
-        posterior: Values of the variables of posteriors and priors.
-        others: Values of all other variables that a prediction reads.
-        recalibration: The recalibration of the answers.
-    """
-
-    def __init__(
-        self,
-        computation: Computation,
-        posterior: Snapshot,
-        others: Snapshot,
-        recalibration: Recalibration,
-    ):
-        self._computation = computation
-        self._program = program = computation.program
-        self._posterior = posterior
-        self._others = others
-        state = computation.state(others.values)
-        self.recalibration = recalibration
-        self.answers = [
-            live_answers(likelihood, recalibration, state)
-            for likelihood in program.likelihoods
-        ]
-        self.sizes = program.sizes
-        self.operations = program.operations
-        self._moments: Tensors | None = None
-        self._kept = KeptDraws()
-
-    def have_values(self, posterior: Snapshot, others: Snapshot) -> bool:
-        """Whether the passes have the values of these snapshots."""
-        return self._posterior.is_same(posterior) and self._others.is_same(others)
-
-    @property
-    def is_compiled(self) -> bool:
-        return self._computation.is_compiled
-
-    def draws(
-        self, key: tuple[int, int], first: int, count: int, keep: bool
-    ) -> Tensors:
-        compute = functools.partial(self._computation.draws, self._posterior.values)
-        return self._kept.draws(compute, key, first, count, keep)
-
-    def summaries(self, inputs: Tensor, draws: Tensors) -> tuple[list[Any], list[Any]]:
-        return self._computation.summaries(*self._arguments(inputs, draws))
-
-    def sums(self, inputs: Tensor, draws: Tensors) -> tuple[list[Any], list[Any]]:
-        return self._computation.sums(*self._arguments(inputs, draws))
-
-    def merged(self, one: Any, other: Any) -> Any:
-        return merged(one, other)
-
-    def summary(self, found: Any) -> dict[str, tf.Tensor]:
-        return self._program.summary(found)
-
-    def outputs(self, inputs: Tensor, draws: Tensors) -> list[Any]:
-        return self._computation.outputs(*self._arguments(inputs, draws))
-
-    def of_functions(self) -> "LivePasses":
-        program = self._program
-        plan = Plan(dropout=program.plan.dropout)
-        computation = Computation.of(
-            program.model,
-            program.likelihoods,
-            plan,
-            program.input_specs,
-            self.recalibration,
-        )
-        return LivePasses(
-            computation, self._posterior, self._others, self.recalibration
-        )
-
-    def _arguments(self, inputs: Tensor, draws: Tensors) -> tuple[Any, ...]:
-        if self._moments is None:
-            self._moments = self._computation.moments(self._posterior.values)
-        return self._others.values, inputs, self._moments, draws
+def _has_values(bound: BoundPasses, posterior: Snapshot, others: Snapshot) -> bool:
+    """Whether passes have the values of these snapshots."""
+    return bound[2].is_same(posterior) and bound[3].is_same(others)
 
 
 def _variables(
@@ -272,21 +248,10 @@ def _variables(
     return posterior, list(found.values())
 
 
-def _program(
-    model: keras.Model,
-    likelihoods: Sequence[Likelihood],
-    plan: Plan,
-    inputs: Tensor,
-    recalibration: Recalibration,
-) -> Program:
-    kind = PropagatedProgram if plan.propagated else Program
-    return kind(model, likelihoods, plan, inputs, recalibration)
-
-
 def _key(likelihood: Likelihood, structure: Structure) -> Any:
     if id(likelihood) in structure.indices:
         return id(likelihood)
-    # Equal likelihoods share a computation, which has a copy of its own.
+    # Equal likelihoods share a computation, which copies the likelihood.
     config = {**likelihood.get_config(), "name": None}
     return type(likelihood), repr(config), repr(likelihood.get_weights())
 

@@ -4,10 +4,12 @@ They depend on no row.
 
 A *round* of draws is two for every member, which are each other's mirror image: their
 noise has opposite signs (antithetic variates, Hammersley and Morton 1956). Each draw is
-one from the posterior. What depends on the noise nearly linearly, as the mean of a wide
-network does, has a fraction of its error left when the two are averaged.
+one from the posterior. A quantity that depends nearly linearly on the noise, as the
+mean of a wide network does, loses most of its error when the two draws are averaged.
 """
 
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -48,35 +50,36 @@ def draw(
 
     Args:
         structure: The model's.
-        plan: What is drawn.
+        plan: The plan: what each layer draws.
         seed: int32 tensor of shape [2].
         first: Index of the first round.
         count: Number of rounds R.
-        moments: Moments of weights by layer, as `local_moments` returns them. Draws of
-            independent normal weights come from these: the same draws as those from
-            the posterior's own variables, up to rounding.
+        moments: Moments of weights by layer, as `local_moments` returns them.
+            Independent normal weights are drawn from these moments, which gives the
+            draws of the posterior's own variables, up to rounding.
 
     Returns:
         By layer: `noise` [members * 2R, units], or its weights by name,
         [members * 2R, *shape]; by member, by sign, by round.
     """
-    source = Noise(seed, first, count, structure.members)
-    drawn: Tensors = {"source": {"seed": seed, "first": first, "count": count}}
+    source = {"seed": seed, "first": first, "count": count}
+    drawn: Tensors = {"source": source}
+    normal = functools.partial(normal_noise, source, structure.members)
     for info in structure.layer_infos:
         if plan.is_local(info):
             layer = info.layer
             shape = layer.compute_output_shape(layer.get_build_config()["input_shape"])
-            drawn[info.key] = {"noise": source.normal(info.index, 0, shape[1:])}
+            drawn[info.key] = {"noise": normal(info.index, 0, shape[1:])}
         else:
             known = (moments or {}).get(info.key)
             if not _is_normal(info.layer):
                 known = None
-            drawn[info.key] = _drawn_weights(source, info, known)
+            drawn[info.key] = _draw_weights(normal, info, known)
     return drawn
 
 
 def _is_normal(layer: Any) -> bool:
-    """Whether draws from a layer's moments are those from its posterior."""
+    """Whether a layer's moments give the same draws as its posterior."""
     return layer.compute_dtype == "float32" and all(
         weight.posterior.factorised
         and not weight.posterior.deterministic
@@ -85,14 +88,14 @@ def _is_normal(layer: Any) -> bool:
     )
 
 
-def _drawn_weights(
-    source: "Noise", info: LayerInfo, moments: dict[str, Any] | None
+def _draw_weights(
+    normal: Callable[..., tf.Tensor], info: LayerInfo, moments: dict[str, Any] | None
 ) -> dict[str, tf.Tensor]:
     """Returns draws of a layer's weights by name, [members * 2R, *shape]."""
     drawn = {}
     for number, weight in enumerate(info.layer.variational_weights, 1):
         shape = weight.posterior.noise_shape(weight.shape)
-        noise = source.normal(info.index, number, shape)
+        noise = normal(info.index, number, shape)
         if moments is None:
             draws = weight.draw_from(noise)
         else:
@@ -107,36 +110,25 @@ def _drawn_weights(
     return drawn
 
 
-class Noise:
-    """Standard normal noise that is a function of seed, layer, round, member and sign.
+def normal_noise(
+    source: Mapping[str, Any], members: int, layer: int, number: int, shape: Shape
+) -> tf.Tensor:
+    """Returns standard normal noise [2R, *shape]; with members [members, 2R, *shape].
+
+    It is a function of seed, layer, round, member and sign.
 
     Args:
-        seed: int32 tensor of shape [2].
-        first: Index of the first round.
-        count: Number of rounds R.
+        source: The `seed`, int32 [2], the index of the `first` round, and the `count` R
+            of rounds.
         members: Number of members.
+        layer: Index of the layer that it is for.
+        number: 0 for the layer's pre-activations, then its weights in their order.
+        shape: Shape of the noise of one draw.
     """
-
-    def __init__(
-        self, seed: Tensor, first: int | Tensor, count: int | Tensor, members: int
-    ):
-        self._seed = seed
-        self._first = first
-        self._count = count
-        self._members = members
-
-    def normal(self, layer: int, number: int, shape: Shape) -> tf.Tensor:
-        """Returns noise [2R, *shape]; with members [members, 2R, *shape].
-
-        Args:
-            layer: Index of the layer that it is for.
-            number: 0 for the layer's pre-activations, then its weights in their order.
-            shape: Shape of the noise of one draw.
-        """
-        seed = noise.fold(self._seed, _PLACES * layer + number)
-        members, count = self._members, self._count
-        block = noise.normal_block(seed, self._first * members, count * members, shape)
-        if members > 1:
-            by_round = tf.reshape(block, [count, members, *shape])
-            block = tf.transpose(by_round, [1, 0, *range(2, 2 + len(shape))])
-        return tf.concat([block, -block], axis=0 if members == 1 else 1)
+    first, count = source["first"], source["count"]
+    seed = noise.fold(source["seed"], _PLACES * layer + number)
+    block = noise.normal_block(seed, first * members, count * members, shape)
+    if members > 1:
+        by_round = tf.reshape(block, [count, members, *shape])
+        block = tf.transpose(by_round, [1, 0, *range(2, 2 + len(shape))])
+    return tf.concat([block, -block], axis=0 if members == 1 else 1)

@@ -25,7 +25,7 @@ def is_dropout(operation: Any) -> bool:
 
 
 def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
-    """Raises ValueError where a layer drops within another, which no engine draws.
+    """Raises ValueError for dropout within another layer, which no engine draws.
 
     Args:
         model: A model.
@@ -41,11 +41,11 @@ def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
         }
         if given:
             raise ValueError(
-                "Monte Carlo dropout is that of layers such as `keras.layers.Dropout`; "
+                "Monte Carlo dropout draws layers such as `keras.layers.Dropout`; "
                 f"'{layer.name}' drops within itself. Put dropout layers around it, or "
                 f"leave `include_dropout` out. Received: {given}"
             )
-    drawn = {id(layer) for layer in _of_graph(model)}
+    drawn = {id(layer) for layer in _graph_layers(model)}
     for layer in layers:
         if is_dropout(layer) and float(layer.rate) and id(layer) not in drawn:
             raise ValueError(
@@ -56,12 +56,12 @@ def check_dropout(model: keras.Model, layers: list[keras.Layer]) -> None:
             )
 
 
-def _of_graph(model: keras.Layer) -> list[keras.Layer]:
-    """Returns the operations of a model's graph, and of those of models in it."""
+def _graph_layers(model: keras.Layer) -> list[keras.Layer]:
+    """Returns the operations of a model's graph, and of the models in it."""
     graph = graph_of(model)
     if graph is None:
         return [model]
-    return [layer for part in graph.operations for layer in _of_graph(part)]
+    return [layer for part in graph.operations for layer in _graph_layers(part)]
 
 
 def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
@@ -76,7 +76,7 @@ def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
     noise = tf.cast(noise, dtype)
     if isinstance(layer, keras.layers.GaussianDropout):
         return inputs * (1.0 + noise * math.sqrt(rate / (1.0 - rate)))
-    # A unit is kept where the noise is below the quantile of the share that is.
+    # A unit is kept if its noise is below the quantile of the share of kept units.
     kept = noise < tf.cast(tf.math.ndtri(tf.constant(1.0 - rate, tf.float64)), dtype)
     if not isinstance(layer, keras.layers.AlphaDropout):
         return tf.where(kept, inputs / (1.0 - rate), tf.zeros([], dtype))
@@ -90,7 +90,7 @@ def dropped(layer: keras.Layer, inputs: Tensor, noise: Tensor) -> tf.Tensor:
 
 
 def mask_shape(layer: keras.Layer, inputs: Tensor) -> list[Any]:
-    """Returns the shape of one draw's noise: that of a row, 1 where a mask is shared.
+    """Returns the shape of one draw's noise: a row's, with 1 where units share it.
 
     Args:
         layer: A layer that `is_dropout`.

@@ -12,7 +12,7 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.layers.sharing import graph_of
 from tfbbb.layers.variational import active_engine
-from tfbbb.prediction.draws import Noise, Tensors
+from tfbbb.prediction.draws import Tensors, normal_noise
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
@@ -22,7 +22,7 @@ from tfbbb.types import Tensor
 class Engine:
     """Runs a model with S posterior samples folded into the batch, sample by sample.
 
-    What does not depend on a sample yet runs once, on the rows alone: the samples are
+    Operations before the first draw run once, on the rows alone: the samples are
     folded in at the first variational layer on each path of the model's graph, and
     tensors that join such a path are repeated there. A model without a graph (a
     subclass) is folded at its inputs.
@@ -30,9 +30,9 @@ class Engine:
     Args:
         model: A built Keras model.
         structure: Its structure.
-        plan: What is drawn in each layer.
-        moments: What `local_moments` returns.
-        draws: What `draw` returns: samples are by member, by sign, by round.
+        plan: The plan: what each layer draws.
+        moments: The result of `local_moments`.
+        draws: The result of `draw`: samples by member, by sign, by round.
 
     Attributes:
         members: Number of members.
@@ -53,9 +53,7 @@ class Engine:
         self._moments = moments
         self._draws = draws
         self.members = structure.members
-        source = draws["source"]
-        self.count = 2 * self.members * source["count"]
-        self._source = Noise(**source, members=self.members)
+        self.count = 2 * self.members * draws["source"]["count"]
         # Every tensor of the pass that has a batch dimension, and whether the samples
         # are folded into it; the tensor is kept so that its id stays its own.
         self._batches: dict[int, tuple[Any, bool]] = {}
@@ -225,7 +223,8 @@ class Engine:
         folded = self._folded(inputs)
         shape = mask_shape(layer, inputs)
         index = self._structure.indices[id(layer)]
-        noise = self._source.normal(index, 0, shape)
+        source = self._draws["source"]
+        noise = normal_noise(source, self.members, index, 0, shape)
         noise = tf.reshape(noise, [self.count, 1, *shape])
         outputs = merge_leading(dropped(layer, self.unfold(folded), noise))
         self._repeat_mask(inputs, outputs, copies=1 if folded is inputs else None)
@@ -239,7 +238,7 @@ class Engine:
         return self._batches.get(id(tensor), (None, False))[1]
 
     def _folded(self, tensor: Tensor) -> Any:
-        # A constant that the graph holds is not in the book: it has no rows to repeat.
+        # A constant of the graph is not in `_batches`: it has no rows to repeat.
         if id(tensor) not in self._batches or self._is_folded(tensor):
             return tensor
         copies = [self.count, *[1] * (len(tensor.shape) - 1)]

@@ -17,7 +17,7 @@ def input_tensors(model: keras.Model, x: ArrayLike) -> Any:
 
     Args:
         model: A Keras model. If it has a graph, the tensors have the structure of the
-            graph's inputs, else that of `x`.
+            graph's inputs, else the structure of `x`.
         x: Arrays; see `flat_inputs` for their structure.
 
     Raises:

@@ -15,7 +15,7 @@ class Mixture:
     """The uniform mixture of the likelihoods under S draws, of some rows.
 
     Densities, distribution functions and quantiles are computed in float64. A
-    `tfbbb.recalibration.Recalibration` changes what is answered of it.
+    `tfbbb.recalibration.Recalibration` changes its answers.
 
     Args:
         likelihood: p(y | outputs).

@@ -24,9 +24,10 @@ class Plan:
     Attributes:
         local: Indices of the layers whose pre-activations are drawn; the weights of
             all others are.
-        integrated: Index of the last layer where its mean is not drawn but integrated,
+        integrated: Index of the last layer if its mean is integrated instead of drawn,
             or None.
-        num_integrated: Number of its outputs, from the first on, that are.
+        num_integrated: Number of the outputs of this layer, from the first on, that are
+            integrated.
         dropout: Whether dropout layers drop.
         propagated: Whether nothing is drawn, and moments are propagated.
     """
@@ -60,11 +61,11 @@ def plan_for(
     likelihoods: Sequence[Likelihood] = (),
     dropout: bool = False,
 ) -> Plan:
-    """Returns the plan of a method; `"auto"` chooses layer by layer what is faster.
+    """Returns the plan of a method; `"auto"` chooses the faster way for each layer.
 
-    Drawing pre-activations pays two products per row and draw. Drawing weights pays
-    one, and the reading of as many weights as there are draws of them, which are drawn
-    once and kept between calls where memory allows; else drawing them is paid too.
+    Drawing pre-activations costs two products per row and draw. Drawing weights costs
+    one product, and reading every drawn weight. Drawn weights are kept between calls if
+    they fit into memory; if not, drawing them costs time in every call.
 
     Args:
         structure: The model's.
@@ -72,8 +73,8 @@ def plan_for(
         num_rows: Number of rows.
         num_samples: Number of samples S.
         max_floats: How many numbers of drawn weights may be kept.
-        likelihoods: Those of the outputs; that of a single one may have its mean
-            integrated, where a last layer gives it.
+        likelihoods: The likelihoods of the outputs. If there is one output, its mean is
+            integrated where the likelihood can and the last layer is linear.
         dropout: Whether dropout layers drop.
     """
     if method == "moments":

@@ -134,12 +134,12 @@ def predictive(
         model(tree.map_structure(lambda tensor: tensor[:1], inputs))
     structure = Structure.of(model)
     _check_stochastic(model, structure, include_dropout)
-    form, found = _likelihoods_of(model, likelihood, inputs)
+    form, found = _match_likelihoods(model, likelihood, inputs)
     recalibration = IDENTITY
     if form is getattr(model, "likelihood", None):
         # Of the model's own likelihood, with which it was fitted.
         recalibration = getattr(model, "recalibration", None) or IDENTITY
-    # Half for what is kept from one call to the next.
+    # The other half is for draws that are kept from one call to the next.
     max_floats = max(1, int(max_memory_mb * 2**18))
 
     def passes_for(num_rows: int, num_samples: int) -> Passes:
@@ -189,7 +189,7 @@ def _check_stochastic(
         )
 
 
-def _likelihoods_of(
+def _match_likelihoods(
     model: keras.Model, given: Any, inputs: Tensor
 ) -> tuple[Any, list[Likelihood]]:
     """Returns the structure of the model's outputs, and their likelihoods in order."""

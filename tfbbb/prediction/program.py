@@ -11,10 +11,12 @@ from keras import tree
 from tfbbb.fold import dimensions
 from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction import propagated
 from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.moments import operations
 from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.sizes import Sizes
+from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
@@ -22,27 +24,30 @@ from tfbbb.types import Tensor
 
 
 class Program:
-    """What a prediction computes, as functions of tensors and of the model's variables.
+    """A prediction as functions of tensors and of the model's variables.
 
     Args:
         model: A built Keras model.
         likelihoods: One for each output of the model.
-        plan: What is drawn in each layer.
+        plan: The plan: what each layer draws.
         inputs: Example inputs or their specs, from which shapes are taken.
-        recalibration: What changes the outputs.
-        held_moments: Moments of weights by layer, as `local_moments` returns them, that
-            draws of weights come from where they can; None to draw from the variables
-            of the posteriors.
+        recalibration: The recalibration, which may change the outputs.
+        held_moments: Moments of weights by layer, as `local_moments` returns them, from
+            which weights are drawn if possible; None to draw from the variables of the
+            posteriors.
 
     Attributes:
         input_specs: Specs of the inputs, for any number of rows.
         event_shapes: Shapes of the outputs of one row and draw, as the likelihoods
             take them.
         output_dtypes: Their data types.
-        operations: What happens to moments where they are propagated, else nothing.
-    """
+        operations: Whether each operation is exact, if moments are propagated; else
+            empty.
 
-    operations: tuple[Any, ...] = ()
+    Raises:
+        MomentsError: For a plan that propagates moments, at the first operation of the
+            model that has no closed form.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,8 @@ class Program:
         recalibration: Recalibration = IDENTITY,
         held_moments: Tensors | None = None,
     ):
+        # Before anything else: it names the operation that has no closed form.
+        self.operations = operations(model) if plan.propagated else ()
         self.model = model
         self.likelihoods = tuple(likelihoods)
         self.plan = plan
@@ -74,24 +81,34 @@ class Program:
 
     @functools.cached_property
     def sizes(self) -> Sizes:
-        """What a pass holds."""
-        return Sizes(
+        """The sizes of a pass."""
+        sizes = Sizes(
             members=self.structure.members,
             widest=self.structure.widest,
             outputs=sum(shape.num_elements() or 1 for shape in self.event_shapes),
             drawn=self.plan.floats_per_draw(self.structure),
         )
+        return propagated.change_sizes(sizes) if self.plan.propagated else sizes
 
     def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
         """Returns how many of a likelihood's outputs are integrated, not drawn."""
+        if self.plan.propagated:
+            return propagated.num_integrated(likelihood, num_outputs)
         return self.plan.num_integrated
 
     def moments(self) -> Tensors:
-        """Returns the moments of the weights whose pre-activations are drawn."""
+        """Returns the moments of the weights whose pre-activations are drawn.
+
+        For the propagation of moments, the tensors that depend on weights alone.
+        """
+        if self.plan.propagated:
+            return propagated.weight_tensors(self.model, self.structure)
         return local_moments(self.structure, self.plan)
 
     def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
         """Returns noise and weights of `count` rounds of draws, from `first` on."""
+        if self.plan.propagated:
+            return {"nodes": {"first": first, "count": count}}
         moments = self._held_moments
         return draw(self.structure, self.plan, seed, first, count, moments)
 
@@ -100,22 +117,33 @@ class Program:
 
         Args:
             inputs: Tensors whose leading dimension is the number of rows.
-            moments: What `moments` returns.
-            draws: What `draws` returns.
+            moments: The result of `moments`.
+            draws: The result of `draws`.
         """
+        if self.plan.propagated:
+            pairs = propagated.moments_of_outputs(
+                self.model, self.structure, inputs, moments
+            )
+            return [
+                self._complete(
+                    likelihood,
+                    *propagated.outputs_at_nodes(likelihood, *pair, **draws["nodes"]),
+                )
+                for likelihood, pair in zip(self.likelihoods, pairs, strict=True)
+            ]
         engine = Engine(self.model, self.structure, self.plan, moments, draws)
         found, location_variance = engine.run(inputs)
         if location_variance is not None:
             location_variance = self._rows_first(location_variance)
         return [
-            self._completed(likelihood, self._rows_first(values), location_variance)
+            self._complete(likelihood, self._rows_first(values), location_variance)
             for likelihood, values in zip(self.likelihoods, found, strict=True)
         ]
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
     ) -> tuple[list[Sums], list[Any]]:
-        """Returns what summaries are made of, by output, and the outputs."""
+        """Returns the sums behind the summary of each output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
         found = [
             sums(likelihood, values, self.structure.members)
@@ -125,7 +153,7 @@ class Program:
 
     def summary(self, found: Sums) -> dict[str, tf.Tensor]:
         """Returns the summary of one output's sums."""
-        return summary(found)
+        return summary(found, drawn=not self.plan.propagated)
 
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
@@ -133,16 +161,16 @@ class Program:
         split = tf.reshape(outputs, [self.structure.members, 2, -1, rows, *event])
         return tf.transpose(split, [3, 2, 1, 0, *range(4, len(split.shape))])
 
-    def _completed(
+    def _complete(
         self, likelihood: Likelihood, outputs: Tensor, location_variance: Any
     ) -> tf.Tensor:
         """Returns outputs as the likelihood takes them, [rows, S, ..., P].
 
-        Draws are by round, by sign, by member: in this order, those of several blocks
-        of rounds follow each other.
+        Draws are by round, by sign, by member, so blocks of rounds can be
+        concatenated.
 
         Args:
-            likelihood: The outputs'.
+            likelihood: The likelihood of the outputs.
             outputs: [rows, R, 2, K, ..., P].
             location_variance: Variance of its integrated mean, [rows, R, 2, K, k], or
                 None.
@@ -170,7 +198,7 @@ class Program:
 
 
 def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
-    """Returns a structure like the model's outputs, of what has a shape and a dtype."""
+    """Returns the structure of the model's outputs, with shapes and dtypes."""
     graph = graph_of(model)
     if graph is not None:
         return graph._outputs_struct

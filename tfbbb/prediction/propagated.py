@@ -1,9 +1,14 @@
-"""Predictions from moments that are propagated through the network, without draws."""
+"""Predictions from moments that are propagated through the network, without draws.
+
+The outputs are taken as independent normals. Some likelihoods integrate the outputs
+that are their mean. Over all other outputs a likelihood is averaged at the nodes of a
+fixed quadrature (a Sobol sequence under the inverse of the normal distribution
+function, with its mirror image), which take the place of draws.
+"""
 
 import contextlib
 import dataclasses
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -14,12 +19,9 @@ from keras import tree
 from tfbbb import noise
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.draws import Tensors
-from tfbbb.prediction.moments import Operation, operations, output_moments, prepared
-from tfbbb.prediction.plan import Plan
-from tfbbb.prediction.program import Program
-from tfbbb.prediction.sizes import Sizes
-from tfbbb.prediction.summary import Sums, summary
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.prediction.moments import output_moments, prepared
+from tfbbb.prediction.properties import Sizes
+from tfbbb.prediction.structure import Structure
 from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -29,94 +31,80 @@ _NUM_NODES = 64
 _MOST_DIMENSIONS = 1111
 
 
-class PropagatedProgram(Program):
-    """The functions of a prediction whose outputs are known by mean and variance.
+def change_sizes(sizes: Sizes) -> Sizes:
+    """Returns the sizes of a pass that propagates moments instead of drawing."""
+    # The network runs once, and all nodes are taken for any number of samples.
+    share = -(-sizes.widest // (2 * _NUM_NODES))
+    return dataclasses.replace(sizes, widest=share, rounds=_NUM_NODES)
 
-    The outputs are taken as independent normals. A likelihood that can integrates those
-    that are its mean; over all others it is averaged at the nodes of a fixed quadrature
-    (a Sobol sequence under the inverse of the normal distribution function, with its
-    mirror image), which stand where a sampler has its draws.
+
+def num_integrated(likelihood: Likelihood, num_outputs: int) -> int:
+    """Returns how many of a likelihood's outputs are integrated."""
+    if not likelihood.integrates_location:
+        return 0
+    return num_outputs // likelihood.num_outputs(1)
+
+
+def weight_tensors(model: keras.Model, structure: Structure) -> Tensors:
+    """Returns the tensors that the propagation computes from the weights alone."""
+    means = {
+        name: tf.convert_to_tensor(weight.mean) for name, weight in _weights(structure)
+    }
+    return {"prepared": prepared(model), "means": means}
+
+
+def moments_of_outputs(
+    model: keras.Model, structure: Structure, inputs: Tensor, tensors: Tensors
+) -> list[tuple[Any, Any]]:
+    """Returns mean and variance of each output, [members, rows, ..., P] each.
+
+    Args:
+        model: The model.
+        structure: The model's structure.
+        inputs: Tensors in the structure that the model takes.
+        tensors: The result of `weight_tensors`.
     """
+    with contextlib.ExitStack() as stack:
+        # Not the variables' own values, which may have changed.
+        for name, weight in _weights(structure):
+            stack.enter_context(weight.of_mean(tensors["means"][name]))
+        pairs = tree.flatten(output_moments(model, inputs, tensors["prepared"]))
+    return list(zip(pairs[::2], pairs[1::2], strict=True))
 
-    def __init__(
-        self,
-        model: keras.Model,
-        likelihoods: Sequence[Likelihood],
-        plan: Plan,
-        inputs: Tensor,
-        recalibration: Recalibration = IDENTITY,
-    ):
-        # Before anything else: it names what has no closed form.
-        self.operations: tuple[Operation, ...] = operations(model)
-        super().__init__(model, likelihoods, plan, inputs, recalibration)
 
-    def num_integrated(self, likelihood: Likelihood, num_outputs: int) -> int:
-        if not likelihood.integrates_location:
-            return 0
-        return num_outputs // likelihood.num_outputs(1)
+def outputs_at_nodes(
+    likelihood: Likelihood,
+    mean: Tensor,
+    variance: Tensor,
+    first: int | Tensor,
+    count: int | Tensor,
+) -> tuple[tf.Tensor, tf.Tensor | None]:
+    """Returns an output at some of the nodes, of moments [K, rows, ..., P].
 
-    def moments(self) -> Tensors:
-        means = {
-            name: tf.convert_to_tensor(weight.mean) for name, weight in self._weights()
-        }
-        return {"prepared": prepared(self.model), "means": means}
+    Returns:
+        The output, [rows, R, 2, K, ..., P], and the variance of its integrated mean,
+        [rows, R, 2, K, ..., k], or None.
+    """
+    mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))
+    width = mean.shape[-1]
+    integrated = num_integrated(likelihood, width)
+    nodes = np.zeros([_NUM_NODES, 2, width], np.float32)
+    nodes[..., integrated:] = _nodes(width - integrated)
+    # [R, 2, K, ..., P], the 1 for members and places.
+    nodes = nodes.reshape(_NUM_NODES, 2, *[1] * (len(mean.shape) - 4), width)
+    nodes = tf.constant(nodes)[first : first + count]
+    location_variance = None
+    if integrated:
+        mean_variance = tf.square(stddev[..., :integrated])
+        location_variance = mean_variance * tf.ones_like(nodes[..., :integrated])
+    return mean + stddev * nodes, location_variance
 
-    @functools.cached_property
-    def sizes(self) -> Sizes:
-        # The network runs once, and all nodes are taken for any number of samples.
-        share = -(-self.structure.widest // (2 * _NUM_NODES))
-        return dataclasses.replace(super().sizes, widest=share, rounds=_NUM_NODES)
 
-    def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
-        return {"nodes": {"first": first, "count": count}}
-
-    def outputs(self, inputs: Tensor, moments: Tensors, draws: Tensors) -> list[Any]:
-        with contextlib.ExitStack() as stack:
-            # Not the variables' own values, which may have changed.
-            for name, weight in self._weights():
-                stack.enter_context(weight.of_mean(moments["means"][name]))
-            pairs = output_moments(self.model, inputs, moments["prepared"])
-        if len(self.likelihoods) == 1:
-            pairs = [pairs]
-        flat = tree.flatten(pairs)
-        return [
-            self._at_nodes(likelihood, mean, variance, **draws["nodes"])
-            for likelihood, mean, variance in zip(
-                self.likelihoods, flat[::2], flat[1::2], strict=True
-            )
-        ]
-
-    def summary(self, found: Sums) -> dict[str, tf.Tensor]:
-        return summary(found, drawn=False)
-
-    def _weights(self) -> Iterator[tuple[str, VariationalWeight]]:
-        """Gives every weight that has a posterior, with a name."""
-        for info in self.structure.layer_infos:
-            for weight in info.layer.variational_weights:
-                yield f"{info.key}/{weight.name}", weight
-
-    def _at_nodes(
-        self,
-        likelihood: Likelihood,
-        mean: Tensor,
-        variance: Tensor,
-        first: int | Tensor,
-        count: int | Tensor,
-    ) -> tf.Tensor:
-        """Returns the outputs at some of the nodes, of moments [K, rows, ..., P]."""
-        mean, stddev = _rows_first(mean), _rows_first(tf.sqrt(variance))
-        width = mean.shape[-1]
-        integrated = self.num_integrated(likelihood, width)
-        nodes = np.zeros([_NUM_NODES, 2, width], np.float32)
-        nodes[..., integrated:] = _nodes(width - integrated)
-        # [R, 2, K, ..., P], the 1 for members and places.
-        nodes = nodes.reshape(_NUM_NODES, 2, *[1] * (len(mean.shape) - 4), width)
-        nodes = tf.constant(nodes)[first : first + count]
-        location_variance = None
-        if integrated:
-            of_means = tf.square(stddev[..., :integrated])
-            location_variance = of_means * tf.ones_like(nodes[..., :integrated])
-        return self._completed(likelihood, mean + stddev * nodes, location_variance)
+def _weights(structure: Structure) -> Iterator[tuple[str, VariationalWeight]]:
+    """Yields every weight that has a posterior, with a name."""
+    for info in structure.layer_infos:
+        for weight in info.layer.variational_weights:
+            yield f"{info.key}/{weight.name}", weight
 
 
 def _rows_first(moments: Any) -> tf.Tensor:
@@ -128,8 +116,8 @@ def _rows_first(moments: Any) -> tf.Tensor:
 def _nodes(dimensions: int) -> np.ndarray:
     """Returns standard normal nodes and their mirror images, [nodes, 2, dimensions].
 
-    Their means are 0 and, where there are enough of them, their covariances those of
-    independent standard normals, so that quadratic functions are averaged exactly.
+    Their means are 0. If there are enough nodes, their covariance is the identity, so
+    quadratic functions are averaged exactly.
     """
     if not dimensions:
         return np.zeros([_NUM_NODES, 2, 0])

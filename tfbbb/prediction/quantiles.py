@@ -1,6 +1,6 @@
 """The quantiles of a mixture of likelihoods.
 
-`outputs` is [rows, S, ..., P] throughout: what the network gave for a row and sample.
+`outputs` is [rows, S, ..., P] throughout: the network's outputs for each row and draw.
 Everything is computed in float64.
 """
 
@@ -16,7 +16,7 @@ from tfbbb.types import ArrayLike, Tensor
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
 _MOST_COMPONENTS = 1 << 22
-# The distribution function of counts is a sum of so many terms at a time.
+# Number of terms that the distribution function of counts adds up at a time.
 _TERMS_OF_COUNTS = 11
 
 
@@ -40,18 +40,18 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.
     """
     levels, outputs = tf.cast(levels, tf.float64), tf.convert_to_tensor(outputs)
     shape = tf.shape(outputs)
-    of_rows = len(levels.shape) > 1
-    num_levels = tf.shape(levels, tf.int64)[1 if of_rows else 0]
+    by_row = len(levels.shape) > 1
+    num_levels = tf.shape(levels, tf.int64)[1 if by_row else 0]
     per_row = num_levels * tf.reduce_prod(tf.cast(shape[1:], tf.int64))
     if likelihood.discrete:
-        invert, per_row = _inverted_steps, _TERMS_OF_COUNTS * per_row
+        invert, per_row = _invert_steps, _TERMS_OF_COUNTS * per_row
     else:
-        invert = _inverted
+        invert = _invert
     rows = tf.cast(tf.maximum(_MOST_COMPONENTS // per_row, 1), tf.int32)
 
     def block(first: int | Tensor, count: int | Tensor) -> tf.Tensor:
         rows = slice(first, first + count)
-        return invert(likelihood, levels[rows] if of_rows else levels, outputs[rows])
+        return invert(likelihood, levels[rows] if by_row else levels, outputs[rows])
 
     one_row = tf.zeros([1, *outputs.shape[2:]], tf.float64)
     # Neither mean nor outputs have the shape of ordered classes themselves.
@@ -60,7 +60,7 @@ def quantiles(likelihood: Likelihood, levels: ArrayLike, outputs: Tensor) -> tf.
     return map_blocks(block, shape[0], rows, spec)
 
 
-def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> Any:
+def _invert_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> Any:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     # [Q] -> [Q, 1, ..., 1] over places and targets.
     shape = tf.concat([tf.shape(levels), tf.ones([tf.rank(outputs) - 3], tf.int32)], 0)
@@ -79,16 +79,16 @@ def _inverted_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) 
     return least_integer(reaches, *bracket_of_counts(wanted, mean[:, :, 0], variance))
 
 
-def _inverted(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Tensor:
+def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Tensor:
     outputs = tf.cast(outputs, tf.float64)[:, tf.newaxis]
     if len(levels.shape) == 1:
         # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
         levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
     per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
 
-    def average(of_values: Any) -> Tensor:
+    def average(compute: Any) -> Tensor:
         return lambda values: tf.reduce_mean(
-            of_values(values[:, :, tf.newaxis], outputs), axis=2
+            compute(values[:, :, tf.newaxis], outputs), axis=2
         )
 
     return inverted(

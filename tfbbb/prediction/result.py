@@ -11,7 +11,7 @@ import numpy as np
 from tfbbb.checked_numbers import int32
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels
-from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.questions import question_named
 from tfbbb.types import ArrayLike
 
@@ -167,17 +167,17 @@ class Predictive:
     @property
     def probabilities(self) -> np.ndarray:
         """Probabilities of the classes, [rows, C]."""
-        return self._of_classes("probabilities")
+        return self._class_summary("probabilities")
 
     @property
     def entropy(self) -> np.ndarray:
         """Entropy of the predicted class, [rows], in nats."""
-        return self._of_classes("entropy")
+        return self._class_summary("entropy")
 
     @property
     def mutual_information(self) -> np.ndarray:
         """Mutual information of class and weights, [rows], in nats: epistemic."""
-        return self._of_classes("mutual_information")
+        return self._class_summary("mutual_information")
 
     def quantile(self, p: float | Sequence[float]) -> np.ndarray:
         """Returns quantiles of y, by inverting the mixture's distribution function.
@@ -428,7 +428,7 @@ class Predictive:
         return self.of_outputs(lambda x: self._answers.ask(question, x, levels))
 
     def of_outputs(
-        self, compute: Callable[..., Any], *of_rows: np.ndarray
+        self, compute: Callable[..., Any], *arrays: np.ndarray
     ) -> np.ndarray:
         """Applies `compute` to the network's outputs, block by block.
 
@@ -436,20 +436,20 @@ class Predictive:
             compute: Takes outputs of some rows, [rows, S, ..., P], as the likelihood
                 takes them, and these rows of the arrays; returns a tensor with the same
                 number of rows.
-            *of_rows: Arrays, [rows, ...].
+            *arrays: Arrays, [rows, ...].
         """
         if self._order is not None:
-            of_rows = tuple(array[self._order] for array in of_rows)
+            arrays = tuple(array[self._order] for array in arrays)
         results, first = [], 0
         for outputs in self._blocks():
             rows = slice(first, first + len(outputs))
             first = rows.stop
-            result = compute(outputs, *(array[rows] for array in of_rows))
+            result = compute(outputs, *(array[rows] for array in arrays))
             results.append(np.asarray(result))
         found = np.concatenate(results)
         return found if self._order is None else found[np.argsort(self._order)]
 
-    def _of_classes(self, name: str) -> np.ndarray:
+    def _class_summary(self, name: str) -> np.ndarray:
         if name not in self._summary:
             raise AttributeError(
                 f"`{name}` is defined for classes only. Read `mean`, `variance` or "

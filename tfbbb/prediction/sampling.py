@@ -82,46 +82,45 @@ class Sampling:
             kept = None
         totals: Any = None
         # Rounds are the outer loop, because all rows share the draws.
-        for first, count in self._blocks_of_rounds():
+        for first, count in self._round_blocks():
             parts, outputs = [], []
             draws = self._draws(first, count)
-            for rows in self._blocks_of_rows(self._block[0]):
-                found, drawn = self._passes.sums(self._inputs_of(rows), draws)
+            for rows in self._row_blocks(self._block[0]):
+                found, drawn = self._passes.sums(self._slice_inputs(rows), draws)
                 parts.append(found)
                 if kept is not None:
                     outputs.append(drawn)
-            block = [_joined(list(x)) for x in zip(*parts, strict=True)]
+            block = [_join(list(x)) for x in zip(*parts, strict=True)]
             if kept is not None:
                 kept.append([tf.concat(x, 0) for x in zip(*outputs, strict=True)])
             totals = (
                 block
                 if totals is None
                 else [
-                    self._passes.merged(x, y)
-                    for x, y in zip(totals, block, strict=True)
+                    self._passes.merge(x, y) for x, y in zip(totals, block, strict=True)
                 ]
             )
-        summaries = [self._passes.summary(found) for found in totals]
+        summaries = [self._passes.summarize(found) for found in totals]
         if kept is None:
             return summaries, None
         return summaries, [tf.concat(x, 1) for x in zip(*kept, strict=True)]
 
     def _slices(self, number: int, outputs: list[Any] | None) -> Iterator[Any]:
-        """Gives one output of all draws, slice of rows by slice of rows."""
+        """Yields one output under all draws, for one slice of rows after another."""
         per_row = self.num_samples * self._passes.sizes.outputs
-        for rows in self._blocks_of_rows(max(1, _OUTPUTS_AT_A_TIME // per_row)):
+        for rows in self._row_blocks(max(1, _OUTPUTS_AT_A_TIME // per_row)):
             if outputs is not None:
                 yield outputs[number][rows]
             else:
                 yield tf.concat([x[number] for x in self._outputs(rows)], axis=1)
 
     def _outputs(self, rows: slice) -> Iterator[list[Any]]:
-        """Gives all outputs of some rows, block of rounds by block of rounds."""
-        for first, count in self._blocks_of_rounds():
+        """Yields all outputs of some rows, for one block of rounds after another."""
+        for first, count in self._round_blocks():
             draws = self._draws(first, count)
             parts = [
-                self._passes.outputs(self._inputs_of(part), draws)
-                for part in self._blocks_of_rows(self._block[0], rows)
+                self._passes.outputs(self._slice_inputs(part), draws)
+                for part in self._row_blocks(self._block[0], rows)
             ]
             yield [tf.concat(x, axis=0) for x in zip(*parts, strict=True)]
 
@@ -131,9 +130,9 @@ class Sampling:
         All rows see the same n draws of the weights, independent of each other.
         """
         members = self._passes.sizes.members
-        # Of each round one half: the other is its mirror image.
+        # One half of each round: the other half is its mirror image.
         num_samples = 2 * members * -(-n // members)
-        passes = self._passes.of_functions()
+        passes = self._passes.coherent()
         drawn = Sampling(passes, self._inputs, num_samples, seed, self._max_floats)
         outputs = tf.concat([x[number] for x in drawn._outputs(slice(None))], axis=1)
         rows, _, *event = outputs.shape
@@ -141,7 +140,7 @@ class Sampling:
         functions = tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
         return passes.answers[number].ask("mean", functions)
 
-    def _inputs_of(self, rows: slice) -> Any:
+    def _slice_inputs(self, rows: slice) -> Any:
         if rows == slice(None):
             return self._inputs
         return tf.nest.map_structure(lambda x: x[rows], self._inputs)
@@ -155,22 +154,22 @@ class Sampling:
             keep=self._block[1] == self._rounds,
         )
 
-    def _blocks_of_rounds(self) -> Iterator[tuple[int, int]]:
+    def _round_blocks(self) -> Iterator[tuple[int, int]]:
         block = self._block[1]
         for first in range(0, self._rounds, block):
             yield first, min(block, self._rounds - first)
 
-    def _blocks_of_rows(self, block: int, rows: slice = slice(None)) -> Iterator[slice]:
+    def _row_blocks(self, block: int, rows: slice = slice(None)) -> Iterator[slice]:
         start, stop, _ = rows.indices(self._num_rows)
         for first in range(start, stop, block):
             yield slice(first, min(first + block, stop))
 
 
-def _joined(parts: list[Any]) -> Any:
-    """Returns the sums of blocks of rows as those of all rows."""
+def _join(parts: list[Any]) -> Any:
+    """Joins the sums of blocks of rows into the sums of all rows."""
 
-    def of_all(*values: tf.Tensor) -> tf.Tensor:
-        # Their number of draws has no rows, and is the same.
+    def join(*values: tf.Tensor) -> tf.Tensor:
+        # The number of draws has no axis of rows: every block has the same number.
         return tf.concat(values, 0) if values[0].shape.rank else values[0]
 
-    return tf.nest.map_structure(of_all, *parts)
+    return tf.nest.map_structure(join, *parts)

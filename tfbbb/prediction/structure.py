@@ -14,7 +14,7 @@ from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
 from tfbbb.prediction.lru_cache import LRUCache
 from tfbbb.types import Tensor
 
-# What stands for a tensor that depends on weights that are drawn, or on none.
+# Marks of tensors that depend on drawn weights, and of tensors that do not.
 _DRAWN, _KNOWN = object(), object()
 # As many tensors as a graph's operation may return.
 _MANY = 1000
@@ -44,12 +44,12 @@ class LayerInfo:
 
     @property
     def key(self) -> str:
-        """Name of the layer's tensors among those of a pass."""
+        """The key of the layer's tensors in a pass."""
         return str(self.index)
 
 
 class Structure:
-    """A model's layers, its variational ones, and the sizes of what flows through them.
+    """A model's layers, its variational layers, and the sizes of its tensors.
 
     Args:
         model: A built Keras model.
@@ -78,12 +78,12 @@ class Structure:
         )
         self.widest = widest_output(model)
         self.last = _last_layer(model)
-        # The compiled predictions of this structure, by what they compute.
+        # The compiled predictions of this structure; the key says what they compute.
         self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":
-        """Returns the model's structure, made again where it has changed."""
+        """Returns the model's structure, computed again if the model has changed."""
         # Past Keras' tracking of attributes: this is no part of the model's state.
         known = model.__dict__.get("_predictive_structure")
         if known is None or not known.is_of(model):
@@ -91,7 +91,7 @@ class Structure:
         return known
 
     def is_of(self, model: keras.Model) -> bool:
-        """Whether the model still has these layers, with so many members."""
+        """Whether the model still has the same layers and number of members."""
         layers = sublayers(model)
         return (
             len(layers) == len(self.layers)
@@ -180,7 +180,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
     firsts: set[int] = set()
 
     def outputs(operation: Any, inputs: Tensor) -> Any:
-        """Returns what an operation's outputs are, and notes the layers that it is."""
+        """Returns the mark of an operation's outputs, and notes first layers."""
         stochastic = is_stochastic(operation)
         graph = graph_of(operation) if stochastic else None
         if graph is not None:

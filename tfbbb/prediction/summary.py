@@ -12,7 +12,7 @@ from tfbbb.types import Tensor
 
 Sums = dict[str, tf.Tensor]
 
-# Those that are added up over blocks as they are.
+# Sums that are added over blocks as they are.
 _PLAIN_SUMS = (
     "draws",
     "noise_variance",
@@ -22,12 +22,12 @@ _PLAIN_SUMS = (
 
 
 def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
-    """Returns what moments and information are made of, for one block of draws.
+    """Returns the sums behind moments and information, for one block of draws.
 
     Args:
         likelihood: p(y | outputs).
-        outputs: [rows, S, ..., P], the draws by round, by sign, by member: those of a
-            round and a member are each other's mirror image.
+        outputs: [rows, S, ..., P], the draws by round, by sign, by member: the two
+            draws of a round and member are each other's mirror image.
         members: Number K of members.
 
     Returns:
@@ -37,14 +37,14 @@ def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
         of the variance of the mean where it was integrated, and, for classes, of
         entropies.
     """
-    of_classes = likelihood.task == "classification"
-    if not of_classes:
+    is_classes = likelihood.task == "classification"
+    if not is_classes:
         # Targets may be far from zero, and their scale small beside it.
         outputs = tf.cast(outputs, tf.float64)
     # Probabilities are sums of nothing yet: single precision has the digits they need,
     # in a third of the time.
     means = likelihood.mean(outputs)
-    variances = means * (1.0 - means) if of_classes else likelihood.variance(outputs)
+    variances = means * (1.0 - means) if is_classes else likelihood.variance(outputs)
     rows, samples, *event = dimensions(means, 0)
     # [rows, R, 2, K, ..., k]
     draws = tf.reshape(means, [rows, samples // (2 * members), 2, members, *event])
@@ -65,7 +65,7 @@ def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
         found["location_variance"] = _sum_over_draws(
             likelihood.location_variance(outputs)
         )
-    if of_classes:
+    if is_classes:
         found["entropies"] = _sum_over_draws(_entropy(means))
     return found
 
@@ -83,7 +83,7 @@ def merged(one: Sums, other: Sums) -> Sums:
     return both | {
         "mean": one["mean"] + distance * (m / (n + m)),
         "squares": one["squares"] + other["squares"] + spread,
-        # A round has two draws, so half as many averages are as far apart.
+        # A round is the average of two draws, so there are half as many of them.
         "squares_of_rounds": one["squares_of_rounds"]
         + other["squares_of_rounds"]
         + 0.5 * spread,
@@ -96,17 +96,16 @@ def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
     `Var[y] = Var_w[E[y | w]] + E_w[Var[y | w]]`: epistemic, which more data would
     lower, plus aleatoric, which it would not. The standard error of the mean comes from
     the averages of the rounds, which are independent of each other, in each member:
-    `se^2 = sum_k s_k^2 / (R K^2)`. Since `E[mean^2] = E[y]^2 + se^2`, what the squares
-    of the draws exceed that of their mean by is short of the epistemic variance by
-    `se^2`.
+    `se^2 = sum_k s_k^2 / (R K^2)`. Since `E[mean^2] = E[y]^2 + se^2`, the
+    variance of the draws is less than the epistemic variance by `se^2`, on average.
 
     Members are parts of equal size of the mixture: the variance between their means is
-    epistemic, and what chance adds to it is taken off.
+    epistemic, after the expected contribution of chance is subtracted.
 
     Args:
-        found: What `sums` or `merged` returns.
-        drawn: Whether draws are what is summed, and not the nodes of a quadrature,
-            which have no standard error.
+        found: The result of `sums` or `merged`.
+        drawn: Whether the sums are over draws. Nodes of a quadrature have no standard
+            error.
 
     Returns:
         `mean`, `variance`, `epistemic`, `aleatoric`, `mean_standard_error` and, of
@@ -114,15 +113,15 @@ def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
         `probabilities` [rows, ..., C], and `entropy` and `mutual_information`
         [rows, ...] in nats, `H[E_w p] = E_w H[p] + I(y; w)`. All in float64.
     """
-    of_members, draws = found["mean"], found["draws"]
-    members = of_members.shape[1]
+    member_means, draws = found["mean"], found["draws"]
+    members = member_means.shape[1]
     rounds = 0.5 * draws
-    mean = tf.reduce_mean(of_members, axis=1)
+    mean = tf.reduce_mean(member_means, axis=1)
     squared_errors = found["squares_of_rounds"] / (rounds * (rounds - 1.0))
     squared_error = tf.reduce_mean(squared_errors, axis=1) / members
     if not drawn:
         squared_error = tf.zeros_like(squared_error)
-    between = tf.math.reduce_variance(of_members, axis=1)
+    between = tf.math.reduce_variance(member_means, axis=1)
     within = tf.reduce_mean(found["squares"], axis=1) / draws
     all_draws = members * draws
     epistemic = within + between + squared_error

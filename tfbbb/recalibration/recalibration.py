@@ -107,8 +107,8 @@ class Recalibration(Strategy):
         values, log_factor = self.change_of_variables(mixture, targets)
         log_probs = mixture.log_prob_of_draws(values)
         if log_factor is not None:
-            of_rows = log_factor.shape.rank > 0
-            log_probs += log_factor[:, tf.newaxis] if of_rows else log_factor
+            by_row = log_factor.shape.rank > 0
+            log_probs += log_factor[:, tf.newaxis] if by_row else log_factor
         # A row may have several places, each with its own targets.
         return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
 

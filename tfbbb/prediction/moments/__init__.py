@@ -13,15 +13,18 @@ from tfbbb.prediction.moments import (  # noqa: F401  (they register what they d
     variational_layers,
 )
 from tfbbb.prediction.moments.activations import register_activation
-from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.output_moments import (
     operations,
     output_moments,
     prepared,
 )
-from tfbbb.prediction.moments.registry import Call, register_moments
-from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.moments.registry import (
+    Call,
+    MomentsError,
+    register_moments,
+)
+from tfbbb.prediction.properties import Operation
 
 __all__ = [
     "Call",

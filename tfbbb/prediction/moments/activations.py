@@ -1,7 +1,6 @@
 """Means and variances of an activation, by its function."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -28,20 +27,15 @@ MeanAndVariance = tuple[Any, Any]
 OfNormal = Callable[[Any, Any], MeanAndVariance]
 
 
-@dataclass(frozen=True)
-class _Activation:
-    of_normal: OfNormal
-    why: str = ""
-
-
-_ACTIVATIONS: dict[Any, _Activation] = {}
+# By function: mean and variance of a normal input, and why they are not exact.
+_ACTIVATIONS: dict[Any, tuple[OfNormal, str]] = {}
 
 
 def register_activation(function: Any, why: str = "") -> Callable[[OfNormal], OfNormal]:
     """Registers mean and variance of an elementwise activation of a normal input.
 
     `mean, variance = of_normal(mean, variance)`: float32 tensors of the same shape. The
-    variance may be 0, where the result is `function(mean)` and 0.
+    variance may be 0; then the result is `function(mean)` and 0.
 
     Example:
 
@@ -60,34 +54,36 @@ def register_activation(function: Any, why: str = "") -> Callable[[OfNormal], Of
     """
 
     def register(of_normal: OfNormal) -> OfNormal:
-        _ACTIVATIONS[function] = _Activation(of_normal, why)
+        _ACTIVATIONS[function] = of_normal, why
         return of_normal
 
     return register
 
 
 def activated(call: Call, function: Any, inputs: Marginals) -> Marginals:
-    """Returns the marginals behind a layer's activation."""
+    """Returns the marginals after a layer's activation."""
     if function is None or function is keras.activations.linear:
         return inputs
     if isinstance(function, keras.layers.Layer):
-        call.refuse("its activation is a layer; put that behind it instead")
+        call.refuse(
+            "its activation is a layer; put the activation layer after it instead"
+        )
     known = _ACTIVATIONS.get(function)
     if known is None:
         name = getattr(function, "__name__", repr(function))
         call.refuse(f"there is no rule for its activation '{name}'")
-    return elementwise(call, inputs, known.of_normal, known.why)
+    return elementwise(call, inputs, *known)
 
 
 def elementwise(
     call: Call, inputs: Marginals, of_normal: OfNormal, why: str = ""
 ) -> Marginals:
-    """Returns the marginals behind a function of single normal elements.
+    """Returns the marginals after an elementwise function of normal elements.
 
     Args:
-        call: The call, which notes what is approximate.
+        call: The call, which notes approximations.
         inputs: Its inputs.
-        of_normal: Mean and variance of the function of a normal, by those of the input.
+        of_normal: Returns the moments of the function from the moments of its input.
         why: Why these are not exact, empty if they are.
     """
     if not inputs.normal:

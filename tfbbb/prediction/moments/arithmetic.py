@@ -40,7 +40,7 @@ def product(call: Call, factors: Sequence[Any]) -> Marginals:
 
 
 def concatenated(call: Call, tensors: Sequence[Any], axis: int) -> Marginals:
-    """Returns the marginals of tensors beside one another."""
+    """Returns the marginals of concatenated tensors."""
     if axis % len(mean_of(tensors[0]).shape) == 0:
         call.refuse("it joins batches of rows")
     mean = tf.concat(list(map(mean_of, tensors)), axis)
@@ -61,7 +61,7 @@ def _joined(
         independent=(whole or not copies)
         and all(x.is_independent for x in uncertain)
         and are_independent(*uncertain),
-        # Sums of what is linear in the same normal weights are normal too.
+        # Sums of linear functions of the same normal weights are normal too.
         normal=normal and all(x.normal for x in uncertain),
     )
 

@@ -33,7 +33,7 @@ def elu(mean: Tensor, variance: Tensor, alpha: float = 1.0) -> tuple[Any, Any]:
         variance: Variances of x, 0 or more.
         alpha: Minus the limit of the function to the left.
     """
-    # In double precision, as the moments of g cancel where the variance is small.
+    # In double precision, because the moments of g cancel if the variance is small.
     dtype = mean.dtype
     mean, variance = tf.cast(mean, tf.float64), tf.cast(variance, tf.float64)
     r, r_variance = rectified(mean, variance)

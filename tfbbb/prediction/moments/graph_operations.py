@@ -79,7 +79,7 @@ def square(call: Call) -> Marginals:
 
 @register_moments(_class_of(lambda x: ops.concatenate([x, x])))
 def concatenate(call: Call) -> Marginals:
-    """The tensors beside one another."""
+    """Concatenates the tensors."""
     return concatenated(call, call.inputs, call.operation.axis)
 
 

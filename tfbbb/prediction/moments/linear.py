@@ -1,4 +1,4 @@
-"""What the rules of layers that are linear in their kernel share."""
+"""The shared part of the rules of layers that are linear in their kernel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ CORRELATED = "Its inputs are taken as independent of each other, and they are no
 
 
 def require_independence(call: Call, inputs: Marginals) -> None:
-    """Notes it where a sum over inputs takes correlated ones as independent."""
+    """Notes that a sum over inputs takes correlated inputs as independent."""
     if not inputs.is_independent:
         call.approximate(CORRELATED)
 

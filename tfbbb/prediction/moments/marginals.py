@@ -10,7 +10,7 @@ from tfbbb.types import Tensor
 
 @dataclasses.dataclass(frozen=True)
 class Marginals:
-    """Mean and variance of every element of a tensor, and what else is known of it.
+    """Mean and variance of every element of a tensor, and its dependence.
 
     With K members a batch is [K * rows, ...], member by member.
 

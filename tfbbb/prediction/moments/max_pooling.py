@@ -101,7 +101,7 @@ def _larger(m_1: Any, v_1: Any, m_2: Any, v_2: Any) -> tuple[Any, Any]:
     distance = m_1 - m_2
     first, excess = rectified_parts(distance, v_1 + v_2)
     spread = v_1 * first + v_2 * (1.0 - first) - excess * (excess - distance)
-    # The sum of the smaller mean and the excess would lose what is small beside it.
+    # The sum of the smaller mean and the excess would lose a small excess.
     mean = tf.maximum(m_1, m_2) + (excess - tf.nn.relu(distance))
     return mean, tf.nn.relu(spread)
 

@@ -45,7 +45,7 @@ def average_pooling(call: Call) -> Marginals:
     layers.GlobalAveragePooling3D,
 )
 def global_average_pooling(call: Call) -> Marginals:
-    """The mean over all positions of a channel, exact where they are independent."""
+    """Averages all positions of a channel, exact if they are independent."""
     layer, x = call.operation, call.inputs
     if call.kwargs.get("mask") is not None:
         call.refuse("its inputs have a mask")
@@ -82,7 +82,7 @@ def _elements_of_windows(layer: Any, inputs: Tensor) -> Any:
 
 
 def same_padding(length: Any, size: int, stride: int) -> tuple[Any, Any, Any]:
-    """Returns the padding before and behind an axis, and the number of windows."""
+    """Returns the padding before and after an axis, and the number of windows."""
     outputs = -(-length // stride)
     missing = (outputs - 1) * stride + size - length
     total = max(missing, 0) if isinstance(length, int) else tf.maximum(missing, 0)

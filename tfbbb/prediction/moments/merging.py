@@ -42,12 +42,12 @@ def multiply(call: Call) -> Marginals:
 
 @register_moments(layers.Concatenate)
 def concatenate(call: Call) -> Marginals:
-    """The tensors beside one another."""
+    """Concatenates the tensors."""
     return concatenated(call, call.inputs, call.operation.axis)
 
 
 def _of_one_rank(call: Call) -> Any:
-    """Returns what a layer joins, as long as Keras need not add axes to it."""
+    """Returns the tensors that a layer joins; refuses ones of different ranks."""
     if len({len(mean_of(x).shape) for x in call.inputs}) > 1:
         call.refuse("its inputs have different numbers of axes")
     return call.inputs

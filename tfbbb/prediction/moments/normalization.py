@@ -130,7 +130,7 @@ def standardized(
         call: The call.
         x: The inputs.
         axes: The axes.
-        epsilon: What is added to the variance.
+        epsilon: The number that is added to the variance.
         centred: Whether the mean is taken off.
     """
     call.approximate(DELTA)

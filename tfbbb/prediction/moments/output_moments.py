@@ -9,10 +9,10 @@ from keras import tree
 
 from tfbbb.fold import split_leading
 from tfbbb.layers.sharing import graph_of
-from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
-from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.moments.registry import MomentsError
+from tfbbb.prediction.properties import Operation
 from tfbbb.types import Tensor
 
 
@@ -25,7 +25,7 @@ def output_moments(
     the units of a layer were independent given the rows, and normal where they enter an
     activation (Frey and Hinton 1999; Hernandez-Lobato and Adams 2015; Wu et al. 2019).
     A dense network of one hidden layer of ReLUs and factorised normal posteriors has
-    exact moments; `operations` says of any other where the approximations are. With two
+    exact moments; for other networks `operations` lists the approximations. With two
     hidden layers of 50, trained on tables of the UCI repository, means were off by at
     most 1 % and standard deviations by at most 4 % of the predictive standard deviation
     (`benchmarks/moments.py`).
@@ -48,7 +48,7 @@ def output_moments(
     Args:
         model: A built functional or sequential model, nested ones included.
         inputs: Tensors in the structure that the model takes, [rows, ...] each.
-        prepared: What `prepared(model)` returned; what is missing in it is computed.
+        prepared: The result of `prepared(model)`; missing tensors are computed.
 
     Returns:
         `(mean, variance)`, each [members, rows, ..., P], float32, of each member on its
@@ -63,9 +63,9 @@ def output_moments(
 
 
 def operations(model: keras.Model) -> tuple[Operation, ...]:
-    """Returns what happens to means and variances, in the order of the model's graph.
+    """Returns how each operation propagates moments, in the order of the graph.
 
-    Operations on what is certain are left out: they are exact.
+    Operations on certain tensors are left out: they are exact.
 
     Example:
 
@@ -92,7 +92,7 @@ def operations(model: keras.Model) -> tuple[Operation, ...]:
 
 
 def prepared(model: keras.Model) -> dict[str, tf.Tensor]:
-    """Returns what `output_moments` computes from the weights alone, by name.
+    """Returns the tensors that depend on the weights alone, by name.
 
     Variances and squares of kernels, which take as long as a few rows do. They hold
     until the weights change.

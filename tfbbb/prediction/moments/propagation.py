@@ -11,10 +11,9 @@ from keras import tree
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.layers.variational import active_engine
-from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
-from tfbbb.prediction.moments.registry import Call, rule_of
-from tfbbb.prediction.operation import Operation
+from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
+from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.structure import num_members
 from tfbbb.types import Tensor
 
@@ -22,11 +21,11 @@ from tfbbb.types import Tensor
 class Propagation:
     """Carries means and variances through a model, operation by operation.
 
-    What is not random yet simply runs, on the rows alone.
+    Operations before the first random one simply run, on the rows alone.
 
     Args:
         model: A built functional or sequential model.
-        prepared: What depends on the weights alone, by name, as far as known.
+        prepared: Known tensors that depend on the weights alone, by name.
     """
 
     def __init__(self, model: keras.Model, prepared: Mapping[str, Any] | None = None):
@@ -85,7 +84,7 @@ class Propagation:
             return self._walk(op, inner, f"{name}/")
         if any(getattr(x, "_keras_mask", None) is not None for x in given):
             raise MomentsError(op, "its inputs have a mask")
-        rule = rule_of(op)
+        rule = find_rule(op)
         if rule is None:
             raise MomentsError(op, "there is no rule for its class")
         if uncertain:
@@ -98,7 +97,7 @@ class Propagation:
         return outputs
 
     def _is_random(self, op: Any) -> bool:
-        # Points are certain, but those of several members are not the same.
+        # Points are certain, but several members have different points.
         return isinstance(op, keras.Layer) and any(
             isinstance(layer, VariationalLayer)
             and (self.members > 1 or not _is_certain(layer))
@@ -116,7 +115,7 @@ def _is_certain(layer: VariationalLayer) -> bool:
 
 
 class _AtTheMean:
-    """Gives layers whose weights are points those points, and counts no divergence."""
+    """Runs layers whose weights are points at these points, without divergence."""
 
     def outputs(self, layer: keras.Layer, inputs: Tensor) -> Any:
         inputs = layer.cast_inputs(inputs)

@@ -20,7 +20,7 @@ _MASSES = _MASSES / _MASSES.sum()
 def by_quadrature(
     function: Callable[[Any], Any],
 ) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """Returns a function of the mean and variance of normals x for those of `f(x)`.
+    """Returns a function from moments of normals x to moments of `f(x)`.
 
     With nodes z_i and weights w_i of Gauss and Hermite, `d_i = f(m + s z_i) - f(m)`,
 
@@ -38,7 +38,7 @@ def by_quadrature(
     | gelu | 1e-6 | 9e-4 | 2e-2 | 4e-2 |
     | mish | 1e-6 | 2e-4 | 5e-3 | 4e-2 |
 
-    Below, what float32 rounds is more: about `1e-7 |f(m)|`.
+    Smaller errors are hidden by the rounding of float32, about `1e-7 |f(m)|`.
 
     Args:
         function: An elementwise function of a tensor.

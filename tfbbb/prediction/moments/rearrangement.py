@@ -21,7 +21,7 @@ from tfbbb.prediction.moments.registry import Call, register_moments
     layers.ZeroPadding3D,
 )
 def moved(call: Call) -> Marginals:
-    """Elements at other places; those that are padded are 0 for certain."""
+    """Moves elements; padded elements are certainly 0."""
     # Its `call`, as calling the layer itself would cast to its own precision.
     operation, x = call.operation, call.inputs
     return x.replace(mean=operation.call(x.mean), variance=operation.call(x.variance))
@@ -52,6 +52,6 @@ def copied(call: Call) -> Marginals:
     layers.SpatialDropout3D,
 )
 def unchanged(call: Call) -> Marginals:
-    """What does nothing but in training."""
+    """Returns the inputs: the layer acts only in training."""
     inputs: Marginals = call.inputs
     return inputs

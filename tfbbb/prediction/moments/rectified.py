@@ -45,7 +45,7 @@ def leaky_relu(mean: Tensor, variance: Tensor, slope: Any) -> tuple[Any, Any]:
     """Returns mean and variance of `max(x, 0) + slope min(x, 0)` of normals x.
 
     It is `max(x, 0) - slope max(-x, 0)`, a product of whose parts is always 0, so that
-    their covariance is that of their means.
+    their covariance is the covariance of their means.
 
     Args:
         mean: Means of x, of any shape.

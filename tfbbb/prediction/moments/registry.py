@@ -5,8 +5,26 @@ from typing import Any, NoReturn
 
 import keras
 
-from tfbbb.prediction.moments.error import MomentsError
 from tfbbb.prediction.moments.marginals import Marginals
+
+
+class MomentsError(ValueError):
+    """An operation of a model through which means and variances cannot be propagated.
+
+    Attributes:
+        operation: Name of the layer or operation.
+        kind: Its class.
+    """
+
+    def __init__(self, operation: Any, reason: str):
+        self.operation: str = operation.name
+        self.kind = type(operation).__name__
+        super().__init__(
+            f"Means and variances cannot be propagated through '{self.operation}': "
+            f"{reason}. Predict with `method='local'` or `method='weight'`, or teach "
+            "the class by `tfbbb.prediction.moments.register_moments`. "
+            f"Received: {self.kind}"
+        )
 
 
 class Call:
@@ -14,7 +32,7 @@ class Call:
 
     Attributes:
         operation: The layer or operation.
-        args: Its arguments: `Marginals` where it gets random tensors, and tensors or
+        args: Its arguments: `Marginals` for random tensors, and tensors or
             plain values elsewhere. The tensors' batches hold each row once for every
             member wherever one of the arguments is random.
         kwargs: Its arguments by name, likewise.
@@ -53,12 +71,12 @@ class Call:
     def of_weights(
         self, name: str, compute: Callable[[], Any], layer: keras.Layer = None
     ) -> Any:
-        """Returns what depends on a layer's weights alone, computed once if prepared.
+        """Returns a tensor that depends on a layer's weights alone.
 
         Args:
             name: Name of the tensor within the layer.
             compute: A function of no arguments that returns it.
-            layer: The layer, where it is not the operation itself but one within it.
+            layer: The layer, if it is not the operation itself but a layer within it.
         """
         layer = self.operation if layer is None else layer
         return self._of_weights(layer, name, compute)
@@ -73,8 +91,8 @@ def register_moments(*kinds: type) -> Callable[[Rule], Rule]:
     """Registers how means and variances go through layers or operations of a class.
 
     The rule is a function of a `Call` that returns the `Marginals` of the outputs. It
-    says by `call.approximate(why)` where they are not exact, and by `call.refuse(why)`
-    where there are none. It holds for subclasses that have no rule of their own; a
+    calls `call.approximate(why)` if they are not exact, and `call.refuse(why)` if there
+    are none. It holds for subclasses that have no rule of their own; a
     later rule takes the place of an earlier one.
 
     Example:
@@ -93,7 +111,7 @@ def register_moments(*kinds: type) -> Callable[[Rule], Rule]:
         kinds: Classes of `keras.Layer` or `keras.Operation`.
 
     Raises:
-        ValueError: For what is no such class.
+        ValueError: For any other object.
     """
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, keras.Operation)):
@@ -110,11 +128,11 @@ def register_moments(*kinds: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def rule_of(operation: Any) -> Rule | None:
+def find_rule(operation: Any) -> Rule | None:
     """Returns the rule of the operation's class, or of its nearest base that has one.
 
-    None where a subclass of a layer computes something of its own: the rule of a base
-    says nothing of a `call` that overrides the base's.
+    Returns None for a subclass of a layer with its own `call`: the rule of the base
+    does not hold for it.
     """
     kind = type(operation)
     for base in kind.__mro__:

@@ -135,7 +135,7 @@ def _of_uncertain(
 def _has_independent_weights(weight: VariationalWeight) -> bool:
     posterior = weight.posterior
     if isinstance(posterior, TFPDistribution):
-        # What is in the batch of a distribution is independent, an event need not be.
+        # Elements of a batch are independent, elements of an event may not be.
         return posterior.distribution(weight.parameters).event_shape.rank == 0
     return posterior.factorised
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
+from tfbbb.private_apis import sublayers
 
 
 def weights_of(layer):

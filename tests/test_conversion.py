@@ -8,8 +8,8 @@ import tensorflow_probability as tfp
 import tfbbb
 from tests.keras_twins import weights_of
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
 from tfbbb.posteriors import MeanFieldNormal, TFPDistribution
+from tfbbb.private_apis import sublayers
 
 ALMOST_A_POINT = {
     "posterior": MeanFieldNormal(initial_scale=1e-7),

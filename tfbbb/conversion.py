@@ -13,10 +13,10 @@ from tfbbb import likelihoods
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import graph_of, sublayers
 from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
+from tfbbb.private_apis import graph_of, producer, sublayers
 from tfbbb.types import Initializer, Shape
 from tfbbb.variational_weight import VariationalWeight
 
@@ -149,7 +149,7 @@ def convert(
         graph = graph_of(twin)
         assert graph is not None
         likelihood = _of_a_trained_network(likelihoods.get(likelihood))
-        last = graph.outputs[0]._keras_history.operation
+        last = producer(graph.outputs[0])
         if likelihood.task == "classification" and gives_probabilities(last):
             # Logits, which the likelihood takes, are what these are applied to.
             last.activation = keras.activations.linear

@@ -1,31 +1,11 @@
 """How members and samples share the batch axis."""
 
-import contextlib
-from collections.abc import Iterator
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.types import ArrayLike, Tensor
-
-_samples_in_batch: ContextVar[int | None] = ContextVar("samples_in_batch", default=None)
-
-
-@contextlib.contextmanager
-def samples_in_batch(samples: int) -> Iterator[None]:
-    """Within it, every batch holds each row `samples` times, once for each draw."""
-    token = _samples_in_batch.set(samples)
-    try:
-        yield
-    finally:
-        _samples_in_batch.reset(token)
-
-
-def current_samples() -> int | None:
-    """Returns how many times the batch holds each row, None where nobody has said."""
-    return _samples_in_batch.get()
 
 
 @dataclass(frozen=True)

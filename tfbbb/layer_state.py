@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from tfbbb.layers.sharing import sublayers
+from tfbbb.private_apis import sublayers
 
 
 def copy_state(source: keras.Layer, target: keras.Layer) -> None:

@@ -8,8 +8,8 @@ import keras
 
 from tfbbb.layer_state import copy_own_state
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
 from tfbbb.likelihoods import Likelihood
+from tfbbb.private_apis import own_trainable_variables, sublayers
 
 if TYPE_CHECKING:
     from tfbbb.model import BayesianModel
@@ -50,7 +50,7 @@ def check_shared_layers(model: keras.Model) -> None:
     shared = [
         layer.name
         for layer in sublayers(model)
-        if layer._trainable_variables and not isinstance(layer, VariationalLayer)
+        if own_trainable_variables(layer) and not isinstance(layer, VariationalLayer)
     ]
     if shared:
         warnings.warn(

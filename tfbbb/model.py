@@ -16,20 +16,21 @@ import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
 from tfbbb import recalibration as recalibrations
+from tfbbb.call_context import call_with, current_call
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
 from tfbbb.first_callbacks import first_callbacks
-from tfbbb.fold import current_samples, dimensions, samples_in_batch
+from tfbbb.fold import dimensions
 from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
 from tfbbb.members import Members, check_shared_layers
-from tfbbb.metrics.step_prediction import StepPrediction, scored
+from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
 from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction.structure import num_members
 from tfbbb.priors import FromPosterior
+from tfbbb.private_apis import is_validation_of_fit, producer, sublayers
 from tfbbb.recalibration import Recalibration
 from tfbbb.training_rows import TrainingRows, check_weights, training_rows
 from tfbbb.types import ArrayLike, Tensor
@@ -115,7 +116,7 @@ class BayesianModel(keras.Model):
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
         self.likelihood = likelihoods.get(likelihood)
-        last = self.outputs[0]._keras_history.operation
+        last = producer(self.outputs[0])
         kind = gives_probabilities(last)
         if self.likelihood.task == "classification" and kind:
             raise ValueError(
@@ -395,8 +396,7 @@ class BayesianModel(keras.Model):
                 )
         arguments = inspect.signature(super().evaluate).bind(*args, **kwargs).arguments
         # Validation within `fit` has checked its arrays already.
-        cached = arguments.get("kwargs", {}).get("_use_cached_eval_dataset")
-        if arguments.get("y") is not None and not cached:
+        if arguments.get("y") is not None and not is_validation_of_fit(arguments):
             self._check_arrays(
                 arguments["x"], arguments["y"], arguments.get("sample_weight")
             )
@@ -413,7 +413,7 @@ class BayesianModel(keras.Model):
     def call(
         self, inputs: Tensor, training: bool | None = None, mask: Any = None
     ) -> Tensor:
-        if current_samples() is not None:
+        if current_call().samples_in_batch is not None:
             # Part of another model, which has repeated the rows already.
             return super().call(inputs, training=training, mask=mask)
         form = self.input
@@ -430,7 +430,7 @@ class BayesianModel(keras.Model):
             inputs, mask = tree.map_structure(
                 lambda x: None if x is None else _repeated(x, copies), (inputs, mask)
             )
-        with samples_in_batch(samples):
+        with call_with(samples_in_batch=samples):
             return super().call(inputs, training=training, mask=mask)
 
     def compute_loss(
@@ -502,7 +502,7 @@ class BayesianModel(keras.Model):
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         means = self._mean_over_draws(y_pred, num_rows)
         outputs = self._by_row(self._outputs_of_members(y_pred), num_rows)
-        with scored(StepPrediction(self.likelihood, outputs)):
+        with call_with(prediction=StepPrediction(self.likelihood, outputs)):
             return super().compute_metrics(x, y, means, sample_weight=sample_weight)
 
     def predict_step(self, data: Any) -> Tensor:

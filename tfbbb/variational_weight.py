@@ -1,9 +1,8 @@
 """One weight tensor of a layer: its posterior, its prior and their variables."""
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -11,6 +10,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.call_context import call_with, current_call
 from tfbbb.fold import with_gradient_times
 from tfbbb.posteriors.normal_posterior import NormalPosterior
 from tfbbb.posteriors.posterior import Posterior
@@ -19,11 +19,6 @@ from tfbbb.types import ArrayLike, Initializer, Tensor
 
 if TYPE_CHECKING:
     import tensorflow_probability as tfp
-
-
-# Values computed from weights, by the ids of the weights. The context variable keeps
-# the values of a thread that predicts apart from the graph of a thread that trains.
-_MEMOS: ContextVar[dict[int, dict[str, Any]] | None] = ContextVar("memos", default=None)
 
 
 class VariationalWeight:
@@ -87,35 +82,26 @@ class VariationalWeight:
         """The variables of the posterior, then those of the prior."""
         return [*self.variables.values(), *self.prior_variables.values()]
 
-    @contextlib.contextmanager
-    def read_once(self) -> Iterator[None]:
+    def read_once(self) -> AbstractContextManager[None]:
         """Computes parameters, mean and variance once within the context.
 
         Without it, every read of a variable makes TensorFlow compute them again. Do not
         assign variables or enter a graph within the context.
         """
-        with self._remembering({}):
-            yield
+        return self._remembering({})
 
-    @contextlib.contextmanager
-    def of_mean(self, mean: Tensor) -> Iterator[None]:
+    def of_mean(self, mean: Tensor) -> AbstractContextManager[None]:
         """Uses `mean` as E[w] within the context, without reading a variable.
 
         A graph that needs only the mean then contains no other parameter.
         """
-        with self._remembering({"mean": mean}):
-            yield
+        return self._remembering({"mean": mean})
 
-    @contextlib.contextmanager
-    def _remembering(self, memo: dict[str, Any]) -> Iterator[None]:
-        token = _MEMOS.set({**(_MEMOS.get() or {}), id(self): memo})
-        try:
-            yield
-        finally:
-            _MEMOS.reset(token)
+    def _remembering(self, memo: dict[str, Any]) -> AbstractContextManager[None]:
+        return call_with(memos={**current_call().memos, id(self): memo})
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
-        memo = (_MEMOS.get() or {}).get(id(self))
+        memo = current_call().memos.get(id(self))
         if memo is None:
             return compute()
         if name not in memo:

@@ -21,7 +21,7 @@ from tests.every_layer import (
 from tests.keras_twins import weights_of
 from tfbbb import estimators, layers, noise, posteriors, priors
 from tfbbb.layers import DenseVariational, VariationalLayer
-from tfbbb.layers.sharing import sublayers
+from tfbbb.private_apis import sublayers
 
 # Arguments of Keras' layers that have no meaning where the kernel is not a number: what
 # quantizes it, what adds to it, and the kernels of cuDNN.

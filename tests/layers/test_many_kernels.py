@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tfbbb.call_context import call_with
 from tfbbb.layers import Conv1DVariational, Conv2DVariational
-from tfbbb.layers.variational import active_engine
 
 LAYERS = [
     (Conv2DVariational(6, 3, padding="same"), (9, 8, 4)),
@@ -29,10 +29,7 @@ def test_each_group_meets_its_own_kernel(layer, shape, rows):
         tf.TensorSpec([None, None, *shape]),
         tf.TensorSpec([None, *layer.kernel.shape]),
     ]
-    token = active_engine.set(object())
-    try:
+    with call_with(engine=object()):
         convolve = tf.function(layer.linear, input_signature=specs)
         found = convolve(inputs, kernels)
-    finally:
-        active_engine.reset(token)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

@@ -10,10 +10,10 @@ from keras.src import testing
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
-from tfbbb.fold import samples_in_batch
+from tfbbb.call_context import call_with
 from tfbbb.layers import MultiHeadAttentionVariational, VariationalLayer
-from tfbbb.layers.sharing import sublayers
 from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.private_apis import sublayers
 
 ESTIMATORS = ("weight", "flipout")
 GENERATOR = np.random.default_rng(0)
@@ -194,7 +194,7 @@ def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
 def test_projections_draw_apart_whatever_the_seed():
     layer = attention(estimator="score_function", seed=5)
     x = np.concatenate([QUERY, QUERY])
-    with samples_in_batch(2):
+    with call_with(samples_in_batch=2):
         layer(x, x)
     noises = [
         np.ravel((p.step_draws["kernel"] - p.kernel.mean) / p.kernel.stddev)
@@ -208,7 +208,7 @@ def test_projections_draw_apart_whatever_the_seed():
 def test_every_draw_of_several_serves_its_rows():
     layer = attention(estimator="score_function")
     x = np.concatenate([QUERY, QUERY])
-    with samples_in_batch(2):
+    with call_with(samples_in_batch=2):
         outputs = layer(x, x)
     for draw, rows in ((0, slice(3)), (1, slice(3, 6))):
         drawn = {

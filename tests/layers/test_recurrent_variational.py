@@ -21,8 +21,8 @@ from tests.posterior_draws import (
     brute_force_draws,
     engine_draws,
 )
+from tfbbb.call_context import call_with
 from tfbbb.estimators import Weight
-from tfbbb.fold import samples_in_batch
 from tfbbb.layers import GRUVariational, LSTMVariational, SimpleRNNVariational
 from tfbbb.posteriors import MeanFieldNormal
 
@@ -188,7 +188,7 @@ def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expe
 def test_every_draw_of_several_serves_its_rows(kind):
     layer = variational(kind, estimator="score_function")
     x = np.concatenate([SEQUENCES, SEQUENCES])
-    with samples_in_batch(2):
+    with call_with(samples_in_batch=2):
         outputs = layer(x)
     for draw, rows in ((0, slice(3)), (1, slice(3, 6))):
         weights = [layer.step_draws[w.name][draw] for w in layer.variational_weights]

@@ -11,7 +11,8 @@ import tfbbb
 from tests.ensembles import ALMOST_A_POINT
 from tests.metrics.known_predictions import OrderedClasses, classes, labels
 from tfbbb import metrics
-from tfbbb.metrics.step_prediction import StepPrediction, current_prediction, scored
+from tfbbb.call_context import call_with, current_call
+from tfbbb.metrics.step_prediction import StepPrediction
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(41, 3)).astype("float32")
@@ -261,9 +262,9 @@ def test_scores_of_classes_are_refused_in_a_step_of_numbers():
 
 
 def test_no_prediction_remains_after_a_step():
-    with scored(step_of(of_classes())):
-        assert current_prediction() is not None
-    assert current_prediction() is None
+    with call_with(prediction=step_of(of_classes())):
+        assert current_call().prediction is not None
+    assert current_call().prediction is None
 
 
 @pytest.mark.parametrize(

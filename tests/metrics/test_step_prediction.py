@@ -7,8 +7,9 @@ import tensorflow as tf
 from scipy import stats
 
 from tfbbb import likelihoods, metrics
+from tfbbb.call_context import call_with
 from tfbbb.metrics import crps
-from tfbbb.metrics.step_prediction import StepPrediction, scored
+from tfbbb.metrics.step_prediction import StepPrediction
 
 LIKELIHOODS = {
     "normal": likelihoods.Normal(heteroscedastic=True),
@@ -127,15 +128,15 @@ def test_places_of_a_row_score_like_rows_except_nll(draws):
         metrics.CalibrationError(),
     ]
     for metric in chosen:
-        with scored(places):
+        with call_with(prediction=places):
             metric.update_state(y, places.mean)
         found = float(metric.result())
         metric.reset_state()
-        with scored(rows):
+        with call_with(prediction=rows):
             metric.update_state(y.reshape(20, 1), rows.mean)
         assert found == pytest.approx(float(metric.result()), rel=1e-5)
     likelihood = metrics.NegativeLogLikelihood()
-    with scored(places):
+    with call_with(prediction=places):
         likelihood.update_state(y, places.mean)
     joint = -rows.log_prob(y.reshape(20, 1)).numpy().reshape(5, 4).sum(axis=1)
     assert float(likelihood.result()) == pytest.approx(joint.mean(), rel=1e-5)

@@ -3,7 +3,7 @@
 import keras
 
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
+from tfbbb.private_apis import sublayers
 
 
 def named_layers(model: keras.Model) -> dict[str, VariationalLayer]:

@@ -9,7 +9,7 @@ import numpy as np
 from keras import activations, layers
 
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import graph_of
+from tfbbb.private_apis import graph_of, nodes_by_depth
 
 _AFFINE = {
     "Dense": layers.Dense,
@@ -171,8 +171,7 @@ def _layers_in_order(model: keras.Model) -> list[keras.Layer]:
             f"Received: model={model.name!r}, a {type(model).__name__}"
         )
     found: list[keras.Layer] = []
-    for depth in sorted(graph._nodes_by_depth, reverse=True):
-        nodes = graph._nodes_by_depth[depth]
+    for nodes in nodes_by_depth(graph):
         operation = nodes[0].operation
         if len(nodes) > 1 or operation in found:
             raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 
 from tfbbb.compression.chain import AffineMap, Between, Step, build_chain
 from tfbbb.layer_state import copy_state
-from tfbbb.layers.sharing import graph_of
+from tfbbb.private_apis import graph_of
 
 
 def compact(model: keras.Model) -> keras.Sequential:

@@ -13,8 +13,8 @@ from tfbbb.compression import ranking as rankings
 from tfbbb.compression.removal import check_removable, is_removed, remove
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import sublayers
 from tfbbb.model import BayesianModel
+from tfbbb.private_apis import sublayers
 from tfbbb.variational_weight import VariationalWeight
 
 Scope = Literal["global", "layer"]

@@ -6,6 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.call_context import current_call
 from tfbbb.divergences import is_log_ratio
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.estimator import (
@@ -16,7 +17,6 @@ from tfbbb.estimators.estimator import (
 )
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.families.estimators import ScoreFunctionEstimator
-from tfbbb.fold import current_samples
 from tfbbb.types import Tensor
 
 
@@ -65,7 +65,7 @@ def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
     Raises:
         ValueError: Outside of a `BayesianModel`.
     """
-    if current_samples() is None:
+    if current_call().samples_in_batch is None:
         raise ValueError(
             "The estimator 'score_function' needs the loss of each draw, which only "
             "`tfbbb.BayesianModel` tells it. Put the layer in one, or use another "

@@ -12,7 +12,6 @@ from tfbbb.export.manifest import Feature
 from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.shared_variables import share_variables, variables_by_contents
 from tfbbb.export.signatures import all_signatures, default_signature
-from tfbbb.layers.sharing import sublayers
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.live_answers import live_answers
@@ -21,6 +20,7 @@ from tfbbb.prediction.plan import Plan, plan_for
 from tfbbb.prediction.program import Program
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.structure import Structure
+from tfbbb.private_apis import sublayers
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
 if TYPE_CHECKING:

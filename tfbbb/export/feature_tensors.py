@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.export.manifest import Feature
+from tfbbb.private_apis import input_structure
 
 if TYPE_CHECKING:
     from tfbbb.data import Schema
@@ -70,7 +71,7 @@ def _check_names(given: Any, inputs: list[str]) -> None:
 
 def has_columns(model: "BayesianModel") -> bool:
     """Whether the model takes a dictionary of columns; else it takes one matrix."""
-    structure = model._inputs_struct
+    structure = input_structure(model)
     if isinstance(structure, dict) and all(len(t.shape) == 1 for t in model.inputs):
         return True
     if len(model.inputs) == 1 and len(model.inputs[0].shape) == 2:
@@ -87,7 +88,7 @@ def input_specs(model: "BayesianModel") -> Any:
     """Returns the specs of a model's inputs, for any number of rows."""
     return tree.map_structure(
         lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype),
-        model._inputs_struct,
+        input_structure(model),
     )
 
 
@@ -115,7 +116,7 @@ def packing(
     if has_columns(model):
         names = [feature.name for feature in features]
         return lambda tensors: dict(zip(names, tensors, strict=True))
-    return lambda tensors: tree.pack_sequence_as(model._inputs_struct, list(tensors))
+    return lambda tensors: tree.pack_sequence_as(input_structure(model), list(tensors))
 
 
 def _tensor_names(columns: list[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.fold import dimensions
 from tfbbb.layers.convolution import (
@@ -14,7 +15,6 @@ from tfbbb.layers.convolution import (
     Size,
     channels_apart,
 )
-from tfbbb.layers.variational import active_engine
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 # With more rows, a grouped convolution is no faster than separate convolutions.
@@ -137,7 +137,7 @@ class ConvVariational(Convolution):
 
     def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         is_apart = self.rank == 3 or self.data_format == "channels_first"
-        in_training = active_engine.get() is None
+        in_training = current_call().engine is None
         if is_apart or in_training or not self.takes_any_number_of_channels:
             return super().convolve_each(inputs, kernels)
         return tf.cond(

@@ -5,7 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.layers.variational import VariationalLayer, active_engine
+from tfbbb.call_context import current_call
+from tfbbb.layers.variational import VariationalLayer
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -147,7 +148,7 @@ class LinearVariationalLayer(VariationalLayer):
         raise NotImplementedError
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
-        engine = active_engine.get()
+        engine = current_call().engine
         if engine is not None:
             return self.activation(engine.outputs(self, inputs))
         self.begin_call()

@@ -7,6 +7,13 @@ from typing import Any
 import keras
 
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+from tfbbb.private_apis import (
+    attention_options,
+    build_attention,
+    gate_projection,
+    options_of_projections,
+    set_projection,
+)
 from tfbbb.types import Constraint, Initializer, Regularizer
 
 
@@ -162,7 +169,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
     @property
     def gate_dense(self) -> EinsumDenseVariational | None:
         """The projection whose sigmoid gates the heads' outputs, if there is one."""
-        return self._gate_dense if self._use_gate else None
+        return gate_projection(self)
 
     def build(
         self,
@@ -173,25 +180,29 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         key_shape = value_shape if key_shape is None else key_shape
         # Refuses shapes that do not go together.
         self.compute_output_shape(query_shape, value_shape, key_shape)
-        self._query_dense = self._of_heads("query", query_shape, self._key_dim)
-        self._key_dense = self._of_heads("key", key_shape, self._key_dim)
-        self._value_dense = self._of_heads("value", value_shape, self._value_dim)
-        if self._use_gate:
-            self._gate_dense = self._of_heads(
-                "gate", query_shape, self._value_dim, activation="sigmoid"
+        options = attention_options(self)
+        for name, shape, size in [
+            ("query", query_shape, self.key_dim),
+            ("key", key_shape, self.key_dim),
+            ("value", value_shape, self.value_dim),
+        ]:
+            set_projection(self, name, self._of_heads(name, shape, size))
+        if options["use_gate"]:
+            gate = self._of_heads(
+                "gate", query_shape, self.value_dim, activation="sigmoid"
             )
-        self._build_attention(len(value_shape) + 1)
+            set_projection(self, "gate", gate)
+        build_attention(self, len(value_shape) + 1)
         batch = string.ascii_lowercase[: len(query_shape) - 1]
-        output_shape = self._output_shape or (query_shape[-1],)
+        output_shape = options["output_shape"] or (query_shape[-1],)
         axes = string.ascii_uppercase[: len(output_shape)]
-        self._output_dense = self._projection(
+        output = self._projection(
             "attention_output",
             f"{batch}yz,yz{axes}->{batch}{axes}",
             (*query_shape[1:-1], *output_shape),
         )
-        self._output_dense.build(
-            (*query_shape[:-1], self._num_heads, self._value_dim),
-        )
+        set_projection(self, "output", output)
+        output.build((*query_shape[:-1], self.num_heads, self.value_dim))
 
     def _of_heads(
         self, name: str, shape: tuple[int | None, ...], size: int, **options: Any
@@ -201,7 +212,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         projection = self._projection(
             name,
             f"{batch}x,xyz->{batch}yz",
-            (*shape[1:-1], self._num_heads, size),
+            (*shape[1:-1], self.num_heads, size),
             **options,
         )
         projection.build(tuple(shape))
@@ -223,11 +234,11 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             equation,
             output_shape=output_shape,
             bias_axes="".join(c for c in outputs if c in kernel)
-            if self._use_bias
+            if self.use_bias
             else None,
             name=f"{self.name}_{name}",
             seed=self.seed,
-            **self._get_common_kwargs_for_sublayer(),
+            **options_of_projections(self),
             **self._options,
             **options,
         )
@@ -238,8 +249,8 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             **super().get_config(),
             **{name: of_projections[name] for name in self._options},
         }
-        config["flash_attention"] = self._flash_attention
+        config["flash_attention"] = attention_options(self)["flash_attention"]
         if self.built:
             # A model may have given the projections more of them.
-            config["members"] = self._query_dense.members
+            config["members"] = self.query_dense.members
         return config

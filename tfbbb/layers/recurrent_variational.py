@@ -1,25 +1,20 @@
 """The base class of recurrent layers."""
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Any, Self, TypedDict
 
 import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.call_context import call_with, current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.estimators import Estimator, Local
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.fold import merge_leading, split_leading
-from tfbbb.layers.variational import VariationalLayer, active_engine
+from tfbbb.layers.variational import VariationalLayer
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Shape, Tensor
-
-# (input products at a time step, previous states) -> (outputs, new states)
-Step = Callable[[Any, Any], tuple[Any, list[Any]]]
-
-_step_of_this_call: ContextVar[Step] = ContextVar("step_of_this_call")
 
 
 class RecurrentVariationalOptions(TypedDict, total=False):
@@ -199,7 +194,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         mask: Any = None,
         training: bool = False,
     ) -> Tensor:
-        if self.stateful and active_engine.get() is not None:
+        if self.stateful and current_call().engine is not None:
             raise ValueError(
                 f"The layer '{self.name}' keeps one state for each row, and not one "
                 "for each draw from the posterior, so that it has no posterior "
@@ -222,18 +217,16 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             self._recurrent_product(kernels["recurrent_kernel"], part, dropped, biases)
             for part in self.recurrent_parts
         ]
-        token = _step_of_this_call.set(
-            lambda inputs, states: self.step(inputs, states, *recurrent)
-        )
-        try:
-            outputs = super().inner_loop(products, initial_state, mask, training)
-        finally:
-            _step_of_this_call.reset(token)
-        return outputs
+
+        def step(inputs: Tensor, states: Any) -> tuple[Any, list[Any]]:
+            return self.step(inputs, states, *recurrent)
+
+        with call_with(recurrent_step=step):
+            return super().inner_loop(products, initial_state, mask, training)
 
     def _drawn(self, rows: Any, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""
-        engine = active_engine.get()
+        engine = current_call().engine
         if engine is None:
             self.begin_call()
             with self.weights_read_once():
@@ -350,7 +343,9 @@ class _Cell:
         self.output_size = units
 
     def call(self, inputs: Tensor, states: Any) -> tuple[Any, list[Any]]:
-        return _step_of_this_call.get()(inputs, states)
+        step = current_call().recurrent_step
+        assert step is not None
+        return step(inputs, states)
 
     __call__ = call
 

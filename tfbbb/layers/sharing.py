@@ -1,22 +1,11 @@
 """Counts the calls of a layer in one pass of a model."""
 
+import itertools
 import zlib
 
 import keras
-from keras import tree
 
-
-def graph_of(model: keras.Layer) -> keras.Model | None:
-    """Returns the functional graph behind a model, or None for a subclassed one."""
-    if isinstance(model, keras.Sequential):
-        # A Sequential model keeps its functional twin; it has no public name.
-        return getattr(model, "_functional", None)
-    return model if hasattr(model, "_nodes_by_depth") else None
-
-
-def sublayers(layer: keras.Layer) -> list[keras.Layer]:
-    """Returns `layer` and every layer in it, in a fixed order, each once."""
-    return list(layer._flatten_layers())
+from tfbbb.private_apis import graph_of, nodes_by_depth, sublayers
 
 
 def number_of(model: keras.Layer, layer: keras.Layer) -> int:
@@ -46,7 +35,7 @@ def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     if graph is None:
         return None
     calls = 0
-    for node in tree.flatten(list(graph._nodes_by_depth.values())):
+    for node in itertools.chain.from_iterable(nodes_by_depth(graph)):
         operation = node.operation
         if isinstance(operation, keras.Layer):
             inner = calls_per_pass(operation, layer)

@@ -5,45 +5,28 @@ import functools
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 import keras
 import tensorflow as tf
 from keras import ops
 
 from tfbbb import estimators, noise, posteriors, priors
+from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
-from tfbbb.fold import Fold, current_samples
+from tfbbb.fold import Fold
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
+from tfbbb.private_apis import (
+    outermost_call,
+    outermost_layer,
+    remove_loss,
+    unlocked,
+    untrack_variables,
+)
 from tfbbb.types import Constraint, Initializer, Regularizer, Shape, Tensor
 from tfbbb.variational_weight import VariationalWeight
-
-
-class PredictionEngine(Protocol):
-    """Draws the outputs of layers while a posterior predictive is computed."""
-
-    def outputs(self, layer: keras.Layer, inputs: Tensor) -> Any:
-        """Returns draws of the pre-activations of a layer that is linear in a kernel.
-
-        Its inputs have the samples folded into the batch or not, its outputs do.
-        """
-
-    def drawn_weights(self, layer: "VariationalLayer") -> dict[str, Any]:
-        """Returns draws of all weights of a layer by name, [samples, *shape].
-
-        They are in the dtype that the layer computes in.
-
-        The inputs of a layer that asks for them have the samples folded into the batch:
-        [samples * rows, ...].
-        """
-
-
-active_engine: ContextVar[PredictionEngine | None] = ContextVar(
-    "active_engine", default=None
-)
 
 
 class VariationalOptions(TypedDict, total=False):
@@ -247,19 +230,17 @@ class VariationalLayer(keras.Layer):
             for weight in self.variational_weights
         ]
         for weight in self.variational_weights:
-            for variable in weight.all_variables:
-                self._untrack_variable(variable)
-        self._untrack_variable(self._kl_weight)
-        self._tracker.unlock()
-        for weight, values in zip(self.variational_weights, known, strict=True):
-            weight.set_members(members)
-            for variable, value in zip(weight.all_variables, values, strict=True):
-                fresh = variable.numpy()
-                fresh[0] = value
-                variable.assign(fresh)
-        self.add_kl_weight()
+            untrack_variables(self, weight.all_variables)
+        untrack_variables(self, [self._kl_weight])
+        with unlocked(self):
+            for weight, values in zip(self.variational_weights, known, strict=True):
+                weight.set_members(members)
+                for variable, value in zip(weight.all_variables, values, strict=True):
+                    fresh = variable.numpy()
+                    fresh[0] = value
+                    variable.assign(fresh)
+            self.add_kl_weight()
         self._kl_weight.assign(kl_weight)
-        self._tracker.lock()
 
     def check_penalties(self, members: int) -> None:
         """Raises ValueError if weights of several members have Keras penalties.
@@ -322,7 +303,7 @@ class VariationalLayer(keras.Layer):
 
     def fold(self) -> Fold:
         """Returns the order of the batch of the current call: members, draws, rows."""
-        samples = current_samples()
+        samples = current_call().samples_in_batch
         if samples is not None:
             return Fold(self.members, samples)
         return Fold(self.members, self.estimator.num_samples, dealt=True)
@@ -345,16 +326,15 @@ class VariationalLayer(keras.Layer):
 
         Returns None if that is unknown: in a subclassed model.
         """
-        return calls_per_pass(self._get_call_context().entry_layer, self)
+        return calls_per_pass(outermost_layer(self), self)
 
     def begin_call(self) -> None:
         """Selects the noise of the current step at the start of an ordinary call."""
         # One step is one outermost call: its context object is the step's identity.
         # Noise must not cross into another graph (the body of a loop, another trace).
-        context = self._get_call_context()
-        identity = (context, _current_graph())
+        identity = (outermost_call(self), _current_graph())
         if self._step.identity != identity:
-            if getattr(context.entry_layer, "jit_compile", False):
+            if getattr(outermost_layer(self), "jit_compile", False):
                 _warn_of_xla(self)
             self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
@@ -363,7 +343,7 @@ class VariationalLayer(keras.Layer):
         seed = tf.bitcast(tf.cast(self._seed_generator.next(), tf.uint32), tf.int32)
         if self.seed is not None:
             # Layers with the same seed must draw different noise.
-            model = self._get_call_context().entry_layer
+            model = outermost_layer(self)
             seed = noise.fold(seed, number_of(model, self))
         context = tf.distribute.get_replica_context()
         if context is not None and context.num_replicas_in_sync > 1:
@@ -402,11 +382,11 @@ class VariationalLayer(keras.Layer):
                 "training rows, or train with `tfbbb.BayesianModel`, which counts "
                 "them. Received: kl_weight=None"
             )
-        model = self._get_call_context().entry_layer
+        model = outermost_layer(self)
         if (
             training
             and self.members > 1
-            and current_samples() is None
+            and current_call().samples_in_batch is None
             and isinstance(model, keras.Model)
         ):
             warnings.warn(
@@ -419,7 +399,7 @@ class VariationalLayer(keras.Layer):
         step = self._step
         if step.calls > 1:
             # The step has counted this layer already; the latest call replaces it.
-            self._losses[:] = [loss for loss in self._losses if loss is not step.loss]
+            remove_loss(self, step.loss)
 
         def draw(weight: VariationalWeight) -> Tensor:
             if weight.name in draws:

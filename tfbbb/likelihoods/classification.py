@@ -66,7 +66,7 @@ class Classification(ClassificationFamily, Likelihood):
             )
         return indices
 
-    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
         return tf.cond(
             tf.size(targets) == tf.reduce_prod(rows),

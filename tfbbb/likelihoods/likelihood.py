@@ -104,11 +104,11 @@ class Likelihood(LikelihoodFamily, keras.Layer):
             outputs: [rows, ..., P].
         """
         outputs = tf.convert_to_tensor(outputs)
-        log_prob = self.log_prob(self._aligned(targets, outputs), outputs)
+        log_prob = self.log_prob(self.aligned(targets, outputs), outputs)
         axes = range(1, len(outputs.shape) - 1)
         return -tf.reduce_sum(log_prob, axis=list(axes))
 
-    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         """Returns a minibatch's targets in the shape that `log_prob` takes.
 
         Between two datasets, Keras may retrace with targets of unknown rank.

@@ -103,7 +103,7 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             )
         return shift, scale
 
-    def _aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
+    def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         rows = tf.shape(outputs)[:-1]
         return tf.reshape(targets, tf.concat([rows, [self.num_targets]], 0))
 

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.call_context import current_call
 from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
-from tfbbb.metrics.step_prediction import current_prediction
 from tfbbb.metrics.targets import is_of_classes
 from tfbbb.metrics.uncertainty import (
     check_uncertainty,
@@ -104,7 +104,7 @@ class OutOfDistributionMetric(RankedByUncertainty):
         Raises:
             ValueError: The targets are not such marks.
         """
-        step = current_prediction()
+        step = current_call().prediction
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
             prediction = y_pred
             marks = _checked_marks(y_true, len(y_pred.mean))

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.metrics.step_prediction import current_prediction
+from tfbbb.call_context import current_call
 from tfbbb.metrics.targets import Scored, check_kind, checked_targets
 from tfbbb.prediction.result import Predictive
 from tfbbb.types import ArrayLike, DType, Tensor
@@ -49,7 +49,7 @@ class PredictiveMetric(keras.metrics.Metric):
             ValueError: The metric is not defined for the prediction, or the targets do
                 not fit the prediction.
         """
-        step = current_prediction()
+        step = current_call().prediction
         # A tensor of `tfbbb.compat` has the methods of its distribution, too.
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
             prediction = y_pred

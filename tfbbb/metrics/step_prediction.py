@@ -1,8 +1,6 @@
 """The predictive distribution of a minibatch within a compiled step."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -11,33 +9,15 @@ from tfbbb.prediction.levels import checked_levels
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.types import ArrayLike, Tensor
 
-_current: ContextVar["StepPrediction | None"] = ContextVar("current", default=None)
-
-
-@contextlib.contextmanager
-def scored(prediction: "StepPrediction") -> Iterator[None]:
-    """Makes `prediction` the one that metrics of predictive distributions score.
-
-    Keras passes the same tensor to every metric: the mean of the likelihood, which the
-    metrics of Keras need. The metrics of `tfbbb` read the distribution from here.
-    """
-    token = _current.set(prediction)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def current_prediction() -> "StepPrediction | None":
-    """Returns the prediction to score; None outside a step of a BayesianModel."""
-    return _current.get()
-
 
 class StepPrediction:
     """A uniform mixture of the likelihoods under the draws of one step.
 
     Has the attributes of `tfbbb.Predictive`, as float64 tensors that are computed on
     access. Epistemic variance and mutual information of a single draw are 0.
+
+    Keras passes the same tensor to every metric: the mean of the likelihood, which the
+    metrics of Keras need. Those of `tfbbb` score `current_call().prediction` instead.
 
     Args:
         likelihood: The likelihood of the model.
@@ -119,7 +99,7 @@ class StepPrediction:
 
         That is float64 [rows, ..., k], or class indices [rows, ...].
         """
-        targets = self._likelihood._aligned(targets, self._outputs[:, 0])
+        targets = self._likelihood.aligned(targets, self._outputs[:, 0])
         is_class = self._likelihood.task == "classification"
         return tf.cast(targets, tf.int32 if is_class else tf.float64)
 

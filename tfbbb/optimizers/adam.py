@@ -5,6 +5,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.private_apis import adam_moments
+
 
 @keras.saving.register_keras_serializable(package="tfbbb.optimizers")
 class Adam(keras.optimizers.Adam):
@@ -34,13 +36,13 @@ class Adam(keras.optimizers.Adam):
             super().update_step(gradient, variable, learning_rate)
             return
         dtype = variable.dtype
-        index = self._get_variable_index(variable)
+        first_moment, second_moment = adam_moments(self, variable)
         step = tf.cast(self.iterations, dtype) + 1
         beta_1, beta_2 = tf.cast(self.beta_1, dtype), tf.cast(self.beta_2, dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=_resource(variable),
-            m=_resource(self._momentums[index]),
-            v=_resource(self._velocities[index]),
+            m=_resource(first_moment),
+            v=_resource(second_moment),
             beta1_power=tf.pow(beta_1, step),
             beta2_power=tf.pow(beta_2, step),
             lr=tf.cast(learning_rate, dtype),

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.layers.sharing import graph_of
+from tfbbb.private_apis import graph_of
 from tfbbb.types import Tensor
 
 _ELEMENTWISE = (

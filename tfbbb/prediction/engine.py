@@ -6,16 +6,22 @@ import keras
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.call_context import call_with
 from tfbbb.estimators.local import pre_activation_moments
 from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.sharing import graph_of
-from tfbbb.layers.variational import active_engine
 from tfbbb.prediction.draws import Tensors, normal_noise
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
+from tfbbb.private_apis import (
+    graph_of,
+    mask_of,
+    run_through_graph,
+    set_mask,
+    standardize_inputs,
+)
 from tfbbb.types import Tensor
 
 
@@ -68,14 +74,11 @@ class Engine:
             the variance of the means that were integrated, not drawn, [S, rows, k], or
             None.
         """
-        token = active_engine.set(self)
-        try:
+        with call_with(engine=self):
             tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
             outputs = self._walk(self._model, inputs)
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
             return folded, self._location_variance
-        finally:
-            active_engine.reset(token)
 
     def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
@@ -187,14 +190,14 @@ class Engine:
         folded = any(map(self._is_folded, tree.flatten(inputs)))
         if folded:
             inputs = tree.map_structure(self._folded, inputs)
-        standardized = graph._standardize_inputs(inputs)
+        standardized = standardize_inputs(graph, inputs)
         for tensor in standardized:
             self._mark(tensor, folded=folded)
 
         def operation(op: Any) -> Any:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
 
-        return graph._run_through_graph(standardized, operation_fn=operation)
+        return run_through_graph(graph, standardized, operation)
 
     def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
         if self._plan.dropout and is_dropout(operation):
@@ -249,10 +252,11 @@ class Engine:
 
     def _repeat_mask(self, masked: Tensor, folded: Any, copies: Any = None) -> None:
         """Gives a folded tensor the mask of another for every sample, if it has one."""
-        mask = getattr(masked, "_keras_mask", None)
+        mask = mask_of(masked)
         if mask is not None:
             copies = self.count if copies is None else copies
-            folded._keras_mask = tf.tile(mask, [copies, *[1] * (len(mask.shape) - 1)])
+            copies = [copies, *[1] * (len(mask.shape) - 1)]
+            set_mask(folded, tf.tile(mask, copies))
 
 
 def _by_sample(tensor: Tensor, members: int, samples: Any) -> tf.Tensor:

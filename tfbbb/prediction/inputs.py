@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.layers.sharing import graph_of
+from tfbbb.private_apis import graph_of
 from tfbbb.types import ArrayLike
 
 

@@ -9,7 +9,6 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.fold import dimensions
-from tfbbb.layers.sharing import graph_of
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.draws import Tensors, draw, local_moments
@@ -19,6 +18,7 @@ from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
 from tfbbb.prediction.structure import Structure
 from tfbbb.prediction.summary import Sums, summary, sums
+from tfbbb.private_apis import graph_of, output_structure
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.types import Tensor
 
@@ -201,7 +201,7 @@ def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:
     """Returns the structure of the model's outputs, with shapes and dtypes."""
     graph = graph_of(model)
     if graph is not None:
-        return graph._outputs_struct
+        return output_structure(graph)
     symbolic = tree.map_structure(
         lambda x: keras.KerasTensor((None, *x.shape[1:]), x.dtype.name), inputs
     )

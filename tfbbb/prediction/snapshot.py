@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
+from tfbbb.private_apis import memory_address
+
 
 class Snapshot:
     """The values of variables at one moment, which later assignments do not change.
@@ -19,7 +21,7 @@ class Snapshot:
 
     def __init__(self, variables: Sequence[keras.Variable]):
         self.values = [_read(variable) for variable in variables]
-        self._memory = [_address(value) for value in self.values]
+        self._memory = [memory_address(value) for value in self.values]
 
     def is_same(self, other: "Snapshot") -> bool:
         """Whether no variable changed between two snapshots of the same variables."""
@@ -33,7 +35,3 @@ def _read(variable: keras.Variable) -> tf.Tensor:
         return tf.convert_to_tensor(variable)
     # Without the checks of a variable, which take longer than the reading.
     return tf.raw_ops.ReadVariableOp(resource=resource.handle, dtype=resource.dtype)
-
-
-def _address(value: tf.Tensor) -> int:
-    return value._numpy_internal().__array_interface__["data"][0]

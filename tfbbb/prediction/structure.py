@@ -1,5 +1,6 @@
 """The properties of a model's layers that prediction needs before it runs them."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,15 @@ from keras import tree
 from tfbbb.estimators import Local
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
-from tfbbb.layers.sharing import calls_per_pass, graph_of, sublayers
+from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.prediction.lru_cache import LRUCache
+from tfbbb.private_apis import (
+    graph_of,
+    nodes_by_depth,
+    producer,
+    run_through_graph,
+    sublayers,
+)
 from tfbbb.types import Tensor
 
 # Marks of tensors that depend on drawn weights, and of tensors that do not.
@@ -141,7 +149,7 @@ def widest_output(model: keras.Model) -> int:
         sizes.append(_num_outputs(layer))
         graph = graph_of(layer)
         if graph is not None:
-            nodes = tree.flatten(list(graph._nodes_by_depth.values()))
+            nodes = itertools.chain.from_iterable(nodes_by_depth(graph))
             sizes += [
                 math.prod(size or 1 for size in tensor.shape)
                 for node in nodes
@@ -171,7 +179,7 @@ def _last_layer(model: keras.Model) -> keras.Layer | None:
     graph = graph_of(model)
     if graph is None or len(graph.outputs) != 1:
         return None
-    operation = graph.outputs[0]._keras_history.operation
+    operation = producer(graph.outputs[0])
     return _last_layer(operation) if graph_of(operation) is not None else operation
 
 
@@ -196,7 +204,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
             )
 
         flags = [inputs] * len(graph.inputs)
-        return _any_drawn(graph._run_through_graph(flags, operation_fn=operation))
+        return _any_drawn(run_through_graph(graph, flags, operation))
 
     outputs(model, _KNOWN)
     return firsts

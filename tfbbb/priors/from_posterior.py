@@ -9,6 +9,7 @@ import numpy as np
 from tfbbb import posteriors
 from tfbbb.posteriors.posterior import Posterior
 from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
+from tfbbb.private_apis import sublayers
 from tfbbb.types import DType, Initializer, Shape, Tensor
 
 
@@ -175,8 +176,6 @@ def _split(parameters: Parameters) -> tuple[str, Parameters]:
 
 
 def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
-    from tfbbb.layers.sharing import sublayers
-
     for layer in sublayers(model):
         for weight in getattr(layer, "variational_weights", ()):
             yield f"{layer.name}/{weight.name}", weight

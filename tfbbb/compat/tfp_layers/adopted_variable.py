@@ -10,6 +10,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
+from tfbbb.private_apis import own_variables, searched_attributes, track_variable
 from tfbbb.types import Initializer
 
 
@@ -54,20 +55,12 @@ def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
     Keras trains and saves them with the layer; so does `tf.train.Checkpoint`. The
     layer may be built already. A variable that is the layer's already stays as it is.
     """
-    tracker = layer._tracker
     for variable in variables:
         adopted = _ADOPTED.get(variable.ref())
         if adopted is None:
             adopted = _ADOPTED[variable.ref()] = AdoptedVariable(variable)
-        stores = "trainable_variables", "non_trainable_variables"
-        if any(tracker.is_in_store(store, adopted) for store in stores):
+        if not track_variable(layer, adopted):
             continue
-        was_locked = tracker.locked
-        tracker.unlock()
-        # Keras unfreezes a layer's trainable variables only.
-        tracker.add_to_store(stores[0 if variable.trainable else 1], adopted)
-        if was_locked:
-            tracker.lock()
         if not layer.trainable:
             adopted.trainable = False
         track_in_checkpoints(layer, variable)
@@ -102,7 +95,7 @@ def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
         Whether this is such a file. If so, warns of the variables that it lacks; if
         not, loads nothing.
     """
-    variables = [*layer._trainable_variables, *layer._non_trainable_variables]
+    variables = own_variables(layer)
     adopted = [v.name for v in variables if isinstance(v, AdoptedVariable)]
     if not adopted or len(store.keys()) != len(variables) - len(adopted):
         return False
@@ -157,8 +150,7 @@ def variables_of(value: Any) -> list[tf.Variable]:
                 search([value.pretransformed_input, value.also_track])
             else:
                 search(value.parameters)
-            ignored = value._TF_MODULE_IGNORED_PROPERTIES
-            search([v for k, v in sorted(vars(value).items()) if k not in ignored])
+            search(list(searched_attributes(value).values()))
         else:
             search(value.variables)
 

@@ -6,10 +6,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
 
-# Type-based dispatch is public for extension types only, and those are taken apart
-# where they leave a `tf.function`.
-from tensorflow.python.util.dispatch import register_dispatchable_type
-
+from tfbbb.private_apis import dispatch_by_type
 from tfbbb.types import ArrayLike, Distribution, DType, Tensor
 
 tfd = tfp.distributions
@@ -45,7 +42,7 @@ class _DistributionTensorType(type(tfd.Distribution), type(tfp.util.DeferredTens
     """Type of distributions with the operators and the conversion of tensors."""
 
 
-@register_dispatchable_type
+@dispatch_by_type
 class DistributionTensor(
     tfp.distributions.Distribution, metaclass=_DistributionTensorType
 ):

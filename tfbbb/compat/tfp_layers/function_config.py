@@ -14,6 +14,7 @@ import tensorflow_probability as tfp
 from tfbbb.compat.tfp_layers.adopted_variable import variables_of
 from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.priors import distribution_config
+from tfbbb.private_apis import variable_identity
 from tfbbb.types import Activation
 
 _PACKAGE = "tfbbb.compat.tfp_layers"
@@ -158,7 +159,7 @@ class _Pickler(cloudpickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, tf.Variable):
-            return _read_variable, (value._unique_id, *value.__reduce__())
+            return _read_variable, (variable_identity(value), *value.__reduce__())
         value = as_distribution(value)
         if isinstance(value, tfp.distributions.Distribution | tfp.bijectors.Bijector):
             return _constructed, (type(value), dict(value.parameters))

@@ -12,6 +12,7 @@ from tfbbb.compat.tfp_layers.event_shape import (
     with_event_shape,
 )
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.private_apis import give_bernoulli_parameters
 from tfbbb.types import DType, Shape
 
 tfd = tfp.distributions
@@ -83,9 +84,7 @@ class IndependentBernoulli(Parametric):
         )
         distribution = _independent(bernoulli, event_shape, validate_args)
         # For `convert_to_tensor_fn=tfd.Bernoulli.logits`.
-        distribution._logits, distribution._probs = bernoulli.logits, None
-        distribution.logits = bernoulli.logits
-        distribution.probs = bernoulli.probs_parameter()
+        give_bernoulli_parameters(distribution, bernoulli)
         return distribution
 
     @staticmethod

@@ -9,6 +9,7 @@ import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.mixture import MixtureSameFamily
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.private_apis import set_mean
 from tfbbb.types import Distribution, DType
 
 tfd = tfp.distributions
@@ -121,9 +122,8 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
             ),
             validate_args=validate_args,
         )
-        distribution._mean = functools.partial(
-            _at_all_classes, distribution.prob, distribution
-        )
+        mean = functools.partial(_at_all_classes, distribution.prob, distribution)
+        set_mean(distribution, mean)
         distribution.log_mean = functools.partial(
             _at_all_classes, distribution.log_prob, distribution
         )

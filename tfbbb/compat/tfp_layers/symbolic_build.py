@@ -1,33 +1,32 @@
 """Distributions as predictions while Keras builds a model under `tf.distribute`."""
 
+from functools import partial
 from typing import Any
 
 import keras
 
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
+from tfbbb.private_apis import (
+    sublayers,
+    wrap_symbolic_build,
+    wrapped_loss_and_metrics,
+)
 from tfbbb.types import ArrayLike, Tensor
+
 
 # Under a strategy, Keras traces model, metrics and loss before the first step, each in
 # its own graph, and passes only shape and dtype of the predictions from one to the
 # next. A loss that calls `log_prob` of a prediction needs the distribution, so the
 # traces of metrics and loss call the model themselves.
-_build_from_shapes = keras.Model._symbolic_build
+def _from_distributions(build_from_shapes: Any) -> Any:
+    def build(model: keras.Model, *args: Any, **kwargs: Any) -> None:
+        if not any(isinstance(k, DistributionLambda) for k in sublayers(model)):
+            build_from_shapes(model, *args, **kwargs)
+            return
+        with wrapped_loss_and_metrics(model, partial(_on_own_predictions, model)):
+            build_from_shapes(model, *args, **kwargs)
 
-
-def _symbolic_build(model: keras.Model, *args: Any, **kwargs: Any) -> None:
-    if not any(isinstance(k, DistributionLambda) for k in model._flatten_layers()):
-        _build_from_shapes(model, *args, **kwargs)
-        return
-    methods = {
-        name: _on_own_predictions(model, getattr(model, name))
-        for name in ("_compute_loss", "compute_metrics")
-    }
-    vars(model).update(methods)
-    try:
-        _build_from_shapes(model, *args, **kwargs)
-    finally:
-        for name in methods:
-            del vars(model)[name]
+    return build
 
 
 def _on_own_predictions(model: keras.Model, method: Any) -> Any:
@@ -37,4 +36,4 @@ def _on_own_predictions(model: keras.Model, method: Any) -> Any:
     return call
 
 
-keras.Model._symbolic_build = _symbolic_build
+wrap_symbolic_build(_from_distributions)

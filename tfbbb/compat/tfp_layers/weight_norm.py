@@ -5,8 +5,8 @@ from typing import Any
 
 import keras
 import tensorflow as tf
-from keras.src.backend import in_stateless_scope
 
+from tfbbb.private_apis import in_stateless_scope
 from tfbbb.types import Shape, Tensor
 
 _TESTED = ("Dense", "Conv2D", "Conv2DTranspose")

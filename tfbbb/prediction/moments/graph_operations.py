@@ -19,13 +19,14 @@ from tfbbb.prediction.moments.exponential import elu
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.rectified import leaky_relu
 from tfbbb.prediction.moments.registry import Call, register_moments
+from tfbbb.private_apis import producer
 from tfbbb.types import Activation, Tensor
 
 
 def _class_of(expression: Callable[[Any], Any]) -> type:
     """Returns the class of the operation that an expression puts into a graph."""
     symbol = keras.KerasTensor((None, 2))
-    return type(expression(symbol)._keras_history.operation)
+    return type(producer(expression(symbol)))
 
 
 def _operands(call: Call) -> list[Any]:

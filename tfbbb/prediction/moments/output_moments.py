@@ -8,11 +8,11 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.fold import split_leading
-from tfbbb.layers.sharing import graph_of
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
 from tfbbb.prediction.moments.registry import MomentsError
 from tfbbb.prediction.properties import Operation
+from tfbbb.private_apis import graph_of
 from tfbbb.types import Tensor
 
 

@@ -1,20 +1,25 @@
 """The walk through a model's graph that carries means and variances along."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.call_context import call_with
 from tfbbb.layers import VariationalLayer
-from tfbbb.layers.sharing import graph_of, sublayers
-from tfbbb.layers.variational import active_engine
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, MomentsError, find_rule
 from tfbbb.prediction.properties import Operation
 from tfbbb.prediction.structure import num_members
+from tfbbb.private_apis import (
+    graph_of,
+    mask_of,
+    run_through_graph,
+    standardize_inputs,
+    sublayers,
+)
 from tfbbb.types import Tensor
 
 
@@ -40,7 +45,7 @@ class Propagation:
 
     def run(self, inputs: Tensor) -> Any:
         """Returns the outputs, each a `Marginals` or a tensor where it is certain."""
-        with _certain_layers_at_their_mean():
+        with call_with(engine=_AtTheMean()):
             return self._walk(self._model, inputs, "")
 
     def of_weights(
@@ -59,13 +64,13 @@ class Propagation:
             )
         flat = tree.flatten(inputs)
         if not any(isinstance(x, Marginals) for x in flat):
-            flat = graph._standardize_inputs(inputs)
+            flat = standardize_inputs(graph, inputs)
             self._batches |= {id(x): x for x in flat}
 
         def operation(op: Any) -> Any:
             return lambda *args, **kwargs: self._call(op, args, kwargs, path)
 
-        return graph._run_through_graph(flat, operation_fn=operation)
+        return run_through_graph(graph, flat, operation)
 
     def _call(
         self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], path: str
@@ -82,7 +87,7 @@ class Propagation:
         if isinstance(op, keras.Model) and graph_of(op) is not None:
             inner = args[0] if args else kwargs["inputs"]
             return self._walk(op, inner, f"{name}/")
-        if any(getattr(x, "_keras_mask", None) is not None for x in given):
+        if any(mask_of(x) is not None for x in given):
             raise MomentsError(op, "its inputs have a mask")
         rule = find_rule(op)
         if rule is None:
@@ -128,12 +133,3 @@ class _AtTheMean:
 
     def drawn_weights(self, layer: VariationalLayer) -> dict[str, Any]:
         return {w.name: w.mean[tf.newaxis] for w in layer.variational_weights}
-
-
-@contextlib.contextmanager
-def _certain_layers_at_their_mean() -> Iterator[None]:
-    token = active_engine.set(_AtTheMean())
-    try:
-        yield
-    finally:
-        active_engine.reset(token)

@@ -1,0 +1,465 @@
+"""Private names of libraries stay in one module, and mean what it relies on."""
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_probability as tfp
+
+import tfbbb
+from tfbbb import private_apis
+
+ROOT = Path(tfbbb.__file__).parent
+ATTRIBUTE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr")
+PRIVATE_MODULES = ("keras.src", "tensorflow.python", "tensorflow_probability.python")
+
+
+def modules():
+    paths = [path for path in ROOT.rglob("*.py") if path.name != "private_apis.py"]
+    return {path: ast.parse(path.read_text()) for path in sorted(paths)}
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def private_names_used(tree):
+    """The private attributes in a module: the object, the name and the line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            yield node.value, node.attr, node.lineno
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ATTRIBUTE_FUNCTIONS
+            and isinstance(node.args[1], ast.Constant)
+            and is_private(str(node.args[1].value))
+        ):
+            yield node.args[0], node.args[1].value, node.lineno
+
+
+def is_self(node):
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "super"
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def private_names_defined(tree):
+    """The private functions, and attributes of `self` and of classes, in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Assign):
+            yield from (t.id for t in node.targets if isinstance(t, ast.Name))
+        # `self.__dict__["_name"] = value`
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)
+
+
+def test_other_objects_are_used_by_public_names():
+    """Outside of `self`, a private name is one that the same module defines."""
+    found = []
+    for path, tree in modules().items():
+        own = set(private_names_defined(tree))
+        for owner, name, line in private_names_used(tree):
+            if not is_self(owner) and name not in own:
+                found.append(f"{path.relative_to(ROOT)}:{line}: {name}")
+    assert not found, f"move these to tfbbb/private_apis.py: {found}"
+
+
+def test_private_names_of_self_are_defined_in_tfbbb():
+    trees = modules()
+    own = {name for tree in trees.values() for name in private_names_defined(tree)}
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path, tree in trees.items()
+        for owner, name, line in private_names_used(tree)
+        if is_self(owner) and name not in own
+    ]
+    assert not found, f"move these to tfbbb/private_apis.py: {found}"
+
+
+def test_private_modules_of_libraries_are_not_imported():
+    found = []
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found += [
+                f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+                for name in names
+                if name.startswith(PRIVATE_MODULES)
+            ]
+    assert not found, f"move these to tfbbb/private_apis.py: {found}"
+
+
+def is_of_a_library(cls):
+    return cls.__module__.startswith(("keras", "tensorflow", "tensorflow_probability"))
+
+
+def private_names_of(cls):
+    """The private names that a library's class defines, or uses on an object."""
+    used = re.findall(r"\b\w+\.(_\w+)", inspect.getsource(cls))
+    return {name for name in (*vars(cls), *used) if is_private(name)}
+
+
+def shared_private_names():
+    """Private names that subclasses in `tfbbb` share with classes of the libraries."""
+    shared = {}
+    for path, tree in modules().items():
+        name = ".".join(("tfbbb", *path.relative_to(ROOT).with_suffix("").parts))
+        if name.endswith("__main__"):
+            continue
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        for node in ast.walk(tree):
+            cls = isinstance(node, ast.ClassDef) and getattr(module, node.name, None)
+            if not inspect.isclass(cls):
+                continue
+            used = {n for owner, n, _ in private_names_used(node) if is_self(owner)}
+            used |= {n for n in private_names_defined(node) if is_private(n)}
+            theirs = {
+                name
+                for base in (*cls.__mro__, *type(cls).__mro__)
+                if is_of_a_library(base)
+                for name in private_names_of(base)
+            }
+            if used & theirs:
+                shared[node.name] = used & theirs
+    return shared
+
+
+def test_subclasses_share_no_private_names_with_their_bases():
+    assert shared_private_names() == private_apis.OVERRIDDEN
+
+
+# What each function relies on.
+
+
+@pytest.fixture(scope="module")
+def functional():
+    a, b = keras.Input((2,), name="a"), keras.Input((2,), name="b")
+    hidden = keras.layers.Dense(3, name="hidden")(a + b)
+    return keras.Model({"a": a, "b": b}, [keras.layers.Dense(1, name="last")(hidden)])
+
+
+@pytest.fixture(scope="module")
+def sequential():
+    return keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+
+
+def test_graph_of(functional, sequential):
+    class Subclassed(keras.Model):
+        pass
+
+    assert private_apis.graph_of(functional) is functional
+    graph = private_apis.graph_of(sequential)
+    assert isinstance(graph, keras.Model)
+    assert graph.outputs
+    assert private_apis.graph_of(Subclassed()) is None
+    assert private_apis.graph_of(keras.layers.Dense(1)) is None
+
+
+def test_sublayers(sequential):
+    outer = keras.Sequential([keras.Input((2,)), sequential, sequential])
+    found = private_apis.sublayers(outer)
+    assert found[0] is outer
+    assert [layer for layer in found if layer is sequential] == [sequential]
+    assert sequential.layers[0] in found
+
+
+def test_nodes_by_depth(functional):
+    levels = private_apis.nodes_by_depth(functional)
+    operations = [[node.operation for node in level] for level in levels]
+    assert len(operations[0]) == 2
+    assert [o.name for o in operations[-1]] == ["last"]
+    assert [tensor.shape for tensor in levels[-1][0].outputs] == [(None, 1)]
+
+
+def test_producer(functional):
+    assert private_apis.producer(functional.outputs[0]).name == "last"
+
+
+def test_input_structure(functional):
+    structure = private_apis.input_structure(functional)
+    assert {name: tensor.name for name, tensor in structure.items()} == {
+        "a": "a",
+        "b": "b",
+    }
+
+
+def test_output_structure(functional):
+    structure = private_apis.output_structure(functional)
+    assert [tensor.shape for tensor in structure] == [(None, 1)]
+
+
+def test_standardize_inputs(functional):
+    found = private_apis.standardize_inputs(
+        functional, {"b": np.ones((3, 2)), "a": np.zeros((3, 2))}
+    )
+    assert [tensor.dtype for tensor in found] == [tf.float32, tf.float32]
+    assert [float(tensor[0, 0]) for tensor in found] == [0.0, 1.0]
+
+
+def test_run_through_graph(functional):
+    called = []
+
+    def operation(op):
+        return lambda *args, **kwargs: called.append(op.name) or "output"
+
+    found = private_apis.run_through_graph(functional, ["a", "b"], operation)
+    assert found == ["output"]
+    assert called[1:] == ["hidden", "last"]
+
+
+def test_masks():
+    embedding = keras.layers.Embedding(3, 2, mask_zero=True)
+    outputs = embedding(np.array([[1, 0]]))
+    assert private_apis.mask_of(outputs).numpy().tolist() == [[True, False]]
+    assert private_apis.mask_of(tf.ones(2)) is None
+    inputs = tf.ones((1, 2, 3))
+    private_apis.set_mask(inputs, tf.constant([[True, False]]))
+    outputs = keras.layers.Activation("relu")(inputs)
+    assert private_apis.mask_of(outputs).numpy().tolist() == [[True, False]]
+
+
+def test_outermost_call_and_layer():
+    calls, entries = [], []
+
+    class Recording(keras.layers.Layer):
+        def call(self, inputs):
+            calls.append(private_apis.outermost_call(self))
+            entries.append(private_apis.outermost_layer(self))
+            return inputs
+
+    layer = Recording()
+    inputs = keras.Input((2,))
+    model = keras.Model(inputs, layer(layer(inputs)))
+    calls.clear()
+    entries.clear()
+    model(np.ones((1, 2)))
+    model(np.ones((1, 2)))
+    first, again, second, _ = calls
+    assert first is again
+    assert first is not second
+    assert all(entry is model for entry in entries)
+
+
+def test_remove_loss():
+    class Penalized(keras.layers.Layer):
+        def call(self, inputs):
+            first, second = tf.constant(1.0), tf.constant(2.0)
+            self.add_loss(first)
+            self.add_loss(second)
+            private_apis.remove_loss(self, first)
+            return inputs
+
+    layer = Penalized()
+    layer(np.ones((1, 2)))
+    assert [float(loss) for loss in layer.losses] == [2.0]
+
+
+def test_own_variables(sequential):
+    layer = keras.layers.BatchNormalization()
+    layer.build((None, 2))
+    own = private_apis.own_variables(layer)
+    assert [v.name for v in own] == ["gamma", "beta", "moving_mean", "moving_variance"]
+    assert private_apis.own_variables(sequential) == []
+    layer.trainable = False
+    trainable = private_apis.own_trainable_variables(layer)
+    assert [v.name for v in trainable] == ["gamma", "beta"]
+
+
+def test_tracked_variables():
+    layer = keras.layers.Dense(1)
+    layer.build((None, 2))
+    with pytest.raises(ValueError, match="cannot add new elements of state"):
+        layer.add_weight(shape=())
+    with private_apis.unlocked(layer):
+        added = layer.add_weight(shape=())
+    private_apis.untrack_variables(layer, [added])
+    assert layer.variables == [layer.kernel, layer.bias]
+    other = keras.Variable(1.0)
+    assert private_apis.track_variable(layer, other)
+    assert not private_apis.track_variable(layer, other)
+    assert layer.trainable_variables[-1] is other
+    with pytest.raises(ValueError, match="cannot add new elements of state"):
+        layer.add_weight(shape=())
+
+
+def test_is_validation_of_fit():
+    class Model(keras.Model):
+        def evaluate(self, *args, **kwargs):
+            bound = inspect.signature(super().evaluate).bind(*args, **kwargs)
+            found.append(private_apis.is_validation_of_fit(bound.arguments))
+            return super().evaluate(*args, **kwargs)
+
+    found = []
+    inputs = keras.Input((1,))
+    model = Model(inputs, keras.layers.Dense(1)(inputs))
+    model.compile(loss="mse")
+    x = np.ones((2, 1))
+    model.fit(x, x, validation_data=(x, x), verbose=0)
+    model.evaluate(x, x, verbose=0)
+    assert found == [True, False]
+
+
+def test_in_stateless_scope():
+    assert not private_apis.in_stateless_scope()
+    with keras.StatelessScope():
+        assert private_apis.in_stateless_scope()
+
+
+def test_adam_moments():
+    optimizer = keras.optimizers.Adam(beta_1=0.5, beta_2=0.75)
+    others, variable = keras.Variable(1.0), keras.Variable(1.0)
+    optimizer.build([others, variable])
+    optimizer.apply([tf.constant(0.0), tf.constant(2.0)])
+    first, second = private_apis.adam_moments(optimizer, variable)
+    assert float(first.numpy()) == pytest.approx(1.0)
+    assert float(second.numpy()) == pytest.approx(1.0)
+
+
+def test_wrap_symbolic_build():
+    kept = keras.Model._symbolic_build
+    try:
+        private_apis.wrap_symbolic_build(lambda build: ("wrapped", build))
+        assert keras.Model._symbolic_build == ("wrapped", kept)
+    finally:
+        keras.Model._symbolic_build = kept
+
+
+def test_wrapped_loss_and_metrics():
+    def counted(method):
+        def call(x, y, y_pred, **kwargs):
+            calls.append(method.__name__)
+            return method(x, y, y_pred, **kwargs)
+
+        return call
+
+    calls = []
+    inputs = keras.Input((1,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(inputs))
+    model.compile(loss="mse", metrics=["mae"])
+    x = np.ones((2, 1), "float32")
+    with private_apis.wrapped_loss_and_metrics(model, counted):
+        model._symbolic_build(data_batch=(x, x, None))
+    assert sorted(calls) == ["_compute_loss", "compute_metrics"]
+    assert not {"_compute_loss", "compute_metrics"} & set(vars(model))
+
+
+@pytest.fixture
+def attention():
+    return keras.layers.MultiHeadAttention(
+        2, 3, output_shape=5, flash_attention=True, use_gate=True
+    )
+
+
+def test_attention_options(attention):
+    assert private_apis.attention_options(attention) == {
+        "use_gate": True,
+        "output_shape": (5,),
+        "flash_attention": True,
+    }
+
+
+def test_options_of_projections(attention):
+    options = private_apis.options_of_projections(attention)
+    projection = keras.layers.EinsumDense("ab,bc->ac", 4, **options)
+    assert projection(np.ones((1, 2))).shape == (1, 4)
+    assert {"kernel_initializer", "bias_constraint", "dtype"} <= set(options)
+
+
+def test_set_projection_and_build_attention(attention):
+    class Parts(keras.layers.MultiHeadAttention):
+        def build(self, query_shape, value_shape, key_shape=None):
+            for name in ("query", "key", "value"):
+                part = keras.layers.EinsumDense("abx,xyz->abyz", (None, 2, 3))
+                private_apis.set_projection(self, name, part)
+            private_apis.build_attention(self, 4)
+            part = keras.layers.EinsumDense("abyz,yzA->abA", (None, 4))
+            private_apis.set_projection(self, "output", part)
+
+    layer = Parts(2, 3)
+    x = np.ones((1, 5, 4), "float32")
+    assert layer(x, x).shape == (1, 5, 4)
+    assert layer.query_dense.built
+    assert layer.output_dense.built
+    assert private_apis.gate_projection(layer) is None
+
+
+def test_gate_projection(attention):
+    attention.build((None, 5, 4), (None, 5, 4))
+    assert private_apis.gate_projection(attention) in attention._flatten_layers()
+
+
+def test_variable_identity():
+    one, other = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="a")
+    found = private_apis.variable_identity(one)
+    assert found == private_apis.variable_identity(one)
+    assert found != private_apis.variable_identity(other)
+
+
+def test_dispatch_by_type():
+    @private_apis.dispatch_by_type
+    class Number:
+        pass
+
+    @tf.experimental.dispatch_for_api(tf.cast, {"x": Number})
+    def cast(x, dtype, name=None):
+        return "cast"
+
+    assert tf.cast(Number(), tf.float32) == "cast"
+
+
+def test_searched_attributes():
+    normal = tfp.distributions.Normal(tf.Variable(1.0), 1.0)
+    found = private_apis.searched_attributes(normal)
+    assert normal.loc in [v for v in found.values() if isinstance(v, tf.Variable)]
+    assert not set(found) & normal._TF_MODULE_IGNORED_PROPERTIES
+
+
+def test_give_bernoulli_parameters():
+    bernoulli = tfp.distributions.Bernoulli(logits=[0.0, 1.0])
+    independent = tfp.distributions.Independent(bernoulli, 1)
+    private_apis.give_bernoulli_parameters(independent, bernoulli)
+    logits = tfp.distributions.Bernoulli.logits
+    found = logits.fget(independent) if isinstance(logits, property) else independent
+    assert getattr(found, "logits", found).numpy().tolist() == [0.0, 1.0]
+
+
+def test_set_mean():
+    normal = tfp.distributions.Normal(1.0, 1.0)
+    private_apis.set_mean(normal, lambda: tf.constant(7.0))
+    assert float(normal.mean()) == 7.0
+
+
+def test_a_tensor_coercible_has_its_tensor_in_value():
+    from tfbbb.compat.tfp_layers.distribution_tensor import DistributionTensor
+
+    normal = tfp.distributions.Normal(1.0, 1.0)
+    tensor = DistributionTensor(normal, tf.constant(3.0))
+    assert float(tf.convert_to_tensor(tensor)) == 3.0
+    assert float(tfp.distributions.Normal(tensor, 1.0).mean()) == 3.0
+
+
+def test_an_adopted_variable_is_the_variable():
+    from tfbbb.compat.tfp_layers.adopted_variable import AdoptedVariable
+
+    variable = tf.Variable(2.0)
+    adopted = AdoptedVariable(variable)
+    adopted.assign(3.0)
+    assert adopted.value is variable
+    assert float(variable.numpy()) == 3.0

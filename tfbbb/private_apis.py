@@ -1,0 +1,301 @@
+"""The private names of Keras, TensorFlow and TFP that `tfbbb` depends on.
+
+No other module of `tfbbb` uses a private name of these libraries. Each function here
+has a contract test in `tests/test_private_apis.py`, which fails where an upgrade of a
+library changes what the function relies on.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfbbb.types import Distribution, Tensor
+
+# Private methods of a library that a subclass in `tfbbb` overrides, or calls on itself:
+# no function can take their place. `DistributionTensor._value` is another such name, by
+# which TensorFlow Probability asks an object for its tensor.
+OVERRIDDEN = {
+    # Keras creates the resource of a variable here; an adopted variable has one.
+    "AdoptedVariable": {"_initialize_with_initializer", "_initialize"},
+}
+
+
+# Graphs of layers.
+
+
+def graph_of(model: keras.Layer) -> keras.Model | None:
+    """Returns the functional graph behind a model, or None for a subclassed one."""
+    if isinstance(model, keras.Sequential):
+        # A Sequential model keeps its functional twin.
+        return getattr(model, "_functional", None)
+    return model if hasattr(model, "_nodes_by_depth") else None
+
+
+def sublayers(layer: keras.Layer) -> list[keras.Layer]:
+    """Returns `layer` and every layer in it, in a fixed order, each once."""
+    return list(layer._flatten_layers())
+
+
+def nodes_by_depth(graph: keras.Model) -> list[list[Any]]:
+    """Returns the calls in a graph, from its inputs to its outputs.
+
+    The calls of one list do not depend on each other. Each has an `operation` and
+    `outputs`.
+    """
+    nodes = graph._nodes_by_depth
+    return [nodes[depth] for depth in sorted(nodes, reverse=True)]
+
+
+def producer(tensor: keras.KerasTensor) -> Any:
+    """Returns the operation, a layer as a rule, whose output a symbolic tensor is."""
+    return tensor._keras_history.operation
+
+
+def input_structure(model: keras.Model) -> Any:
+    """Returns the symbolic inputs of a functional model in their nested structure."""
+    return model._inputs_struct
+
+
+def output_structure(graph: keras.Model) -> Any:
+    """Returns the symbolic outputs of a functional model in their nested structure."""
+    return graph._outputs_struct
+
+
+def standardize_inputs(graph: keras.Model, inputs: Any) -> list[Any]:
+    """Returns inputs as a flat list of tensors in the ranks and dtypes of the graph."""
+    return graph._standardize_inputs(inputs)
+
+
+def run_through_graph(
+    graph: keras.Model,
+    inputs: Sequence[Any],
+    operation: Callable[[Any], Callable[..., Any]],
+) -> Any:
+    """Runs a graph with other operations in place of its own.
+
+    Args:
+        graph: A functional model.
+        inputs: One value for each input; it need not be a tensor.
+        operation: Returns the function to call in place of an operation.
+    """
+    return graph._run_through_graph(inputs, operation_fn=operation)
+
+
+def mask_of(tensor: Tensor) -> Tensor | None:
+    """Returns the mask that Keras keeps with a tensor, or None."""
+    return getattr(tensor, "_keras_mask", None)
+
+
+def set_mask(tensor: Tensor, mask: Tensor) -> None:
+    """Gives a tensor the mask that Keras passes to the next layer."""
+    tensor._keras_mask = mask
+
+
+# State of layers and calls.
+
+
+def outermost_call(layer: keras.Layer) -> Any:
+    """Returns Keras' object for the outermost call that runs, a new one for each."""
+    return layer._get_call_context()
+
+
+def outermost_layer(layer: keras.Layer) -> keras.Layer:
+    """Returns the layer or model whose call is the outermost that runs."""
+    return layer._get_call_context().entry_layer
+
+
+def remove_loss(layer: keras.Layer, loss: Tensor) -> None:
+    """Removes a tensor from the losses that `layer.add_loss` collected in this call."""
+    layer._losses[:] = [other for other in layer._losses if other is not loss]
+
+
+def own_trainable_variables(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns a layer's trainable variables, without those of layers in it.
+
+    They include the variables of a layer that is frozen.
+    """
+    return list(layer._trainable_variables)
+
+
+def own_variables(layer: keras.Layer) -> list[keras.Variable]:
+    """Returns a layer's variables in the order in which Keras saves them."""
+    return [*layer._trainable_variables, *layer._non_trainable_variables]
+
+
+def untrack_variables(layer: keras.Layer, variables: Iterable[keras.Variable]) -> None:
+    """Removes variables from a layer, built or not."""
+    for variable in variables:
+        layer._untrack_variable(variable)
+
+
+@contextlib.contextmanager
+def unlocked(layer: keras.Layer) -> Iterator[None]:
+    """Allows a layer that is built to get variables within a `with` block."""
+    tracker = layer._tracker
+    was_locked = tracker.locked
+    tracker.unlock()
+    try:
+        yield
+    finally:
+        if was_locked:
+            tracker.lock()
+
+
+def track_variable(layer: keras.Layer, variable: keras.Variable) -> bool:
+    """Makes a variable one of a layer's own, which Keras trains and saves.
+
+    Returns:
+        Whether the variable is new to the layer.
+    """
+    tracker = layer._tracker
+    stores = "trainable_variables", "non_trainable_variables"
+    if any(tracker.is_in_store(store, variable) for store in stores):
+        return False
+    with unlocked(layer):
+        # Keras unfreezes a layer's trainable variables only.
+        tracker.add_to_store(stores[0 if variable.trainable else 1], variable)
+    return True
+
+
+# Training.
+
+
+def is_validation_of_fit(arguments: Mapping[str, Any]) -> bool:
+    """Whether bound arguments of `keras.Model.evaluate` are those that `fit` passes."""
+    return bool(arguments.get("kwargs", {}).get("_use_cached_eval_dataset"))
+
+
+def in_stateless_scope() -> bool:
+    """Whether a `keras.StatelessScope` is active, in which no variable has a value."""
+    from keras.src.backend import in_stateless_scope
+
+    return in_stateless_scope()
+
+
+def adam_moments(
+    optimizer: keras.optimizers.Adam, variable: keras.Variable
+) -> tuple[Any, Any]:
+    """Returns the variables of the first and second moment of a variable's gradient."""
+    index = optimizer._get_variable_index(variable)
+    return optimizer._momentums[index], optimizer._velocities[index]
+
+
+def wrap_symbolic_build(wrap: Callable[[Any], Any]) -> None:
+    """Replaces the trace of a model before its first step under `tf.distribute`.
+
+    Args:
+        wrap: Takes Keras' method of `keras.Model` and returns the new one.
+    """
+    keras.Model._symbolic_build = wrap(keras.Model._symbolic_build)
+
+
+@contextlib.contextmanager
+def wrapped_loss_and_metrics(
+    model: keras.Model, wrap: Callable[[Any], Any]
+) -> Iterator[None]:
+    """Within a `with` block, wraps the methods that the trace of a model calls.
+
+    They are called with `(x, y, y_pred, **kwargs)`.
+    """
+    names = "_compute_loss", "compute_metrics"
+    methods = {name: wrap(getattr(model, name)) for name in names}
+    vars(model).update(methods)
+    try:
+        yield
+    finally:
+        for name in names:
+            del vars(model)[name]
+
+
+# `keras.layers.MultiHeadAttention`.
+
+
+def attention_options(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+    """Returns the options that have no public name."""
+    return {
+        "use_gate": layer._use_gate,
+        "output_shape": layer._output_shape,
+        "flash_attention": layer._flash_attention,
+    }
+
+
+def options_of_projections(layer: keras.layers.MultiHeadAttention) -> dict[str, Any]:
+    """Returns what the projections have in common: initializers, penalties, dtype."""
+    return layer._get_common_kwargs_for_sublayer()
+
+
+def set_projection(
+    layer: keras.layers.MultiHeadAttention, name: str, projection: keras.Layer
+) -> None:
+    """Gives an attention layer a layer that it calls.
+
+    Args:
+        layer: The layer, while it is built.
+        name: `"query"`, `"key"`, `"value"`, `"gate"` or `"output"`.
+        projection: The layer to call.
+    """
+    setattr(layer, f"_{name}_dense", projection)
+
+
+def build_attention(layer: keras.layers.MultiHeadAttention, rank: int) -> None:
+    """Prepares the product of queries and keys.
+
+    Args:
+        layer: The layer, while it is built.
+        rank: Rank of the projected values, [batch, ..., heads, size].
+    """
+    layer._build_attention(rank)
+
+
+def gate_projection(
+    layer: keras.layers.MultiHeadAttention,
+) -> keras.Layer | None:
+    """Returns the projection whose outputs multiply the heads' outputs, or None."""
+    return layer._gate_dense if layer._use_gate else None
+
+
+# TensorFlow and TensorFlow Probability.
+
+
+def variable_identity(variable: tf.Variable) -> str:
+    """Returns a name of a variable that no other variable of the process has."""
+    return variable._unique_id
+
+
+def memory_address(value: tf.Tensor) -> int:
+    """Returns the address of the memory of an eager tensor on the CPU."""
+    return value._numpy_internal().__array_interface__["data"][0]
+
+
+def dispatch_by_type(cls: type) -> type:
+    """Makes a class known to `tf.experimental.dispatch_for_api`, as a decorator.
+
+    Type-based dispatch is public for extension types only, and those are taken apart
+    where they leave a `tf.function`.
+    """
+    from tensorflow.python.util.dispatch import register_dispatchable_type
+
+    return register_dispatchable_type(cls)
+
+
+def searched_attributes(module: tf.Module) -> dict[str, Any]:
+    """Returns the attributes in which `tf.Module` looks for variables, by name."""
+    ignored = module._TF_MODULE_IGNORED_PROPERTIES
+    return {k: v for k, v in sorted(vars(module).items()) if k not in ignored}
+
+
+def give_bernoulli_parameters(
+    distribution: Distribution, bernoulli: Distribution
+) -> None:
+    """Makes `tfd.Bernoulli.logits(distribution)` that of a Bernoulli distribution."""
+    distribution._logits, distribution._probs = bernoulli.logits, None
+    distribution.logits = bernoulli.logits
+    distribution.probs = bernoulli.probs_parameter()
+
+
+def set_mean(distribution: Distribution, mean: Callable[[], Any]) -> None:
+    """Makes a distribution's method `mean` compute another function."""
+    distribution._mean = mean

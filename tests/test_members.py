@@ -223,5 +223,5 @@ def test_bad_numbers_of_members_are_refused():
         tfbbb.BayesianModel(inputs, outputs)
     with pytest.raises(ValueError, match=r"has 2 members. Received: members=4"):
         tfbbb.BayesianModel(inputs, hidden, members=4)
-    with pytest.raises(ValueError, match=r"know no members.*regularizer"):
+    with pytest.raises(ValueError, match=r"do not support members.*regularizer"):
         _built(DenseVariational(1, members=2, kernel_regularizer="l2"))

@@ -274,7 +274,7 @@ def test_several_inputs_and_early_stopping_on_val_nll():
             lambda: regression().fit(X, np.where(np.arange(60) == 7, np.nan, Y[:, 0])),
             r"in row 7",
         ),
-        (lambda: regression(Categorical()).fit(X, LABELS), "two classes at the least"),
+        (lambda: regression(Categorical()).fit(X, LABELS), "at least two classes"),
         (lambda: regression(units=2).fit(X, Y), r"shape \[rows, 2\]"),
         (
             lambda: regression(Normal(heteroscedastic=True)),

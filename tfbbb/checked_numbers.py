@@ -12,10 +12,10 @@ def is_finite_number(value: Any) -> bool:
 
 
 def positive_number(name: str, value: Any) -> float:
-    """Returns the argument `name` as a Python number.
+    """Returns `value`, the argument `name`, as a Python number.
 
     Raises:
-        ValueError: If the value is not a positive finite number.
+        ValueError: `value` is not a number, not positive, or not finite.
     """
     if not (is_finite_number(value) and value > 0):
         raise ValueError(
@@ -25,10 +25,10 @@ def positive_number(name: str, value: Any) -> float:
 
 
 def int32(name: str, value: Any, least: int = -(2**31)) -> int:
-    """Returns the argument `name` as a Python integer.
+    """Returns `value`, the argument `name`, as a Python integer.
 
     Raises:
-        ValueError: If the value is not a 32-bit integer, or is below `least`.
+        ValueError: `value` is not a 32-bit integer, or is below `least`.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ValueError(f"`{name}` must be an integer. Received: {name}={value!r}")
@@ -42,7 +42,7 @@ def int32(name: str, value: Any, least: int = -(2**31)) -> int:
 
 
 def positive_integer(name: str, value: int) -> int:
-    """Returns the argument `name`, or raises ValueError unless it is positive."""
+    """Returns `value`, or raises ValueError if it is not a positive integer."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(
             f"`{name}` must be a positive integer. Received: {name}={value!r}"

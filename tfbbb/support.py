@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-# The square of a larger number is infinite in single precision; its inverse's is 0.
+# In single precision, the square of a larger number is infinite, and the square of its
+# inverse is 0.
 LARGEST_TARGET = 1e18
-# Its square is finite in single precision, and it is a double without rounding.
+# Its square is finite in single precision, and every count up to it is a double.
 LARGEST_COUNT = 1e12
 # TensorFlow flushes smaller numbers to 0.
 _SMALLEST_SINGLE = 2.0**-126
@@ -20,8 +21,8 @@ _SMALLEST_SINGLE = 2.0**-126
 class Support:
     """The interval of numbers, or of whole numbers, in which a target may lie.
 
-    Networks compute in single precision. A number that single precision rounds to an
-    open bound is therefore outside.
+    Networks compute in single precision, so a number that single precision rounds to an
+    open bound is outside.
 
     Example:
 
@@ -40,8 +41,8 @@ class Support:
         integer: Whether only whole numbers are inside.
 
     Raises:
-        ValueError: If a bound is not finite or larger than 1e18 in size, or no number
-            of single precision lies between the bounds.
+        ValueError: A bound is not finite or larger than 1e18 in size, or no number of
+            single precision lies between the bounds.
     """
 
     low: float
@@ -78,7 +79,7 @@ class Support:
 
     @property
     def description(self) -> str:
-        """What the targets must be, as an error says it."""
+        """The condition on targets, as error messages state it."""
         if self.integer:
             return f"counts: whole numbers from {self.low:g} to {self.high:.0e}"
         if self.unbounded:

@@ -237,8 +237,8 @@ def test_refuses_an_equation_of_another_form(equation):
     [
         ("abc,cd->abd", (None, 4), "does not fit inputs of rank 2"),
         ("ab,bc->ac", (None, 3, 4), "does not fit inputs of rank 3"),
-        ("ab,bc->ca", (None, 4), "must be that of the rows"),
-        ("ab,abc->ac", (None, 4), "must be that of the rows"),
+        ("ab,bc->ca", (None, 4), "must be the rows"),
+        ("ab,abc->ac", (None, 4), "must be the rows"),
         ("ab,bcd->ac", (None, 4), "'d' of the kernel is neither"),
         ("ab,bc->acd", (None, 4), "'d' of the output is neither"),
         ("abb,bc->ac", (None, 4, 4), "No two axes"),

@@ -133,7 +133,7 @@ def test_posteriors_that_no_estimator_serves_together_are_refused(kind):
     if kind is layers.EmbeddingVariational:
         return
     for estimator in ("auto", "score_function"):
-        with pytest.raises(ValueError, match=r"No estimator can serve.*Bernoulli"):
+        with pytest.raises(ValueError, match=r"No estimator can train.*Bernoulli"):
             layer_of(kind, posterior=COIN, bias_posterior="point", estimator=estimator)
 
 
@@ -154,12 +154,12 @@ def test_penalties_of_weights_that_have_members_are_refused_at_construction(kind
         if name.endswith("_regularizer") and name != "activity_regularizer"
     }
     arguments, options, _ = KINDS[kind]
-    with pytest.raises(ValueError, match=r"know no members.*members=2.*regularizer"):
+    with pytest.raises(ValueError, match=r"support members.*members=2.*regularizer"):
         kind(*arguments, **options, members=2, **penalties)
     layer = kind(*arguments, **options, activity_regularizer="l2", **penalties)
     inner = [x for x in sublayers(layer) if isinstance(x, VariationalLayer)]
     for each in inner:
-        with pytest.raises(ValueError, match="know no members"):
+        with pytest.raises(ValueError, match="do not support members"):
             each.set_members(2)
 
 

@@ -106,7 +106,7 @@ def test_label_that_is_no_class_is_named_with_its_row(targets, received):
 
 @pytest.mark.parametrize("row", [[0.5, 0.5, 0, 0], [0, 0, 0, 0], [2, -1, 0, 0]])
 def test_row_that_is_not_one_hot_is_named(row):
-    with pytest.raises(ValueError, match=r"one 1 and else 0 .* in row 1"):
+    with pytest.raises(ValueError, match=r"single 1, otherwise 0, .* in row 1"):
         built().check_targets([[1, 0, 0, 0], row])
 
 
@@ -135,7 +135,7 @@ def test_unordered_classes_have_no_distribution_function():
 
 @pytest.mark.parametrize("outputs", [1, None])
 def test_fewer_than_two_classes_are_refused(outputs):
-    with pytest.raises(ValueError, match="two classes at the least"):
+    with pytest.raises(ValueError, match="at least two classes"):
         Categorical().build((None, outputs))
 
 

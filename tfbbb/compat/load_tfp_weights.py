@@ -47,8 +47,8 @@ def load_tfp_weights(legacy_model_or_h5: Any, model: keras.Model) -> None:
         model: The model to write to, built.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file holds no weights of Keras, the model is not built, the
+        FileNotFoundError: There is no such file.
+        ValueError: The file holds no weights of Keras, the model is not built, the
             number of layers or weights or a shape differs, or a layer cannot represent
             the legacy layer's posterior.
     """

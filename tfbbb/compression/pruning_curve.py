@@ -44,7 +44,7 @@ def pruning_curve(
 ) -> PruningCurve:
     """Computes a metric for growing shares of removed weights (Blundell et al. 2015).
 
-    The model itself does not change. The metric at share 0 is that of the model.
+    The model itself does not change. At share 0 the metric is the model's own.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""KL divergence of a normal posterior from that of a trained model."""
+"""KL divergence of a normal posterior from the posterior of a trained model."""
 
 from typing import Any, cast
 

@@ -33,15 +33,15 @@ def _sums(
 ) -> tuple[Any, Any]:
     """Returns `sum(mean^2 + variance)` and `sum(log_scale)` over the weights.
 
-    The gradient in the variance, which is `exp(2 log_scale)`, goes to the log scale at
-    once: TensorFlow's own way back takes three times as many passes over the weights.
+    The gradient in the variance, `exp(2 log_scale)`, is computed directly in the log
+    scale: TensorFlow's own gradient takes three times as many passes over the weights.
     """
 
     @tf.custom_gradient
     def sums(mean: Tensor, log_scale: Tensor) -> Tensor:
         squares = sum_over_weights(variance, shape)
         if len(mean.shape) == len(shape):
-            # Without a pass that writes the squares.
+            # Avoids a pass that writes the squares.
             squares += 2.0 * tf.nn.l2_loss(mean)
         else:
             squares += sum_over_weights(tf.square(mean), shape)

@@ -27,19 +27,19 @@ names, get, make, serialize, deserialize = (
 def check(
     estimator: Estimator, layer: EstimatedLayer, posteriors: Sequence[Posterior]
 ) -> None:
-    """Raises ValueError where an estimator cannot serve layer and posteriors."""
+    """Raises ValueError if an estimator cannot train the layer with its posteriors."""
     if estimator.serves(layer, posteriors):
         return
     working = [f"'{name}'" for name in names() if get(name).serves(layer, posteriors)]
     if not working:
         raise ValueError(
-            "No estimator can serve these posteriors in one layer: one has draws "
-            "without a gradient, another no density for 'score_function'. Give "
-            f"the layer others. Received: posteriors={list(posteriors)} in a "
+            "No estimator can train these posteriors in one layer: one has draws "
+            "without a gradient, and another has no density for 'score_function'. Use "
+            f"other posteriors. Received: posteriors={list(posteriors)} in a "
             f"{type(layer).__name__}"
         )
     raise ValueError(
-        f"The estimator '{snake_case(type(estimator).__name__)}' cannot serve this "
+        f"The estimator '{snake_case(type(estimator).__name__)}' cannot train this "
         f"layer with its posteriors. Use one of {', '.join(working)}. "
         f"Received: estimator={estimator!r}, posteriors={list(posteriors)} in a "
         f"{type(layer).__name__}"

@@ -9,7 +9,7 @@ from tfbbb.types import ArrayLike, Tensor
 
 
 class BatchFold(Protocol):
-    """Where the rows of each group are in a batch: see `tfbbb.fold.Fold`."""
+    """The order of the groups' rows in a batch: see `tfbbb.fold.Fold`."""
 
     def split(self, tensor: Tensor) -> Any:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
@@ -18,11 +18,11 @@ class BatchFold(Protocol):
         """
 
     def merge(self, tensor: Tensor, rows: Any) -> Any:
-        """Returns what `split` returns as a batch of `rows` rows."""
+        """Reverses `split`: returns a batch of `rows` rows."""
 
 
 class DrawnKernel(Protocol):
-    """A kernel that may be another one for every row n of a batch."""
+    """A kernel that may differ between the rows n of a batch."""
 
     def product(self, inputs: Tensor) -> Tensor:
         """Returns `inputs_n @ kernel_n` for every row n."""
@@ -116,7 +116,7 @@ def flipped_product(
 ) -> Tensor:
     """Returns `((inputs_n * s_n) @ delta) * r_n` for every row n.
 
-    Without input signs (`None`) the inputs are left as they are.
+    Without input signs (`None`) the inputs do not change.
     """
     flipped = inputs if input_signs is None else inputs * input_signs
     return delta.product(flipped) * output_signs

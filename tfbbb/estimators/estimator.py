@@ -13,7 +13,7 @@ from tfbbb.variational_weight import VariationalWeight
 
 
 class EstimatedLayer(Protocol):
-    """What an estimator asks of a layer with variational weights."""
+    """A layer with variational weights, as estimators use it."""
 
     name: str
     compute_dtype: str
@@ -42,13 +42,13 @@ class EstimatedLayer(Protocol):
 
 
 class LinearLayer(EstimatedLayer, Protocol):
-    """What an estimator asks of a layer that is linear in a kernel."""
+    """A layer that is linear in a kernel, as estimators use it."""
 
     kernel: VariationalWeight
     bias: VariationalWeight | None
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
-        """Returns what the layer computes from `inputs` linearly in `kernel`."""
+        """Returns the part of the outputs that is linear in `kernel`."""
 
     def linear_in_squares(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
@@ -84,7 +84,7 @@ class Estimator(EstimatorFamily, Strategy):
     num_samples: int = 1
 
     def serves(self, layer: EstimatedLayer, posteriors: Sequence[Posterior]) -> bool:
-        """Whether the estimator is right for a layer with all of these families."""
+        """Whether the estimator can train this layer with these posteriors."""
         return layer.can_use(self) and all(map(self.can_serve, posteriors))
 
     def resolve(self, posteriors: Sequence[Posterior]) -> "Estimator":
@@ -106,7 +106,7 @@ class Estimator(EstimatorFamily, Strategy):
 
         Returns:
             The pre-activations, and the float32 weights that were drawn for them, by
-            name, if any: the divergence is estimated on these.
+            name, if any. They serve to estimate the divergence.
         """
         raise NotImplementedError
 
@@ -131,14 +131,14 @@ class Estimator(EstimatorFamily, Strategy):
 
 
 def checked_num_samples(num_samples: int, at_least: int = 1) -> int:
-    """Returns `num_samples`, or raises ValueError where it is no such integer."""
+    """Returns `num_samples`, or raises ValueError if it is not such an integer."""
     if (
         not isinstance(num_samples, int)
         or isinstance(num_samples, bool)
         or num_samples < at_least
     ):
         raise ValueError(
-            f"`num_samples` must be an integer, {at_least} at the least. "
+            f"`num_samples` must be an integer of at least {at_least}. "
             f"Received: num_samples={num_samples!r}"
         )
     return num_samples

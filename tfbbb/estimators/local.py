@@ -62,7 +62,7 @@ class Local(LocalEstimator, Estimator):
 def weight_moments(layer: LinearLayer) -> dict[str, Any]:
     """Returns mean and variance of a layer's weights, in the dtype it computes in.
 
-    Of the kernel `mean` and `variance`, of the bias `bias_mean` and `bias_variance`.
+    The keys are `mean` and `variance`, and with a bias `bias_mean` and `bias_variance`.
     """
 
     def cast(values: ArrayLike) -> Any:
@@ -86,7 +86,7 @@ def pre_activation_moments(
     Args:
         layer: A layer whose posteriors are factorised.
         inputs: [n, ...]; with members [members, n, ...] or [1, n, ...].
-        moments: What `weight_moments` returns.
+        moments: The moments from `weight_moments`.
     """
     inputs = layer.cast_inputs(inputs)
     mean = layer.linear(inputs, moments["mean"])
@@ -101,9 +101,9 @@ def pre_activation_moments(
 
 
 def _scale(layer: LinearLayer) -> int:
-    """Returns what variances are multiplied with, and squared inputs divided by.
+    """Returns the factor of variances, and divisor of squared inputs.
 
-    Variances are about 1 / fan_in, which has few digits in half precision.
+    Variances of about 1 / fan_in would have few digits in half precision.
     """
     return layer.kernel.fan_in if layer.compute_dtype == "float16" else 1
 

@@ -30,7 +30,7 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     (leave-one-out: Mnih and Rezende 2016; Kool et al. 2019), which leaves the gradient
     unbiased. The estimator needs no gradient of the loss with respect to the weights,
     so it suits posteriors that no other estimator can train; its variance is far larger
-    than that of the others. It works only in a `tfbbb.BayesianModel`, which computes
+    than for other estimators. It works only in a `tfbbb.BayesianModel`, which computes
     the loss of each draw.
 
     Example:
@@ -60,16 +60,16 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
 
 
 def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
-    """Returns this step's draws without a gradient, and has the layer keep their score.
+    """Returns this step's draws without a gradient; the layer keeps them for the score.
 
     Raises:
-        ValueError: Outside of a `BayesianModel`.
+        ValueError: The layer is not called in a `BayesianModel`.
     """
     if current_call().samples_in_batch is None:
         raise ValueError(
             "The estimator 'score_function' needs the loss of each draw, which only "
-            "`tfbbb.BayesianModel` tells it. Put the layer in one, or use another "
-            f"estimator. Received: a call of '{layer.name}' outside of one"
+            "`tfbbb.BayesianModel` computes. Use the layer in a `BayesianModel`, or "
+            f"use another estimator. Received: a call of '{layer.name}' outside of one"
         )
     draws = {k: tf.stop_gradient(v) for k, v in drawn_weights(layer).items()}
     layer.keep_for_score(draws)
@@ -77,14 +77,14 @@ def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:
 
 
 def scores_of(layers: Sequence[EstimatedLayer]) -> tuple[Any, Any] | None:
-    """Returns log q of the weights drawn in this step, and what hangs on them.
+    """Returns log q of this step's draws, and the loss that depends on them.
 
     Returns:
-        Both as `_score_of` returns them for one layer, summed over those that draw
-        without a gradient; None where none does.
+        Both values of `_layer_score`, summed over the layers that draw without a
+        gradient; None if no layer does.
     """
     scored = [
-        _score_of(layer, layer.step_draws)
+        _layer_score(layer, layer.step_draws)
         for layer in layers
         if layer.step_draws is not None
     ]
@@ -100,9 +100,9 @@ def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
     The control variate of a draw is the mean loss of the member's other draws.
 
     Args:
-        losses: What the loss of each draw comes to, [members * samples].
+        losses: The loss of each draw, [members * samples].
         log_prob: log q of each draw, [members * samples].
-        num_samples: Number of draws of each member, 2 at the least.
+        num_samples: Number of draws of each member, at least 2.
     """
     by_member = tf.reshape(tf.stop_gradient(losses), [-1, num_samples])
     mean = tf.reduce_mean(by_member, axis=1, keepdims=True)
@@ -111,7 +111,7 @@ def score_function_term(losses: Any, log_prob: Any, num_samples: int) -> Tensor:
     return term - tf.stop_gradient(term)
 
 
-def _score_of(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
+def _layer_score(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
     """Returns log q of the draws, and the part of the loss that depends on them.
 
     Args:
@@ -120,8 +120,8 @@ def _score_of(layer: EstimatedLayer, draws: dict[str, Any]) -> tuple[Any, Any]:
 
     Returns:
         `log q` of each draw with its gradient, [members * samples] (a scalar for one),
-        and `kl_weight * (log q - log p)` without, summed over the weights whose
-        divergence is estimated so.
+        and `kl_weight * (log q - log p)` without a gradient, summed over the weights
+        whose divergence is estimated by this difference.
     """
     log_prob, depending = 0.0, 0.0
     for weight in layer.variational_weights:

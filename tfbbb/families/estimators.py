@@ -12,13 +12,13 @@ NumSamples = Annotated[Integer, Field(ge=1, le=64, description=_DRAWS)]
 
 
 class EstimatorFamily:
-    """The arguments and properties of an estimator, without TensorFlow.
+    """Declares an estimator, without TensorFlow.
 
     The annotations of a subclass are its arguments.
     """
 
     def can_serve(self, posterior: PosteriorFamily) -> bool:
-        """Returns whether the estimator is correct for a family of q."""
+        """Whether the estimator can train this family."""
         return True
 
 

@@ -8,7 +8,7 @@ from tfbbb.families.arguments import Flag, PositiveNumber
 
 
 class KLScheduleFamily:
-    """The arguments and properties of a schedule, without TensorFlow.
+    """Declares a schedule of the divergence's weight, without TensorFlow.
 
     The annotations of a subclass are its arguments.
     """

@@ -32,7 +32,7 @@ _COUNTS = Support(0.0, LARGEST_COUNT, integer=True)
 
 
 class LikelihoodFamily:
-    """The arguments and properties of a likelihood, without TensorFlow.
+    """Declares a likelihood, without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
@@ -50,14 +50,14 @@ class LikelihoodFamily:
 
 
 class RegressionFamily(LikelihoodFamily):
-    """What is known of a likelihood of numbers without TensorFlow."""
+    """Declares a likelihood of numbers."""
 
     task = "regression"
     support: ClassVar[Support | None] = _REAL
 
 
 class ClassificationFamily(LikelihoodFamily):
-    """What is known of a likelihood of classes without TensorFlow."""
+    """Declares a likelihood of classes."""
 
     task = "classification"
 
@@ -189,11 +189,11 @@ def likelihood_support(name: str, config: Mapping[str, Any] | None = None) -> Su
 
     Args:
         name: Name of the likelihood, such as `"beta"`.
-        config: Non-default arguments.
+        config: Its non-default arguments.
 
     Raises:
-        KeyError: If no likelihood of numbers in `tfbbb.likelihoods` has the name.
-        ValueError: If no number lies between the bounds.
+        KeyError: No likelihood of numbers in `tfbbb.likelihoods` has this name.
+        ValueError: No number lies between the bounds.
     """
     likelihood = LIKELIHOODS[name]()
     vars(likelihood).update(config or {})

@@ -8,7 +8,7 @@ from pydantic import Field
 from tfbbb.families.arguments import Integer, PositiveNumber
 from tfbbb.families.priors import PriorFamily
 
-# The largest covariance matrix of which a Cholesky factor is kept.
+# Largest size of a covariance matrix.
 MAX_COVARIANCE = 4096
 
 InitialScale = Annotated[
@@ -22,20 +22,20 @@ Shape = tuple[int, ...]
 
 
 class PosteriorFamily:
-    """The arguments and properties of a family q(w), without TensorFlow.
+    """Declares a variational family q(w), without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
     Attributes:
-        factorised: Whether the weights are independent normals under q, which the
-            `local` estimator requires.
-        symmetric: Whether q is symmetric about its mean, weight by weight, which the
+        factorised: Whether the weights are independent normals under q, as the `local`
+            estimator requires.
+        symmetric: Whether q is symmetric about its mean, weight by weight, as the
             `flipout` estimator requires.
-        reparameterised: Whether draws have a gradient in the parameters. If not,
-            only the `score_function` estimator can train the parameters.
-        deterministic: Whether q is a point, so that all draws are equal.
-        has_points: Whether some parameters are point estimates, for which training
-            maximises the density of the prior.
+        reparameterised: Whether draws have a gradient in the parameters. If not, only
+            the `score_function` estimator can train them.
+        deterministic: Whether q is a point: all draws are the same.
+        has_points: Whether some parameters are point estimates, which training moves to
+            the maximum of the prior's density.
         has_density: Whether `log_prob` is defined.
     """
 
@@ -60,7 +60,7 @@ class PosteriorFamily:
         return 0
 
     def has_optimum(self, prior: PriorFamily | None) -> bool:
-        """Returns whether training q with this prior, or None, has an optimum."""
+        """Whether training with this prior has an optimum; None stands for no prior."""
         if prior is None:
             return self.deterministic
         return prior.bounded or not self.has_points

@@ -14,13 +14,13 @@ Scale = Annotated[
 
 
 class PriorFamily:
-    """The arguments and properties of a prior p(w), without TensorFlow.
+    """Declares a prior p(w), without TensorFlow.
 
     The annotations of a subclass are its arguments.
 
     Attributes:
-        bounded: Whether the density has an upper bound. If not, point estimates have
-            no optimum.
+        bounded: Whether the density has an upper bound. If not, a point estimate has no
+            maximum to converge to.
     """
 
     bounded = True

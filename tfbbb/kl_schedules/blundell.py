@@ -17,8 +17,8 @@ class Blundell(KLSchedule):
 
         kl_weight_i = (M/N) 2^-i / (1 - 2^-M),   T_i = M 2^-i / (1 - 2^-M)
 
-    whose sum over an epoch equals that of `kl_weight = 1/N`. The computation does not
-    overflow for any M: far into an epoch the share underflows to 0.
+    Over an epoch the weights add up to the same sum as `kl_weight = 1/N`. The
+    computation does not overflow for any M: late in an epoch the share underflows to 0.
 
     Example:
 

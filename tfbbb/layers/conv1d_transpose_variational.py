@@ -11,8 +11,9 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
 
     `output = activation(conv1d_transpose(input, kernel) + bias)`, `kernel, bias ~ q`
 
-    It goes the way of a convolution's gradient, from the shape of its output to that of
-    its input. All positions of a row share its weights, as in `Conv2DVariational`.
+    It maps from the output shape of a convolution to its input shape, as the gradient
+    of a convolution does. All positions of a row share their weights, as in
+    `Conv2DVariational`.
 
     Example:
 
@@ -26,9 +27,9 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
         kernel_size: Size of the kernel, one integer.
         strides: Steps of the kernel in the output, one integer.
         padding: `"valid"` or `"same"`.
-        output_padding: By how much the output is longer, less than `strides`;
+        output_padding: Number of positions added to the output, less than `strides`;
             one integer.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the outputs that neighbours in the kernel meet,
             one integer.
         activation: Keras activation, by name or as a function.
@@ -53,8 +54,8 @@ class Conv1DTransposeVariational(ConvTransposeVariational):
         [batch, filters, new_steps].
 
     Raises:
-        ValueError: As for `Conv2DVariational`, and for an `output_padding` that is not
-            smaller than `strides`.
+        ValueError: As for `Conv2DVariational`; or `output_padding` is not smaller than
+            `strides`.
     """
 
     rank = 1

@@ -26,7 +26,7 @@ class Conv1DVariational(ConvVariational):
         strides: Steps of the kernel.
         padding: `"valid"` (none), `"same"`, or `"causal"`: an output sees no later
             inputs.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet.
         groups: Number of groups of channels that are convolved separately.
         activation: Keras activation, by name or as a function.

@@ -11,11 +11,12 @@ class Conv2DVariational(ConvVariational):
 
     `output = activation(conv2d(input, kernel) + bias)`, `kernel, bias ~ q`
 
-    All positions of a row share its weights: under `"weight"` those of the step, under
-    `"flipout"` (Wen et al. 2018, section 4.1) those of the row, whose signs are one per
-    input channel and one per filter. `"local"` draws each output on its own, of the
-    mean `conv2d(input, mean)` and the variance `conv2d(input^2, sigma^2)` (Kingma et
-    al. 2015); positions then do not share weights, so that it is an approximation.
+    All positions of a row share their weights. With `"weight"` all rows of a step share
+    them too; with `"flipout"` (Wen et al. 2018, section 4.1) each row has its own, by
+    one sign per input channel and one per filter. `"local"` draws each output
+    separately, with the mean `conv2d(input, mean)` and the variance
+    `conv2d(input^2, sigma^2)` (Kingma et al. 2015). This is an approximation, because
+    positions then do not share weights.
 
     Example:
 
@@ -34,7 +35,7 @@ class Conv2DVariational(ConvVariational):
         kernel_size: Height and width of the kernel, one integer or two.
         strides: Steps of the kernel, one integer or two.
         padding: `"valid"` (none) or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet,
             one integer or two.
         groups: Number of groups of channels that are convolved separately.
@@ -61,9 +62,9 @@ class Conv2DVariational(ConvVariational):
         new_width].
 
     Raises:
-        ValueError: For sizes that are no positive integers, an unknown padding or data
-            format, `filters` or channels that `groups` does not divide, strides
-            together with dilation, and as for `DenseVariational`.
+        ValueError: A size is not a positive integer, padding or data format is unknown,
+            `groups` does not divide `filters` or the number of channels, strides are
+            combined with dilation, or as for `DenseVariational`.
     """
 
     rank = 2

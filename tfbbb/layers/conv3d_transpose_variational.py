@@ -15,8 +15,9 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
 
     `output = activation(conv3d_transpose(input, kernel) + bias)`, `kernel, bias ~ q`
 
-    It goes the way of a convolution's gradient, from the shape of its output to that of
-    its input. All positions of a row share its weights, as in `Conv2DVariational`.
+    It maps from the output shape of a convolution to its input shape, as the gradient
+    of a convolution does. All positions of a row share their weights, as in
+    `Conv2DVariational`.
 
     Example:
 
@@ -30,8 +31,8 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
         kernel_size: Size of the kernel, one integer or three.
         strides: Steps of the kernel in the output, one integer or three.
         padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
-        output_padding: By how much the output is longer, less than `strides`;
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
+        output_padding: Number of positions added to the output, less than `strides`;
             one integer or three.
         dilation_rate: Distance between the outputs that neighbours in the kernel meet,
             one integer or three.
@@ -57,8 +58,8 @@ class Conv3DTransposeVariational(ConvTransposeVariational):
         [batch, filters, new_depth, new_height, new_width].
 
     Raises:
-        ValueError: As for `Conv2DVariational`, and for an `output_padding` that is not
-            smaller than `strides`.
+        ValueError: As for `Conv2DVariational`; or `output_padding` is not smaller than
+            `strides`.
     """
 
     rank = 3

@@ -25,7 +25,7 @@ class Conv3DVariational(ConvVariational):
         kernel_size: Depth, height and width of the kernel, one integer or three.
         strides: Steps of the kernel, one integer or three.
         padding: `"valid"` (none) or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet,
             one integer or three.
         groups: Number of groups of channels that are convolved separately.

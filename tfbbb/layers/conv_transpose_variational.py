@@ -88,7 +88,7 @@ class ConvTransposeVariational(Convolution):
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         channels = self.channels_of(input_shape)
-        # An output meets the kernel at every `strides`-th position only.
+        # An output uses only every `strides`-th position of the kernel.
         met = math.prod(self.kernel_size) / math.prod(self.strides)
         self.build_convolution(
             input_shape,

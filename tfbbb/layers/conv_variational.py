@@ -119,8 +119,8 @@ class ConvVariational(Convolution):
     def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_shared(inputs, kernels)
-        # One convolution, with the filters of all kernels side by side; those of one
-        # group of channels belong together.
+        # One convolution, with the filters of all kernels side by side. Filters of one
+        # group of channels must be adjacent.
         count, *shape = dimensions(kernels, 0)
         each = self.filters // self.groups
         by_group = tf.reshape(kernels, [count, *shape[:-1], self.groups, each])
@@ -147,9 +147,9 @@ class ConvVariational(Convolution):
         )
 
     def _convolve_beside(self, inputs: Tensor, kernels: Tensor) -> Any:
-        """Returns what `convolve_each` does, by one convolution of grouped channels.
+        """Does the same as `convolve_each`, by one convolution of grouped channels.
 
-        Of a few rows, a convolution takes less time than its call.
+        For a few rows, the call of a convolution takes longer than the convolution.
         """
         count, rows, *space, channels = dimensions(inputs, 0)
         axes = [*range(1, len(space) + 2), 0, len(space) + 2]
@@ -163,7 +163,7 @@ class ConvVariational(Convolution):
         kernel = tf.reshape(
             tf.transpose(kernels, axes), [*size, per_group, count * filters]
         )
-        # Keras would compile grouped channels by XLA, for each number of rows anew.
+        # Keras would compile grouped channels by XLA, again for each number of rows.
         convolution = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
         outputs = convolution(
             beside,
@@ -193,7 +193,7 @@ class ConvVariational(Convolution):
         self, input_shape: tuple[int | None, ...]
     ) -> tuple[int | None, ...]:
         channels = self.channels_of(input_shape)
-        # Keras knows no groups here, and they do not matter.
+        # Keras has no groups here; they do not affect the shape.
         kernel = keras.KerasTensor((*self.kernel_size, channels, self.filters))
         return self.convolve(keras.KerasTensor(input_shape), kernel).shape
 

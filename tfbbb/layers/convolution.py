@@ -33,7 +33,7 @@ class Convolution(LinearVariationalLayer):
         kernel_size: Size of the kernel, one integer or one for each dimension.
         strides: Steps of the kernel.
         padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"`, `"channels_first"`, or None for that of Keras.
+        data_format: `"channels_last"`, `"channels_first"`, or None for Keras' default.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet.
         **options: As for `LinearVariationalLayer`.
     """
@@ -68,8 +68,8 @@ class Convolution(LinearVariationalLayer):
             for each in sizes
         ):
             raise ValueError(
-                f"`{name}` must be an integer or {self.rank} of them, {least} at the "
-                f"least. Received: {name}={size!r}"
+                f"`{name}` must be an integer of at least {least}, or {self.rank} of "
+                f"them. Received: {name}={size!r}"
             )
         return sizes
 
@@ -86,7 +86,7 @@ class Convolution(LinearVariationalLayer):
         """Raises ValueError if the layer has both strides and dilation."""
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
-                "`strides > 1` does not go together with `dilation_rate > 1`. "
+                "`strides > 1` cannot be combined with `dilation_rate > 1`. "
                 f"Received: strides={self.strides}, "
                 f"dilation_rate={self.dilation_rate}"
             )
@@ -113,7 +113,7 @@ class Convolution(LinearVariationalLayer):
         bias_size: int,
         fan_in: int,
     ) -> None:
-        """Creates the weights, and refuses inputs that would leave no output."""
+        """Creates the weights; raises ValueError if the outputs would be empty."""
         self.compute_output_shape(input_shape)
         self.add_kernel_and_bias(
             input_rank=self.rank + 2,
@@ -137,9 +137,9 @@ class Convolution(LinearVariationalLayer):
 
     @property
     def takes_any_number_of_channels(self) -> bool:
-        """Whether channels may be as many as there are groups, which is not known.
+        """Whether a convolution can have an unknown number of groups of channels.
 
-        TensorFlow has to know the shape of a dilated kernel when it builds a graph.
+        TensorFlow must know the shape of a dilated kernel when it builds a graph.
         """
         return max(self.dilation_rate) == 1
 
@@ -152,10 +152,10 @@ class Convolution(LinearVariationalLayer):
         )
 
     def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        """Returns the outputs [groups, n, ...], each group's of a kernel of its own.
+        """Returns the outputs [groups, n, ...] of one kernel for each group of inputs.
 
-        One convolution after the other is as fast as one with grouped channels, and
-        several times as fast as a product of patches, which would have to be kept.
+        Separate convolutions are as fast as one with grouped channels, and several
+        times as fast as a product of patches, which would need memory for the patches.
         """
         return tf.map_fn(
             lambda pair: self.convolve(*pair),

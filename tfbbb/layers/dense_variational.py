@@ -57,10 +57,10 @@ class DenseVariational(LinearVariationalLayer):
         bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
-            signs; `"auto"` takes `"local"` where that is known to be exact (inputs of
-            rank 2, called once in a functional or sequential model), else `"flipout"`,
-            else what serves the posterior. `"score_function"` needs no gradient of the
-            draws. `tfbbb.estimators` has them as objects, with their options.
+            signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank
+            2, called once in a functional or sequential model), else `"flipout"`, else
+            an estimator that can train the posterior. `"score_function"` needs no
+            gradient of the draws. `tfbbb.estimators` has them as objects, with options.
         kl_weight: Weight of the KL divergence in the loss, `1/N` for N training rows.
             With `None`, `tfbbb.BayesianModel` sets it in `fit`; training with it
             unset is an error, and `evaluate` then gives a loss that is not a number.
@@ -68,8 +68,8 @@ class DenseVariational(LinearVariationalLayer):
             `tfbbb.BayesianModel(..., members=)` sets it.
         seed: Integer that fixes the noise of training.
         name: Name of the layer.
-        dtype: Its dtype policy. Posterior and divergence stay in float32.
-        trainable: Whether it learns.
+        dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
+        trainable: Whether the layer's variables are trained.
 
     Input shape:
         [batch, ..., input_dim].
@@ -78,9 +78,8 @@ class DenseVariational(LinearVariationalLayer):
         [batch, ..., units].
 
     Raises:
-        ValueError: For `units` that is no positive integer, an unknown name, an
-            estimator that cannot serve the posterior, or a `kl_weight` that is
-            negative or not finite.
+        ValueError: `units` is not a positive integer, a name is unknown, the estimator
+            cannot train the posterior, or `kl_weight` is negative or not finite.
     """
 
     def __init__(

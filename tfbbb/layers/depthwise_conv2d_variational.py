@@ -19,7 +19,7 @@ from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 @keras.saving.register_keras_serializable(package="tfbbb.layers")
 class DepthwiseConv2DVariational(Convolution):
-    """A convolution of each channel by kernels of its own, with a posterior.
+    """A convolution of each channel by its own kernels, which have a posterior.
 
     `output[..., c * depth_multiplier + m] = activation(conv2d(input[..., c],
     kernel[..., c, m]) + bias)`, `kernel, bias ~ q`
@@ -40,7 +40,7 @@ class DepthwiseConv2DVariational(Convolution):
         strides: Steps of the kernels, one integer or two.
         padding: `"valid"` (none) or `"same"`.
         depth_multiplier: Number of output channels for each input channel.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet,
             one integer or two.
         activation: Keras activation, by name or as a function.
@@ -64,8 +64,8 @@ class DepthwiseConv2DVariational(Convolution):
         * depth_multiplier, new_height, new_width].
 
     Raises:
-        ValueError: For sizes that are no positive integers, an unknown padding or data
-            format, and as for `DenseVariational`.
+        ValueError: A size is not a positive integer, padding or data format is unknown,
+            or as for `DenseVariational`.
     """
 
     rank = 2
@@ -130,7 +130,7 @@ class DepthwiseConv2DVariational(Convolution):
     def convolve_shared(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_shared(inputs, kernels)
-        # More kernels for the same channels.
+        # More kernels for each channel.
         outputs = self.convolve(inputs, _merged_axes(kernels, (1, 2, 3, 0, 4), 3))
         channels = kernels.shape[3]
         return channels_apart(
@@ -144,7 +144,7 @@ class DepthwiseConv2DVariational(Convolution):
     def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         if not self.takes_any_number_of_channels:
             return super().convolve_each(inputs, kernels)
-        # More channels: each has kernels of its own anyway.
+        # More channels, each with its own kernels.
         if self.data_format == "channels_last":
             beside = _merged_axes(inputs, (1, 2, 3, 0, 4), 3)
         else:

@@ -18,11 +18,11 @@ class EinsumDenseVariational(LinearVariationalLayer):
 
     `output = activation(einsum(equation, input, kernel) + bias)`, `kernel, bias ~ q`
 
-    Under `"flipout"` a row has one sign for each element of the axes that its input
-    shares with the kernel, and one for each of those that its output shares with it.
-    `"local"` (Kingma et al. 2015) is exact where each weight meets one input and serves
-    one output of a row: where the kernel has every axis of input and output but that of
-    the rows, and the bias every axis of the output. `"auto"` decides by the equation.
+    With `"flipout"` a row has one sign for each element of the axes that input and
+    kernel share, and one for each element of the axes that output and kernel share.
+    `"local"` (Kingma et al. 2015) is exact if each weight multiplies one input and adds
+    to one output of a row: if the kernel has all axes of input and output except the
+    rows, and the bias has all axes of the output. `"auto"` decides by the equation.
 
     Example:
 
@@ -35,9 +35,9 @@ class EinsumDenseVariational(LinearVariationalLayer):
 
     Args:
         equation: As for `keras.layers.EinsumDense`: `"ab,bc->ac"`, `"...ab,bc->...ac"`
-            or `"ab...,bc->ac..."` with any letters; the first axis is that of the rows.
-        output_shape: Sizes of the output's axes but for that of the rows and those an
-            ellipsis stands for; None for those that the input tells.
+            or `"ab...,bc->ac..."` with any letters; the first axis is the rows.
+        output_shape: Sizes of the output's axes, without the rows and the axes of an
+            ellipsis; None for sizes that follow from the input.
         activation: Keras activation, by name or as a function.
         bias_axes: Letters of the output's axes that the bias has; None for no bias.
         kernel_initializer: Keras initializer of the kernel's posterior mean.
@@ -57,9 +57,9 @@ class EinsumDenseVariational(LinearVariationalLayer):
         [batch, ...], as the equation says.
 
     Raises:
-        ValueError: For an equation of another form, with a letter twice in one tensor
-            or in the kernel alone, for sizes that do not agree or are not known, and as
-            for `DenseVariational`.
+        ValueError: The equation has another form, a letter twice in one tensor, or a
+            letter in the kernel alone; sizes do not agree or are unknown; or as for
+            `DenseVariational`.
     """
 
     def __init__(
@@ -204,7 +204,7 @@ def _checked_output_shape(
         for size in sizes
     ):
         raise ValueError(
-            "`output_shape` must be a positive integer or several, None for those that "
-            f"the input tells. Received: output_shape={output_shape!r}"
+            "`output_shape` must be one or several positive integers, with None for "
+            f"sizes that follow from the input. Received: output_shape={output_shape!r}"
         )
     return sizes

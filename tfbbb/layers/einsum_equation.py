@@ -18,11 +18,11 @@ class EinsumEquation:
     """An equation of `EinsumDense` for inputs of a known rank, without ellipsis.
 
     Attributes:
-        input: One letter for each axis of the inputs; the first is that of the rows.
+        input: One letter for each axis of the inputs; the first is the rows.
         kernel: One letter for each axis of the kernel.
         output: One letter for each axis of the outputs.
-        elided_right: Number of axes that an ellipsis on the right stood for.
-        elided_left: The same on the left, with the axis of the rows.
+        elided_right: Number of axes in an ellipsis on the right.
+        elided_left: Number of axes in an ellipsis on the left, rows included.
     """
 
     input: str
@@ -36,8 +36,8 @@ class EinsumEquation:
         """Returns the equation for inputs of rank `input_rank`.
 
         Raises:
-            ValueError: If it has none of the three forms, does not fit the rank, has
-                a letter twice or without its counterpart, or rows that are not the
+            ValueError: The equation has none of the three forms, does not fit the rank,
+                has a letter twice or without its counterpart, or the rows are not the
                 first axis of inputs and outputs.
         """
         inputs, kernel, outputs = split_equation(equation)
@@ -68,8 +68,8 @@ class EinsumEquation:
                 )
         if self.input[0] != self.output[0] or self.input[0] in self.kernel:
             raise ValueError(
-                "The first axis of input and output must be that of the rows, which "
-                f"the kernel does not have. Received: equation={equation!r}"
+                "The first axis of input and output must be the rows, which the kernel "
+                f"must not have. Received: equation={equation!r}"
             )
         for letter in self.kernel:
             if letter not in self.input + self.output:
@@ -110,11 +110,11 @@ class EinsumEquation:
 
         Args:
             input_shape: Shape of the inputs, with the rows.
-            given: Sizes of the outputs' axes, without the rows and what an ellipsis
-                stands for.
+            given: Sizes of the outputs' axes, without the rows and the axes of an
+                ellipsis.
 
         Raises:
-            ValueError: If the two do not agree.
+            ValueError: Inputs and given sizes do not agree.
         """
         sizes: dict[str, int | None] = dict(zip(self.input, input_shape, strict=True))
         right = len(self.output) - self.elided_right
@@ -146,7 +146,7 @@ class EinsumEquation:
         )
 
     def uses_weights_once(self, bias_axes: str | None) -> bool:
-        """Whether each weight meets one input and serves one output of each row."""
+        """Whether each weight uses one input and adds to one output of each row."""
         own = set(self.input[1:] + self.output[1:])
         outputs = set(self.output[1:])
         return own <= set(self.kernel) and (
@@ -155,10 +155,10 @@ class EinsumEquation:
 
 
 def split_equation(equation: str) -> tuple[str, str, str]:
-    """Returns the letters of input, kernel and output, with an ellipsis if there is.
+    """Returns the letters of input, kernel and output, with their ellipses.
 
     Raises:
-        ValueError: For an equation that has none of the three forms of `EinsumDense`.
+        ValueError: The equation has none of the three forms of `EinsumDense`.
     """
     plain = equation.replace(" ", "")
     if not any(re.fullmatch(form, plain) for form in _FORMS):

@@ -20,8 +20,8 @@ class EmbeddingVariational(LinearVariationalLayer):
 
     The fan-in is 1, because each index picks one row of the table: the default prior of
     every entry is a standard normal. The divergence counts the whole table in each
-    step, however few of its rows a batch picks. A row that the data never picks goes to
-    its prior.
+    step, however few of its rows a batch picks. Training moves rows that the data never
+    picks to their prior.
 
     `"local"` draws only the picked entries, not the table. It is exact if a row of the
     batch has one index. With several indices, equal ones must share a vector, so
@@ -55,8 +55,8 @@ class EmbeddingVariational(LinearVariationalLayer):
         [batch, ..., output_dim].
 
     Raises:
-        ValueError: For dimensions that are no positive integers, `weights` of another
-            shape, and as for `DenseVariational`.
+        ValueError: A dimension is not a positive integer, `weights` has another shape,
+            or as for `DenseVariational`.
     """
 
     def __init__(
@@ -130,8 +130,8 @@ class EmbeddingVariational(LinearVariationalLayer):
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
         if len(kernel.shape) == 2:
-            # As a group of one, since the gradient of a plain `tf.gather` is no tensor
-            # but slices of one; that of the divergence is of the whole table anyway.
+            # As a group of one: the gradient of a plain `tf.gather` would be sparse
+            # slices, but the divergence needs a gradient of the whole table anyway.
             return self.linear(inputs[tf.newaxis], kernel[tf.newaxis])[0]
         if inputs.shape[0] == 1 and kernel.shape[0] != 1:
             return tf.gather(kernel, inputs[0], axis=1)

@@ -39,21 +39,18 @@ class GRUVariational(RecurrentVariationalLayer):
     Args:
         units: Number of outputs, a positive integer.
         activation: Keras activation of `g`, by name or as a function.
-        recurrent_activation: That of the gates `z` and `r`.
+        recurrent_activation: Activation of the gates `z` and `r`.
         use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the posterior mean of the inputs'
-            kernel.
-        recurrent_initializer: That of the recurrent kernel's.
-        bias_initializer: That of the bias'.
-        kernel_regularizer: Keras regularizer of the posterior mean of the inputs'
-            kernel.
-        recurrent_regularizer: That of the recurrent kernel's.
-        bias_regularizer: That of the bias'.
+        kernel_initializer: Keras initializer of the input kernel's posterior mean.
+        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
+        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
         activity_regularizer: Keras regularizer of the output.
-        kernel_constraint: Keras constraint on the posterior mean of the inputs'
-            kernel.
-        recurrent_constraint: That on the recurrent kernel's.
-        bias_constraint: That on the bias'.
+        kernel_constraint: Keras constraint on the input kernel's posterior mean.
+        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
         dropout: Fraction of the inputs to drop in training, at least 0, less than 1.
         recurrent_dropout: Fraction of the state to drop in training, for its product
             with the recurrent kernel.
@@ -61,8 +58,8 @@ class GRUVariational(RecurrentVariationalLayer):
         return_sequences: Whether to return the outputs of all steps.
         return_state: Whether to return the last state too.
         go_backwards: Whether to begin at the end of the sequences.
-        stateful: Whether a batch begins with the last state of the one before it.
-            There is no posterior predictive then.
+        stateful: Whether a batch begins with the last state of the previous batch.
+            Such a layer has no posterior predictive.
         unroll: Whether to unroll the loop.
         reset_after: Whether `r` is applied to the product with `R_h`, as above; else
             to the state before it, `(r * h_{t-1}) @ R_h`, and the products of the state
@@ -83,12 +80,12 @@ class GRUVariational(RecurrentVariationalLayer):
         zero_output_for_mask: Whether masked steps give zeros instead of the output
             before them.
         name: Name of the layer.
-        dtype: Its dtype policy. Posterior and divergence stay in float32.
-        trainable: Whether it learns.
+        dtype: Dtype policy of the layer. Posterior and divergence stay in float32.
+        trainable: Whether the layer's variables are trained.
 
     Call arguments:
         sequences: [batch, timesteps, input_dim].
-        initial_state: List of the states to begin with, each [batch, units].
+        initial_state: List of the initial states, each [batch, units].
         mask: Boolean, [batch, timesteps]: which steps to take.
         training: Whether the call is for training.
 
@@ -97,8 +94,8 @@ class GRUVariational(RecurrentVariationalLayer):
         `return_state` followed by the state, [batch, units].
 
     Raises:
-        ValueError: For `units` that is no positive integer, a dropout out of range, an
-            unknown name, or an estimator that cannot serve layer and posterior
+        ValueError: `units` is not a positive integer, a dropout is out of range, a name
+            is unknown, or the estimator cannot train this layer with its posteriors
             (`"local"` would draw anew at every step).
     """
 

@@ -14,8 +14,8 @@ from tfbbb.variational_weight import VariationalWeight
 class LinearVariationalLayer(VariationalLayer):
     """Base of the layers that compute `activation(linear(inputs, kernel) + bias)`.
 
-    A subclass says what is linear in its kernel (`linear`), creates its weights in
-    `build` by `add_kernel_and_bias`, and leaves the rest to this class.
+    A subclass defines the linear map (`linear`) and creates its weights in `build` by
+    `add_kernel_and_bias`; this class does the rest.
 
     Args:
         activation: Keras activation, by name or as a function.
@@ -92,7 +92,7 @@ class LinearVariationalLayer(VariationalLayer):
         self.add_kl_weight()
 
     def linear(self, inputs: Tensor, kernel: Tensor) -> Tensor:
-        """Returns what the layer computes from `inputs` linearly in `kernel`.
+        """Returns the part of the outputs that is linear in `kernel`.
 
         Args:
             inputs: [n, ...]; with a kernel for each of several groups [groups, n,
@@ -105,7 +105,7 @@ class LinearVariationalLayer(VariationalLayer):
         raise NotImplementedError
 
     def linear_in_squares(self, inputs: Tensor, kernel: Tensor) -> Tensor:
-        """Returns `linear` of the squared inputs: a variance where `kernel` is one."""
+        """Returns `linear` of the squared inputs: the variance, if `kernel` is one."""
         return self.linear(ops.square(inputs), kernel)
 
     def broadcast_bias(self, bias: Tensor, output_rank: int) -> Tensor:
@@ -129,8 +129,8 @@ class LinearVariationalLayer(VariationalLayer):
     def input_sign_shape(self, inputs: Tensor) -> tuple[int, ...] | None:
         """Returns the shape of a row's random signs of inputs for `flipout`.
 
-        Inputs that meet the same weight of the kernel have one sign; [*shape]
-        broadcasts against a row. None where inputs have no sign (indices).
+        Inputs of the same weight share one sign; the shape broadcasts against a row.
+        None for inputs without a sign (indices).
         """
         return (*[1] * (len(inputs.shape) - 2), inputs.shape[-1])
 
@@ -143,7 +143,7 @@ class LinearVariationalLayer(VariationalLayer):
 
         Args:
             input_rank: Rank of the layer's input.
-            calls: How often the layer is called in one pass, None where not known.
+            calls: Number of calls of the layer in one pass; None if unknown.
         """
         raise NotImplementedError
 

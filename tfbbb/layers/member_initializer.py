@@ -9,10 +9,10 @@ from tfbbb.types import DType, Initializer, Shape
 
 
 class MemberInitializer(keras.initializers.Initializer):
-    """Gives each of `members` posteriors initial values of its own.
+    """Gives each of `members` posteriors its own initial values.
 
-    An initializer that is random and has a seed is given another seed for each member;
-    the first keeps it, so that it starts as a single posterior would.
+    A random initializer with a seed gets another seed for each member. The first member
+    keeps the seed, so it starts as a single posterior would.
 
     Args:
         initializer: Keras initializer of one member's variable.
@@ -27,12 +27,12 @@ class MemberInitializer(keras.initializers.Initializer):
         own = tuple(shape[1:])
         return tf.stack(
             [
-                self._of_member(index)(own, dtype=dtype, **kwargs)
+                self._member_initializer(index)(own, dtype=dtype, **kwargs)
                 for index in range(self.members)
             ]
         )
 
-    def _of_member(self, index: int) -> Any:
+    def _member_initializer(self, index: int) -> Any:
         initializer = self.initializer
         seed = getattr(initializer, "seed", None)
         if index == 0 or not isinstance(seed, int):

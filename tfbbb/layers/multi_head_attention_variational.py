@@ -24,11 +24,11 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
     `head_h = softmax(Q_h K_h' / sqrt(key_dim)) V_h`
     `output = [head_1, ..., head_H] @ W_o + b_o`
 
-    with `Q_h = query @ W_q,h + b_q,h` and so `K_h` and `V_h` (Vaswani et al. 2017), and
-    all weights and biases from q. The layer is Keras' in all but its projections
-    `query_dense`, `key_dense`, `value_dense` and `output_dense`, each an
-    `EinsumDenseVariational` that adds its own divergence; the options hold for all. All
-    positions of a row share its weights.
+    with `Q_h = query @ W_q,h + b_q,h`, and likewise `K_h` and `V_h` (Vaswani et al.
+    2017), and all weights and biases from q. The layer equals Keras' layer except for
+    its projections `query_dense`, `key_dense`, `value_dense` and `output_dense`. Each
+    is an `EinsumDenseVariational`, which adds its own divergence; the options hold for
+    all. All positions of a row share their weights.
 
     Example:
 
@@ -46,9 +46,9 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         value_dim: Size of each head's value; by default `key_dim`.
         dropout: Fraction of the attention scores to drop in training.
         use_bias: Whether the projections have biases.
-        output_shape: Shape of the output of one position; by default that of the query.
-        attention_axes: Axes over which attention runs; by default all but those of
-            rows, heads and features.
+        output_shape: Shape of the output of one position; by default as of the query.
+        attention_axes: Axes over which attention runs; by default all axes except rows,
+            heads and features.
         sliding_window: Number of positions, to either side and with its own, that a
             position attends to; by default all.
         flash_attention: Whether to use flash attention, as for Keras' layer.
@@ -87,15 +87,14 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             position of the query may attend to.
         return_attention_scores: Whether to return the scores, [batch, H, T, S], too.
         training: Whether the call is for training.
-        use_causal_mask: Whether positions attend to none after their own.
+        use_causal_mask: Whether positions ignore all later positions.
 
     Output shape:
         [batch, T, dim of the query], or [batch, T, *output_shape].
 
     Raises:
-        ValueError: For arguments that Keras' layer refuses, an unknown name, an
-            estimator that cannot serve the posterior, or a `kl_weight` that is negative
-            or not finite.
+        ValueError: Keras' layer refuses an argument, a name is unknown, the estimator
+            cannot train the posterior, or `kl_weight` is negative or not finite.
     """
 
     def __init__(
@@ -158,11 +157,11 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             "kl_weight": kl_weight,
             "members": members,
         }
-        # The projections wait for the rank of the inputs; what they would refuse is
-        # refused now.
+        # The projections are built later, when the rank of the inputs is known; wrong
+        # options must raise an error now.
         checked = self._any_projection()
-        # As objects: a prior that holds a trained posterior's values has none of them
-        # in its config.
+        # Pass objects, not configs: the config of a prior from a trained posterior does
+        # not contain the posterior's values.
         for name in ("posterior", "prior", "bias_posterior", "bias_prior", "estimator"):
             self._options[name] = getattr(checked, name)
 
@@ -178,7 +177,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         key_shape: tuple[int | None, ...] | None = None,
     ) -> None:
         key_shape = value_shape if key_shape is None else key_shape
-        # Refuses shapes that do not go together.
+        # Raises an error if the shapes do not fit together.
         self.compute_output_shape(query_shape, value_shape, key_shape)
         options = attention_options(self)
         for name, shape, size in [
@@ -186,9 +185,9 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             ("key", key_shape, self.key_dim),
             ("value", value_shape, self.value_dim),
         ]:
-            set_projection(self, name, self._of_heads(name, shape, size))
+            set_projection(self, name, self._head_projection(name, shape, size))
         if options["use_gate"]:
-            gate = self._of_heads(
+            gate = self._head_projection(
                 "gate", query_shape, self.value_dim, activation="sigmoid"
             )
             set_projection(self, "gate", gate)
@@ -204,7 +203,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         set_projection(self, "output", output)
         output.build((*query_shape[:-1], self.num_heads, self.value_dim))
 
-    def _of_heads(
+    def _head_projection(
         self, name: str, shape: tuple[int | None, ...], size: int, **options: Any
     ) -> EinsumDenseVariational:
         """Returns the projection of an input of a shape to `size` units per head."""
@@ -219,7 +218,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         return projection
 
     def _any_projection(self) -> EinsumDenseVariational:
-        """Returns a projection that is not built, for what all have in common."""
+        """Returns an unbuilt projection, for the properties all projections share."""
         return self._projection("query", "ab,bcd->acd", (1, 1))
 
     def _projection(

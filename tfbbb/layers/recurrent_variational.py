@@ -34,12 +34,12 @@ class RecurrentVariationalOptions(TypedDict, total=False):
 
 
 class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
-    """Base of the layers that run `step` over a sequence, with weights of one draw.
+    """Base of the layers that run `step` over a sequence with one draw of the weights.
 
     All time steps of a sequence use the same weights, which are drawn once per call,
-    before the loop (Fortunato et al. 2017). Under `flipout` every sequence has its own
-    signs, and so its own weights, which are the same in all steps. `local` is refused:
-    it would draw new noise in every step, which is another model.
+    before the loop (Fortunato et al. 2017). With `flipout` every sequence has its own
+    signs, and so its own weights, which are the same in all steps. `local` raises an
+    error: it would draw new noise in every step, which is another model.
 
     The part of a step that depends only on its inputs, `inputs @ kernel + bias`, is
     computed for all steps in one product before the loop. The layer has no `use_cudnn`:
@@ -49,25 +49,22 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         units: Number of outputs, a positive integer.
         activation: Keras activation, by name or as a function.
         use_bias: Whether a bias is added.
-        kernel_initializer: Keras initializer of the posterior mean of the inputs'
-            kernel.
-        recurrent_initializer: That of the recurrent kernel's.
-        bias_initializer: That of the bias'.
-        kernel_regularizer: Keras regularizer of the posterior mean of the inputs'
-            kernel.
-        recurrent_regularizer: That of the recurrent kernel's.
-        bias_regularizer: That of the bias'.
-        kernel_constraint: Keras constraint on the posterior mean of the inputs'
-            kernel.
-        recurrent_constraint: That on the recurrent kernel's.
-        bias_constraint: That on the bias'.
+        kernel_initializer: Keras initializer of the input kernel's posterior mean.
+        recurrent_initializer: Keras initializer of the recurrent kernel's mean.
+        bias_initializer: Keras initializer of the bias' posterior mean.
+        kernel_regularizer: Keras regularizer of the input kernel's posterior mean.
+        recurrent_regularizer: Keras regularizer of the recurrent kernel's mean.
+        bias_regularizer: Keras regularizer of the bias' posterior mean.
+        kernel_constraint: Keras constraint on the input kernel's posterior mean.
+        recurrent_constraint: Keras constraint on the recurrent kernel's posterior mean.
+        bias_constraint: Keras constraint on the bias' posterior mean.
         dropout: Fraction of the inputs to drop in training.
         recurrent_dropout: Fraction of the state to drop in training, for its product
             with the recurrent kernel.
         return_sequences: Whether to return the outputs of all steps.
         return_state: Whether to return the last state too.
         go_backwards: Whether to begin at the end.
-        stateful: Whether a batch begins with the last state of the one before it.
+        stateful: Whether a batch begins with the last state of the previous batch.
         unroll: Whether to unroll the loop.
         **options: As for `VariationalLayer` and `keras.layers.RNN`.
     """
@@ -162,7 +159,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     @property
     def bias_shape(self) -> tuple[int, ...]:
-        """Shape of the bias: that of the inputs' product, or of both products."""
+        """Shape of the bias, of the inputs' product alone or of both products."""
         return (self.num_gates * self.units,)
 
     def initializer_of_bias(self) -> Any:
@@ -171,7 +168,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
     @property
     def recurrent_parts(self) -> Sequence[tuple[int, int]]:
-        """First and last gate of each product of the state that a step needs."""
+        """First and last gate of each product with the state."""
         return [(0, self.num_gates)]
 
     def step(
@@ -181,7 +178,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
         Args:
             inputs: `inputs @ kernel + bias`, [n, num_gates * units].
-            states: The states before, each [n, units].
+            states: The previous states, each [n, units].
             *recurrent: `state @ recurrent_kernel` as a function of the state, for each
                 of the `recurrent_parts` of the kernel.
         """
@@ -196,9 +193,9 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     ) -> Tensor:
         if self.stateful and current_call().engine is not None:
             raise ValueError(
-                f"The layer '{self.name}' keeps one state for each row, and not one "
-                "for each draw from the posterior, so that it has no posterior "
-                "predictive. Make it with `stateful=False`. Received: stateful=True"
+                f"The layer '{self.name}' keeps one state for each row, not one for "
+                "each draw from the posterior, so it has no posterior predictive. "
+                "Create it with `stateful=False`. Received: stateful=True"
             )
         return super().call(sequences, initial_state, mask, training)
 
@@ -255,8 +252,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         if not (training and rate):
             return []
         seed = self.noise_seed(kind, shared=False)
-        # As in Keras' cells, where gates drop their inputs each for itself if they do
-        # so with the state.
+        # As in Keras' cells, each gate drops its own inputs if it drops the state.
         number = self.num_gates if self.recurrent_dropout else 1
         ones = tf.ones((number, *shape), self.compute_dtype)
         return tf.unstack(tf.nn.experimental.stateless_dropout(ones, rate, seed))
@@ -334,7 +330,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
 
 
 class _Cell:
-    """What `keras.layers.RNN` asks of a cell, whose step is that of the call."""
+    """The cell of `keras.layers.RNN`, which runs the steps of one call."""
 
     compute_dtype: str
 
@@ -354,7 +350,7 @@ class _Cell:
 
 
 class _SampleFold:
-    """The order of a batch that an engine has folded: by sample, by row."""
+    """The order of a batch that an engine has folded: samples, then rows."""
 
     def __init__(self, count: int | Tensor):
         self._count = count

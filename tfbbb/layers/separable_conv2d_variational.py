@@ -34,7 +34,7 @@ class SeparableConv2DVariational(keras.Layer):
         kernel_size: Height and width of the depthwise kernels, one integer or two.
         strides: Steps of the depthwise kernels, one integer or two.
         padding: `"valid"` (none) or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`; by default that of Keras.
+        data_format: `"channels_last"` or `"channels_first"`; by default Keras' own.
         dilation_rate: Distance between the inputs that neighbours in the kernel meet,
             one integer or two.
         depth_multiplier: Number of depthwise channels for each input channel.

@@ -26,8 +26,8 @@ def calls_per_pass(model: keras.Layer, layer: keras.Layer) -> int | None:
     A nested model that is itself shared counts with its own number of calls.
 
     Returns:
-        The number of calls, or None where it is not known: `model` is not a functional
-        graph, or `layer` is inside a layer that is none, e.g. a `TimeDistributed`.
+        The number of calls, or None if it is unknown: `model` is not a functional
+        graph, or `layer` is inside another layer that is not, e.g. a `TimeDistributed`.
     """
     if model is layer:
         return 1

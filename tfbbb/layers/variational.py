@@ -102,12 +102,12 @@ class VariationalLayer(keras.Layer):
         self._steps: dict[int, _Step] = {}
         self._variational_weights: list[VariationalWeight] = []
         self.supports_masking = True
-        # XLA draws random numbers about ten times slower than TensorFlow's kernels on
-        # a CPU: Keras then never chooses it, and warns where it is asked to.
+        # On a CPU, XLA draws random numbers about ten times slower than TensorFlow's
+        # kernels. Keras then never chooses XLA, and warns if the user requests it.
         self.supports_jit = False
 
     def _check_strategies(self) -> None:
-        """Raises ValueError for strategies that do not go together."""
+        """Raises ValueError if posteriors, priors and estimator do not fit together."""
         self.posterior.check_prior(self.prior)
         families = [self.posterior]
         if getattr(self, "use_bias", False):
@@ -210,7 +210,7 @@ class VariationalLayer(keras.Layer):
         A single trained posterior becomes the first member.
 
         Raises:
-            ValueError: If the layer has several members already, and not `members`.
+            ValueError: The layer already has another number of members above one.
         """
         members = positive_integer("members", members)
         if members == self.members:
@@ -260,8 +260,8 @@ class VariationalLayer(keras.Layer):
         given = {k: v for k, v in penalties.items() if v is not None}
         if members > 1 and given:
             raise ValueError(
-                "Regularizers and constraints know no members; a prior takes their "
-                f"place. Received: members={members} in '{self.name}' with {given}"
+                "Regularizers and constraints do not support members; use a prior "
+                f"instead. Received: members={members} in '{self.name}' with {given}"
             )
 
     @property
@@ -288,7 +288,7 @@ class VariationalLayer(keras.Layer):
     def step_kl(self) -> Tensor:
         """KL(q || p) in nats as counted in the latest ordinary call, or None.
 
-        With members it is the mean of theirs.
+        With members it is the mean over the members.
         """
         return self._step.kl
 

@@ -28,7 +28,7 @@ class Bernoulli(BernoulliLikelihood, Classification):
     [[0.5, 0.5]]
 
     Raises:
-        ValueError: For a network that does not end in one output.
+        ValueError: The network does not end in one output.
     """
 
     num_classes = 2
@@ -37,7 +37,7 @@ class Bernoulli(BernoulliLikelihood, Classification):
         """Returns 1, the number of outputs that the network needs for two classes.
 
         Raises:
-            ValueError: For another number of classes.
+            ValueError: `num_targets` is not 2.
         """
         if num_targets != 2:
             raise ValueError(

@@ -12,9 +12,9 @@ from tfbbb.families.likelihoods import BetaLikelihood
 from tfbbb.likelihoods.mean_concentration import MeanConcentration
 from tfbbb.types import ArrayLike, DType, Tensor
 
-# Nearer to a bound, single precision loses the mean.
+# At larger logits, single precision rounds the mean to a bound.
 _LARGEST_LOGIT = 30.0
-# Where the training targets lie at the bounds, with hardly any between.
+# For training targets that lie at the bounds, with hardly any between.
 _SMALLEST_INITIAL = 1e-3
 
 
@@ -50,9 +50,9 @@ class Beta(BetaLikelihood, MeanConcentration):
             `logit m` itself.
 
     Raises:
-        ValueError: For a concentration that is not positive or too large, or given
-            together with `heteroscedastic=True`, or for bounds that are not finite, not
-            in order in single precision, or larger than 1e18 in size.
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`; a bound is not finite or larger than 1e18 in
+            size; or `low` is not smaller than `high` in single precision.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Beta(BetaLikelihood, MeanConcentration):
     def _distances(
         self, values: ArrayLike, dtype: DType
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns those from both bounds; the span is 1."""
+        """Returns the distances from both bounds, as shares of the span."""
         values, span = tf.cast(values, dtype), self.high - self.low
         return (values - self.low) / span, (self.high - values) / span
 
@@ -145,8 +145,8 @@ class Beta(BetaLikelihood, MeanConcentration):
         import tensorflow_probability as tfp
 
         upper, lower, levels = _broadcast(*parameters, levels)
-        # TFP's inverse is wrong by up to 90 % at a level of one half. One step of
-        # Newton's method makes good what moving away from there costs.
+        # TFP's inverse is wrong by up to 90 % at a level of one half. Start beside it,
+        # and correct the result by one step of Newton's method.
         at_half = tf.abs(levels - 0.5) < 1e-8
         beside = levels + 1e-7 * tf.cast(at_half, levels.dtype)
         share = tfp.math.betaincinv(upper, lower, beside)

@@ -14,7 +14,7 @@ class Categorical(CategoricalLikelihood, Classification):
     """One of C classes: `p(y = c | f) = softmax(f)_c`; the network gives C logits.
 
     Targets are class indices, [n] or [n, 1], or one-hot rows, [n, C]. The mean of the
-    targets is that of their one-hot code: the class probabilities.
+    one-hot targets is the class probabilities.
 
     Example:
 
@@ -24,7 +24,7 @@ class Categorical(CategoricalLikelihood, Classification):
     [[0.5, 0.5]]
 
     Raises:
-        ValueError: For a network with fewer than two outputs.
+        ValueError: The network has fewer than two outputs.
     """
 
     def num_outputs(self, num_targets: int) -> int:
@@ -34,7 +34,7 @@ class Categorical(CategoricalLikelihood, Classification):
     def build(self, output_shape: tuple[int | None, ...]) -> None:
         if output_shape[-1] is None or output_shape[-1] < 2:
             raise ValueError(
-                "Categorical needs one output per class, and two classes at the least. "
+                "Categorical needs one output per class, and at least two classes. "
                 f"Received: output_shape={output_shape}"
             )
         super().build(output_shape)

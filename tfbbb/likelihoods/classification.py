@@ -12,11 +12,11 @@ from tfbbb.types import ArrayLike, Tensor
 
 
 class Classification(ClassificationFamily, Likelihood):
-    """One of C classes; `outputs` are what their log probabilities are computed from.
+    """One of C classes, whose log probabilities follow from `outputs`.
 
     Targets are class indices, [rows, places...] with or without a last axis of 1, or
-    one-hot rows, [rows, places..., C]. Mean and variance of the targets are those of
-    their one-hot code: p and p (1 - p), with the class probabilities p.
+    one-hot rows, [rows, places..., C]. Mean and variance of the one-hot targets are p
+    and p (1 - p), with the class probabilities p.
 
     Subclasses set `num_classes`, set the number of places of a row in `build`, and
     compute `log_probabilities`.
@@ -37,7 +37,7 @@ class Classification(ClassificationFamily, Likelihood):
             if not one_hot.all():
                 first = np.unravel_index(np.argmin(one_hot), one_hot.shape)
                 raise ValueError(
-                    "One-hot targets must have one 1 and else 0 in every row. "
+                    "One-hot targets must have a single 1, otherwise 0, in every row. "
                     f"Received: {values[first].tolist()} in row {int(first[0])}"
                 )
             values = values.argmax(axis=-1)
@@ -80,7 +80,7 @@ class Classification(ClassificationFamily, Likelihood):
         )
 
     def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
-        """Returns outputs of which the logits are divided by a temperature."""
+        """Divides the logits by a temperature and returns the new outputs."""
         outputs = tf.convert_to_tensor(outputs)
         return outputs / tf.cast(temperature, outputs.dtype)
 
@@ -118,5 +118,5 @@ class Classification(ClassificationFamily, Likelihood):
         cumulative = tf.cumsum(self.probabilities(outputs), axis=-1)
         noise = tf.cast(noise, cumulative.dtype)
         uniform = 0.5 * tf.math.erfc(-noise * math.sqrt(0.5))
-        # The last cumulative probability is 1 up to rounding and not counted.
+        # Leave out the last cumulative probability, which is 1 up to rounding.
         return tf.reduce_sum(tf.cast(uniform > cumulative[..., :-1], tf.int32), axis=-1)

@@ -1,11 +1,11 @@
 """Poisson and negative binomial distributions, exact for any mean and concentration.
 
-Both are one family: counts of a Poisson distribution whose rate is itself gamma
-distributed with mean mu and concentration r, so that their variance is mu + mu^2 / r.
-`concentration=None` is its limit for r to infinity, the Poisson distribution.
+Both are one family: Poisson counts whose rate is gamma distributed with mean mu and
+concentration r. The variance of a count is mu + mu^2 / r. `concentration=None` is the
+limit for r to infinity, the Poisson distribution.
 
-TensorFlow's incomplete gamma and beta functions are not used: from parameters of 10^6
-on they have no digit left.
+This module does not use TensorFlow's incomplete gamma and beta functions, which have no
+correct digit for parameters above 10^6.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from tfbbb.likelihoods.stirling_correction import stirling_correction
 
 # exp(-36) is the precision of doubles.
 _NEGLIGIBLE = 36.0
-# They leave 1e-13 of the worst tails, where 32 leave 1e-10.
+# In the worst tails, 44 nodes have a relative error of 1e-13, and 32 nodes 1e-10.
 _TAIL_NODES, _TAIL_WEIGHTS = np.polynomial.legendre.leggauss(44)
 _ENTROPY_NODES = 160
 _NODES_AT_ONCE = 11
-# Terms of the series of x - log(1 + x), which is used up to this x.
+# Number of terms of the series of x - log(1 + x), and the largest x it is used for.
 _EXCESS_TERMS, _SMALL = 12, 0.05
 
 Function = Callable[[tf.Tensor], tf.Tensor]
@@ -35,7 +35,7 @@ def log_mass(
     log_mean: tf.Tensor,
     concentration: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Returns log p(counts), without the cancellation that log gamma functions suffer.
+    """Returns log p(counts), without differences of large log gamma functions.
 
     With Stirling's correction d(x) = log x! - log(sqrt(2 pi x) (x / e)^x), the log mass
     of y > 0 is the negative of a deviance D and small terms (Loader 2000):
@@ -45,7 +45,7 @@ def log_mass(
 
     Args:
         counts: Whole numbers y >= 0.
-        mean: mu; it may be 0 where `log_mean` is too small for it.
+        mean: mu; it is 0 if it underflows.
         log_mean: log mu.
         concentration: r.
     """
@@ -58,16 +58,14 @@ def log_mass(
     else:
         none = -concentration * tf.math.log1p(mean / concentration)
         share = concentration / (concentration + y)
-        log_totals = _log_of_ratio(
+        log_totals = _log_ratio(
             (mean - y) / (concentration + y),
             tf.math.log(concentration + mean) - tf.math.log(concentration + y),
         )
         log_odds += log_totals
-    # Where y / mu is far from 1 it may overflow, and so may its derivatives.
+    # If y / mu is far from 1, the ratio and its derivatives may overflow.
     near = tf.abs(y - mean) * share <= 0.5 * tf.maximum(mean, 1e-20)
-    log_odds = _log_of_ratio(
-        (y - mean) / tf.where(near, mean, y) * share, log_odds, near
-    )
+    log_odds = _log_ratio((y - mean) / tf.where(near, mean, y) * share, log_odds, near)
     some = -y * log_odds - stirling_correction(y) - 0.5 * tf.math.log(y) - HALF_LOG_2PI
     if concentration is None:
         some += y - mean
@@ -87,16 +85,17 @@ def cumulative(
     log_mean: tf.Tensor,
     concentration: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Returns P(y <= counts) of counts >= 0, in float64, to some 1e-13.
+    """Returns P(y <= counts) of counts >= 0, in float64, to about 1e-13.
 
     Its derivative by s = log mu is -g(s), the density of a log gamma or logistic beta
     variable:
 
         P(y <= n) = int_{log mu}^inf g(s) ds,  g(s) = p(n; s) (r + n) mu / (r + mu),
 
-    and g is concave in the log. The tail beyond log mu on that side on which g falls is
-    integrated by Gauss and Legendre's rule, as far as it matters. The right tail falls
-    like exp(-r s), too slowly for r < 1: by a recurrence there it is that of r + 1.
+    and log g is concave. g falls on one side of log mu: the integral over that tail is
+    computed by Gauss-Legendre quadrature, up to the point where g is negligible. The
+    right tail falls like exp(-r s), too slowly for r < 1: there a recurrence gives it
+    from the tail of r + 1.
 
     Args:
         counts: Whole numbers n >= 0.
@@ -110,7 +109,7 @@ def cumulative(
         at_mean, added = mass * mean, 0.0
         slope, curvature = left_rate - mean, left_rate
         inverse_right_rate = tf.zeros_like(left_rate)
-        log_fall = _fall_of_poisson(left_rate, mean)
+        log_fall = _poisson_fall(left_rate, mean)
     else:
         total = concentration + mean
         q, p = mean / total, concentration / total
@@ -123,7 +122,7 @@ def cumulative(
         both = right_rate + left_rate
         slope, curvature = left_rate - both * q, right_rate / both * left_rate
         inverse_right_rate = 1.0 / right_rate
-        log_fall = _fall_of_negative_binomial(left_rate, right_rate, q, p)
+        log_fall = _negative_binomial_fall(left_rate, right_rate, q, p)
     right = slope <= 0.0
     half = 0.5 * _NEGLIGIBLE * tf.where(right, inverse_right_rate, 1.0 / left_rate)
     length = half + tf.sqrt(tf.square(half) + 2.0 * _NEGLIGIBLE / curvature)
@@ -137,16 +136,16 @@ def cumulative(
     return tf.clip_by_value(tf.where(right, tail, 1.0 - tail) + added, 0.0, 1.0)
 
 
-def _fall_of_poisson(left_rate: tf.Tensor, mean: tf.Tensor) -> Function:
+def _poisson_fall(left_rate: tf.Tensor, mean: tf.Tensor) -> Function:
     left_rate, mean = left_rate[..., tf.newaxis], mean[..., tf.newaxis]
     return lambda t: left_rate * t - mean * tf.math.expm1(t)
 
 
-def _fall_of_negative_binomial(
+def _negative_binomial_fall(
     left_rate: tf.Tensor, right_rate: tf.Tensor, q: tf.Tensor, p: tf.Tensor
 ) -> Function:
     both = (right_rate + left_rate)[..., tf.newaxis]
-    # Two forms of one function, of which one cancels where the other does not.
+    # Two forms of one function: each cancels where the other does not.
     by_right = right_rate < left_rate
     rate = tf.where(by_right, -right_rate, left_rate)[..., tf.newaxis]
     part = tf.where(by_right, p, q)[..., tf.newaxis]
@@ -155,7 +154,7 @@ def _fall_of_negative_binomial(
 
 
 def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tensor:
-    """Returns the entropy of y in nats, in float64, to some 1e-9 for means up to 1e6.
+    """Returns the entropy of y in nats, in float64, to about 1e-9 for means up to 1e6.
 
     By Malmsten's integral of the log gamma function (as Knessl 1998 for the Poisson
     distribution) with the probability generating function G of y,
@@ -163,8 +162,8 @@ def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tenso
         H = -log p(mu) + int_0^inf (G(e^-t) - e^(-mu t)) (e^-t - e^(-r t))
                                    / (1 - e^-t) dt / t
 
-    where p(mu) is the mass continued to the real number mu. It is summed by the
-    trapezoidal rule in log t.
+    where p(mu) is the mass, continued to the real number mu. The trapezoidal rule in
+    log t computes the integral.
 
     Args:
         mean: mu.
@@ -182,7 +181,7 @@ def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tenso
         slowest = tf.minimum(slowest, concentration)
     first = tf.math.log(1e-12 / mean)
     step = (tf.math.log(_NEGLIGIBLE / slowest) - first) / (_ENTROPY_NODES - 1.0)
-    generating = _generating_of(mean, concentration)
+    generating = _entropy_integrand(mean, concentration)
     starts, steps = first[..., tf.newaxis], step[..., tf.newaxis]
 
     def height(nodes: np.ndarray) -> tf.Tensor:
@@ -192,7 +191,7 @@ def entropy(mean: tf.Tensor, concentration: tf.Tensor | None = None) -> tf.Tenso
     return at_mean + step * _sum(height, nodes, np.ones_like(nodes))
 
 
-def _generating_of(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function:
+def _entropy_integrand(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function:
     """Returns the integrand of the entropy, per log t."""
     mean = mean[..., tf.newaxis]
     if concentration is not None:
@@ -209,7 +208,7 @@ def _generating_of(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function
             ratio = mean / concentration * one_minus
             log_generating = -concentration * tf.math.log1p(ratio)
             log_ratio = mean * beyond + concentration * _excess(ratio)
-            # e^-t - e^(-r t), by the slower of the two.
+            # e^-t - e^(-r t), with the slower of the two factored out.
             faster = -tf.abs(concentration - 1.0) * t
             slower = tf.exp(-tf.minimum(concentration, 1.0) * t)
             sign = tf.sign(concentration - 1.0)
@@ -220,10 +219,10 @@ def _generating_of(mean: tf.Tensor, concentration: tf.Tensor | None) -> Function
     return integrand
 
 
-def _log_of_ratio(
+def _log_ratio(
     excess: tf.Tensor, direct: tf.Tensor, near: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Returns the log of 1 + excess, where that is not near 1 as it is given."""
+    """Returns log(1 + excess): by `log1p` if near 0, else as given in `direct`."""
     if near is None:
         near = tf.abs(excess) <= 0.5
     return tf.where(near, tf.math.log1p(tf.where(near, excess, 0.0)), direct)
@@ -240,9 +239,9 @@ def _excess(x: tf.Tensor) -> tf.Tensor:
 
 
 def _sum(height: NodeFunction, nodes: np.ndarray, weights: np.ndarray) -> tf.Tensor:
-    """Returns the weighted sum over nodes, which are the last axis of heights.
+    """Returns the weighted sum of heights over nodes, the last axis of heights.
 
-    Some of them at a time, for a balance of memory and calls.
+    Evaluates a few nodes at a time, to balance memory and the number of calls.
     """
     parts = -(-len(nodes) // _NODES_AT_ONCE)
     return tf.add_n(

@@ -49,7 +49,7 @@ class Counts(Regression):
         return np.log(mean), values.std(axis=0) / mean
 
     def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor | None:
-        """Returns the concentration, [..., k], or None where it is infinite."""
+        """Returns the concentration, [..., k], or None if it is infinite."""
         raise NotImplementedError
 
     def _distribution(self, outputs: Tensor) -> tuple[Any, ...]:
@@ -85,7 +85,7 @@ class Counts(Regression):
         return tf.reduce_sum(masses, axis=-1)
 
     def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        """Returns the mass at `values`, [..., k], 0 for what is no count."""
+        """Returns the mass at `values`, [..., k]; 0 unless a value is a count."""
         distribution = self._distribution(outputs)
         values = tf.cast(values, distribution[0].dtype)
         counts = tf.floor(tf.maximum(values, 0.0))

@@ -12,7 +12,7 @@ from tfbbb.likelihoods.stirling_correction import stirling_correction
 from tfbbb.support import LARGEST_TARGET
 from tfbbb.types import ArrayLike, Tensor
 
-# No mean is further than the targets may be.
+# No mean is larger than the largest target.
 _LARGEST_LOG_MEAN = math.log(LARGEST_TARGET)
 
 
@@ -24,9 +24,9 @@ class Gamma(GammaLikelihood, MeanConcentration):
         log m = log(mean) + variation * f
 
     with mean m, concentration a, and a standard deviation of `m / sqrt(a)`: a constant
-    share of the mean (McCullagh and Nelder 1989, chapter 8). `mean` and `variation`
-    (standard deviation over mean) are those of the training targets, taken up at the
-    first `fit`, so that nothing depends on the unit of the targets. At first m is their
+    share of the mean (McCullagh and Nelder 1989, chapter 8). The first `fit` sets
+    `mean` and `variation` (standard deviation over mean) to the values of the training
+    targets, so that nothing depends on the unit of the targets. Initially m is their
     mean and `1 / sqrt(a)` their variation.
 
     Example:
@@ -47,8 +47,8 @@ class Gamma(GammaLikelihood, MeanConcentration):
             itself.
 
     Raises:
-        ValueError: For a concentration that is not positive or too large, or given
-            together with `heteroscedastic=True`.
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`.
     """
 
     def _shift_and_scale(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-# Levels nearer to 0 or 1 are taken for these, so that every bracket is finite.
+# Levels nearer to 0 or 1 are clipped to these, so that every bracket is finite.
 _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-300, 1.0 - 2.0**-53
 
 
@@ -25,7 +25,7 @@ def least_integer(
 
     def halved(below: Any, enough: Any) -> tuple[tf.Tensor, tf.Tensor]:
         middle = below + tf.floor(0.5 * (enough - below))
-        # Where the two are neighbours it is `below` itself, and nothing moves.
+        # If the two are neighbours, the middle is `below` itself, and nothing changes.
         reached = reaches(middle) & (middle > below)
         return tf.where(reached, below, middle), tf.where(reached, middle, enough)
 

@@ -15,10 +15,10 @@ def inverted(
     """Returns the values at which `cdf` reaches `levels`, in float64.
 
     Newton's method, falling back to bisection where a step would leave the bracket or
-    not halve the step before (a mixture of unequal widths makes it circle). Brackets
-    over several orders of magnitude are first halved in the log. It ends where `cdf` is
-    the level as far as doubles can tell, or a step is less than one part in 10^12 both
-    of the quantile and of the bracket's width at the start.
+    not halve the previous step (a mixture of unequal widths can make it cycle).
+    Brackets over several orders of magnitude are first halved in the log. It ends when
+    `cdf` equals the level in double precision, or when a step is less than one part in
+    10^12 both of the quantile and of the initial width of the bracket.
 
     Args:
         cdf: A distribution function of float64.

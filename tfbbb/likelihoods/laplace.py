@@ -15,10 +15,11 @@ class Laplace(LaplaceLikelihood, LocationScale):
     """Targets around a median: `p(y | f) = exp(-|y - loc| / scale) / (2 scale)`.
 
     `loc = shift + scale_of_targets * f` is median and mean, and the variance is
-    `2 scale^2`. Its negative log likelihood is the absolute error: a row far from all
-    others weighs no more than any. Mean and standard deviation of the training targets
-    are taken up as `tfbbb.likelihoods.Normal` does, and at first all of the targets'
-    variance is noise: for outputs of 0, also where the network gives the noise.
+    `2 scale^2`. The negative log likelihood is the absolute error, up to a constant: a
+    row far from all others has no more influence than any other row. As for
+    `tfbbb.likelihoods.Normal`, the first `fit` sets shift and scale to mean and
+    standard deviation of the training targets. The noise initially has the variance of
+    the targets: for outputs of 0, also if the network gives the noise.
 
     Example:
 
@@ -36,7 +37,7 @@ class Laplace(LaplaceLikelihood, LocationScale):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For a scale that is not positive and finite, or given together with
+        ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.
     """
 

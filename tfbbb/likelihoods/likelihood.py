@@ -15,21 +15,20 @@ class Likelihood(LikelihoodFamily, keras.Layer):
     """A distribution p(y | outputs) of one row's targets given the net's outputs.
 
     `outputs` [..., P] are the network's outputs for one row; leading dimensions (rows,
-    posterior samples) pass through. Targets are in raw units throughout. A likelihood
-    is a Keras layer, so that its parameters are trained, saved and exported with the
-    model.
+    posterior samples) are kept. Targets are always in raw units. A likelihood is a
+    Keras layer, so its parameters are trained, saved and exported with the model.
 
     A row may have several places (the steps of a sequence), each with its own targets;
-    outputs are then [rows, places..., P]. All methods are pure TensorFlow, computed in
-    float64 for float64 outputs and in float32 otherwise.
+    outputs are then [rows, places..., P]. All methods are pure TensorFlow. They compute
+    in float64 for float64 outputs and in float32 otherwise.
 
     Attributes:
         task: `"regression"` or `"classification"`.
         ordered: Whether targets have a distribution function and quantiles.
         support: The numbers that a target may be; None for classes.
-        integrates_location: Whether outputs may be a mean with a variance, which the
-            likelihood adds to that of the noise: see `with_location_variance`.
-        num_classes: Number C of the classes of a classification, once it is built.
+        integrates_location: Whether the location may have a variance, which the
+            likelihood adds to the variance of the noise: see `with_location_variance`.
+        num_classes: Number C of the classes of a classification, set by `build`.
     """
 
     ordered: bool = False
@@ -38,7 +37,7 @@ class Likelihood(LikelihoodFamily, keras.Layer):
 
     def __init__(self, *, members: int = 1, **kwargs: Any):
         super().__init__(**kwargs)
-        # Of the model's ensemble, which sets it: each learns what it would alone.
+        # The model sets it. Each member learns the parameters it would learn alone.
         self.members = members
 
     def get_config(self) -> dict[str, Any]:
@@ -58,8 +57,8 @@ class Likelihood(LikelihoodFamily, keras.Layer):
     def discrete(self) -> bool:
         """Whether targets are integers.
 
-        `cdf` is a step function then, `prob` the probability mass, and `quantile` the
-        least integer whose `cdf` reaches the level.
+        If so, `cdf` is a step function, `prob` the probability mass, and `quantile` the
+        smallest integer whose `cdf` reaches the level.
         """
         return self.support is not None and self.support.integer
 
@@ -79,20 +78,20 @@ class Likelihood(LikelihoodFamily, keras.Layer):
 
     @property
     def adapted(self) -> bool:
-        """Whether `adapt` has been called, or there is nothing to adapt."""
+        """Whether shift and scale are set, or the likelihood has none."""
         return True
 
     def adapt(self, targets: ArrayLike) -> None:
-        """Fixes shift and scale of the targets at those of `targets`, [n, k].
+        """Sets shift and scale from the training targets, [n, k].
 
         Only the first call has an effect.
         """
 
     def check_targets(self, targets: ArrayLike) -> np.ndarray:
-        """Returns `targets` in the shape that `log_prob` takes.
+        """Validates targets and returns them in the shape that `log_prob` takes.
 
         Raises:
-            ValueError: If they cannot be targets of this likelihood.
+            ValueError: The targets have another shape, or a value outside the support.
         """
         raise NotImplementedError
 
@@ -109,46 +108,46 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         return -tf.reduce_sum(log_prob, axis=list(axes))
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
-        """Returns a minibatch's targets in the shape that `log_prob` takes.
+        """Reshapes the targets of a minibatch for `log_prob`, without checks.
 
-        Between two datasets, Keras may retrace with targets of unknown rank.
+        When the dataset changes, Keras may retrace with targets of unknown rank.
         """
         raise NotImplementedError
 
     def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
-        """Returns outputs with what the likelihood has learned for their member.
+        """Appends the learned parameters of each output's member.
 
-        With several members, all other methods take these outputs, whose last
-        dimension may be larger than the network's.
+        With several members, all other methods take the returned outputs, whose last
+        dimension may be larger than P.
 
         Args:
-            outputs: [..., P], what the network gives.
-            member: Index of the member that gave them; broadcasts against [...].
+            outputs: Outputs of the network, [..., P].
+            member: Index of the member of each output; broadcasts against [...].
         """
         return tf.convert_to_tensor(outputs)
 
     def with_location_variance(self, outputs: Tensor, variance: Tensor) -> tf.Tensor:
-        """Returns outputs whose first k are the means of normal ones, [..., P + k].
+        """Appends the variance of normal locations to outputs, [..., P + k].
 
-        A linear last layer is integrated so: given the layer before, the network's
-        means are normal under the posterior. Of these outputs `log_prob`, `cdf`,
-        `prob`, `quantile` and `sample` are those of the targets with both variances,
-        while `parameters`, `variance` and `entropy` stay those of the noise alone.
+        This integrates over a linear last layer: given the layer before it, the
+        locations are normal under the posterior. For the returned outputs, `log_prob`,
+        `cdf`, `prob`, `quantile` and `sample` include both variances, and `parameters`,
+        `variance` and `entropy` describe the noise alone.
 
         Args:
-            outputs: [..., P], as `of_members` returns them.
-            variance: Variance of the first k outputs, in the units of the network,
-                [..., k].
+            outputs: [..., P], from `of_members`.
+            variance: Variance of the first k outputs, the locations, in the units of
+                the network, [..., k].
 
         Raises:
-            NotImplementedError: If `integrates_location` is False.
+            NotImplementedError: `integrates_location` is False.
         """
         raise NotImplementedError(f"{type(self).__name__} integrates no location.")
 
     def location_variance(self, outputs: Tensor) -> tf.Tensor:
-        """Returns what `with_location_variance` added, [..., k], in raw units.
+        """Returns the variance of the locations, [..., k], in raw units.
 
-        It is 0 where nothing was.
+        It is 0 for outputs without one: see `with_location_variance`.
         """
         return tf.zeros_like(self.mean(outputs))
 
@@ -160,17 +159,17 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         raise NotImplementedError
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
-        """Returns E[y | outputs], [..., k]; of classes, that of their one-hot code."""
+        """Returns E[y | outputs], [..., k]; for classes, of the one-hot target."""
         raise NotImplementedError
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
-        """Returns Var[y | outputs], [..., k], that of the noise."""
+        """Returns Var[y | outputs], [..., k]: the variance of the noise."""
         raise NotImplementedError
 
     def entropy(self, outputs: Tensor) -> tf.Tensor:
-        """Returns the entropy of y given outputs, [...], in nats.
+        """Returns the joint entropy of all targets given outputs, [...], in nats.
 
-        That of all targets together; of a density, in their raw units.
+        The entropy of a density is in the raw units of the targets.
         """
         raise NotImplementedError
 
@@ -196,11 +195,11 @@ class Likelihood(LikelihoodFamily, keras.Layer):
 
     @property
     def noise_size(self) -> int:
-        """How many standard normals `sample` takes for a draw."""
+        """Number of standard normals that `sample` needs for one draw."""
         raise NotImplementedError
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
-        """Returns draws of y given outputs, [..., k]; of classes their indices, [...].
+        """Returns draws of y given outputs, [..., k]; for classes, indices, [...].
 
         Args:
             outputs: [..., P].

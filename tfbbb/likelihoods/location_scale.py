@@ -13,8 +13,8 @@ from tfbbb.types import ArrayLike, Tensor
 class LocationScale(Regression):
     """`y = loc + scale * z` for each target, with z of a standard density.
 
-    Subclasses say what the density of z is. `loc` is an output of the network, `scale`
-    is learned, given, or an output.
+    Subclasses define the density of z. `loc` is an output of the network, `scale` is
+    learned, given, or an output.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
@@ -23,7 +23,7 @@ class LocationScale(Regression):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For a scale that is not positive and finite, or given together with
+        ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.
     """
 
@@ -50,7 +50,7 @@ class LocationScale(Regression):
 
     @property
     def _unit_scale(self) -> float:
-        """The scale at which the variance is 1, at first."""
+        """The initial scale, at which the variance is 1."""
         return 1.0
 
     def _shape(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
@@ -66,8 +66,8 @@ class LocationScale(Regression):
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         raise NotImplementedError
 
-    def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        """Returns z with the rank that `noise` has among standard normals."""
+    def _from_standard_normal(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+        """Returns z at the level of `noise` in the standard normal distribution."""
         # The lower tail keeps its precision; 1 minus a small number does not.
         lower = 0.5 * tf.math.erfc(tf.abs(noise) * math.sqrt(0.5))
         return -tf.sign(noise) * self._inverse(lower, *shape)
@@ -79,7 +79,7 @@ class LocationScale(Regression):
         raise NotImplementedError
 
     def parameters(self, outputs: Tensor) -> dict[str, tf.Tensor]:
-        location, scale, *shape = self._of_the_noise(self._raw(outputs))
+        location, scale, *shape = self._noise_parameters(self._raw(outputs))
         spread = [tf.broadcast_to(value, tf.shape(location)) for value in shape]
         named = dict(zip(self._shape_names, spread, strict=True))
         return {"loc": location, "scale": scale, **named}
@@ -88,40 +88,42 @@ class LocationScale(Regression):
         return self._located(self._raw(outputs)["location"])
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
-        _, scale, *shape = self._of_the_noise(self._raw(outputs))
+        _, scale, *shape = self._noise_parameters(self._raw(outputs))
         return tf.square(scale) * self._standard_variance(*shape)
 
     def entropy(self, outputs: Tensor) -> tf.Tensor:
-        _, scale, *shape = self._of_the_noise(self._raw(outputs))
+        _, scale, *shape = self._noise_parameters(self._raw(outputs))
         entropies = tf.math.log(scale) + self._standard_entropy(*shape)
         return tf.reduce_sum(entropies, axis=-1)
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
         z = (tf.cast(targets, location.dtype) - location) / scale
         densities = self._log_density(z, *shape) - tf.math.log(scale)
         return tf.reduce_sum(densities, axis=-1)
 
     def cdf(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
         z = (tf.cast(values, location.dtype) - location) / scale
         return self._distribution(z, *shape)
 
     def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
         z = (tf.cast(values, location.dtype) - location) / scale
         return tf.exp(self._log_density(z, *shape)) / scale
 
     def quantile(self, levels: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        location, scale, *shape = self._of_the_target(self._raw(outputs))
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
         return location + scale * self._inverse(tf.cast(levels, scale.dtype), *shape)
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
-        location, scale, *shape = self._of_the_target(self._raw(outputs))
-        return location + scale * self._of_noise(tf.cast(noise, scale.dtype), *shape)
+        location, scale, *shape = self._target_parameters(self._raw(outputs))
+        return location + scale * self._from_standard_normal(
+            tf.cast(noise, scale.dtype), *shape
+        )
 
-    def _of_the_noise(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """Returns location and scale in raw units, [..., k] each, and the shape."""
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns location and scale of the noise, [..., k] in raw units, and shape."""
         location, shape = self._located(raw["location"]), self._shape(raw)
         if self.scale is not None:
             scale = tf.constant(self.scale, location.dtype)
@@ -130,6 +132,6 @@ class LocationScale(Regression):
             scale = unit * self._noise(raw["noise"])
         return location, tf.broadcast_to(scale, tf.shape(location)), *shape
 
-    def _of_the_target(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        """Returns the same of the target, whose location may have a variance."""
-        return self._of_the_noise(raw)
+    def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        """Returns location and scale of the target, whose location may vary too."""
+        return self._noise_parameters(raw)

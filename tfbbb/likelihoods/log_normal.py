@@ -20,7 +20,7 @@ class LogNormal(LogNormalLikelihood, NormalNoise):
 
         exp(loc),  exp(loc + scale^2 / 2),  (exp(scale^2) - 1) exp(2 loc + scale^2)
 
-    The noise is multiplicative. It is learned, given, or an output, as that of
+    The noise is multiplicative. It is learned, given, or an output, as for
     `tfbbb.likelihoods.Normal`, in units of `log y`: 0.1 is about 10 % of y.
 
     Example:
@@ -39,7 +39,7 @@ class LogNormal(LogNormalLikelihood, NormalNoise):
             gives the mean of `log y` itself.
 
     Raises:
-        ValueError: For a scale that is not positive and finite, or given together with
+        ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.
     """
 
@@ -47,17 +47,17 @@ class LogNormal(LogNormalLikelihood, NormalNoise):
         return super()._shift_and_scale(np.log(values))
 
     def mean(self, outputs: Tensor) -> tf.Tensor:
-        location, scale = self._of_the_noise(self._raw(outputs))
+        location, scale = self._noise_parameters(self._raw(outputs))
         return tf.exp(location + 0.5 * tf.square(scale))
 
     def variance(self, outputs: Tensor) -> tf.Tensor:
-        location, scale = self._of_the_noise(self._raw(outputs))
+        location, scale = self._noise_parameters(self._raw(outputs))
         return tf.math.expm1(tf.square(scale)) * tf.exp(
             2.0 * location + tf.square(scale)
         )
 
     def entropy(self, outputs: Tensor) -> tf.Tensor:
-        location, _ = self._of_the_noise(self._raw(outputs))
+        location, _ = self._noise_parameters(self._raw(outputs))
         return super().entropy(outputs) + tf.reduce_sum(location, axis=-1)
 
     def log_prob(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:

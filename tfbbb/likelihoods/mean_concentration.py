@@ -18,15 +18,15 @@ from tfbbb.types import ArrayLike, Tensor
 
 
 class MeanConcentration(Regression):
-    """A density by its mean and a concentration, which makes the variance smaller.
+    """A density with a mean and a concentration; a larger one lowers the variance.
 
-    The network gives the mean through a link function, in standard units of what is
-    linked. The concentration is learned, given, or an output: in
+    The network gives the mean through a link function, in standard units of the linked
+    mean. The concentration is learned, given, or an output:
 
-        1 / concentration = noise^2 / c + 1e-5,
+        1 / concentration = noise^2 / c + 1e-5
 
-    c is the concentration that gives the training targets' mean their variance, and
-    `noise` is 1 at first: for outputs of 0, mean and variance are the targets'.
+    At the mean of the training targets, the concentration c gives their variance.
+    Initially `noise` is 1: outputs of 0 give mean and variance of the targets.
 
     Args:
         heteroscedastic: Whether the network gives the concentration of each row.
@@ -34,8 +34,8 @@ class MeanConcentration(Regression):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For a concentration that is not positive or too large, or given
-            together with `heteroscedastic=True`.
+        ValueError: `concentration` is not positive or too large, or is given together
+            with `heteroscedastic=True`.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MeanConcentration(Regression):
         return {} if given else super()._noise_sizes(num_targets)
 
     def _concentration(self, raw: dict[str, tf.Tensor], initial: Any) -> tf.Tensor:
-        """Returns the concentration, [..., k], that is `initial` at first."""
+        """Returns the concentration, [..., k]; `initial` is its initial value."""
         location = raw["location"]
         if self.concentration is not None:
             concentration = tf.constant(self.concentration, location.dtype)
@@ -74,7 +74,7 @@ class MeanConcentration(Regression):
         return tf.broadcast_to(concentration, tf.shape(location))
 
     def _check_concentration(self, initial: np.ndarray, values: np.ndarray) -> None:
-        """Raises ValueError if the targets lie closer than the density can."""
+        """Raises ValueError if the targets vary less than the density can."""
         too_close = initial > LARGEST_CONCENTRATION
         if too_close.any():
             column = int(np.argmax(too_close))
@@ -95,11 +95,11 @@ class MeanConcentration(Regression):
         raise NotImplementedError
 
     def _parameters(self, outputs: Tensor) -> tuple[tf.Tensor, ...]:
-        """Returns the two parameters that the density is written in, [..., k] each."""
+        """Returns the two parameters of the density, [..., k] each."""
         raise NotImplementedError
 
     def entropy(self, outputs: Tensor) -> tf.Tensor:
-        # A difference of large numbers where the concentration is large.
+        # For a large concentration this is a difference of large numbers.
         entropies = self._entropies(*self._parameters(tf.cast(outputs, tf.float64)))
         total = tf.reduce_sum(entropies, axis=-1)
         return tf.cast(total, at_least_float32(outputs).dtype)
@@ -118,5 +118,5 @@ class MeanConcentration(Regression):
 
     def sample(self, outputs: Tensor, noise: Tensor) -> tf.Tensor:
         levels = standard_normal_cdf(tf.cast(noise, tf.float64))
-        # The largest level below 1: eight standard deviations.
+        # The largest level below 1 is at eight standard deviations.
         return self.quantile(tf.minimum(levels, np.nextafter(1.0, 0.0)), outputs)

@@ -21,14 +21,14 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
 
         loc = shift + scale * f,    L = diag(scale * noise) (I + C)
 
-    with C strictly lower triangular, and shift and scale of the targets as those of
+    with C strictly lower triangular, and shift and scale of the targets as for
     `tfbbb.likelihoods.Normal`. `noise` and C are learned and the same for all rows, or
     outputs of the network (`heteroscedastic=True`): k means, then k raw noises, then
-    the k (k - 1) / 2 entries of C, together `k + k (k + 1) / 2`. At first the noise has
-    the variances of the targets, and no correlation.
+    the k (k - 1) / 2 entries of C, together `k + k (k + 1) / 2`. Initially the noise
+    has the variances of the targets, and no correlation.
 
-    `log_prob`, `entropy` and `sample` are those of all targets together; `variance`,
-    `cdf`, `prob` and `quantile` those of each target by itself, whatever the others.
+    `log_prob`, `entropy` and `sample` describe all targets together; `variance`, `cdf`,
+    `prob` and `quantile` describe each target by itself (its marginal distribution).
 
     Example:
 
@@ -73,14 +73,14 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
             return tf.linalg.diag(scale)
         return cholesky_factor(tf.math.log(scale), raw["correlations"])
 
-    def _factor_of_the_target(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
+    def _target_factor(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
         factor = self._factor(raw)
         if "location_variance" not in raw:
             return factor
         variance = tf.linalg.diag(self._raw_location_variance(raw))
         return tf.linalg.cholesky(_squared(factor) + variance)
 
-    def _of_the_noise(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    def _noise_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
         """Returns means and standard deviations of the targets, one by one."""
         location = self._located(raw["location"])
         variance = tf.reduce_sum(tf.square(self._factor(raw)), axis=-1)
@@ -103,7 +103,7 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
         raw = self._raw(outputs)
         location, factor = (
             self._located(raw["location"]),
-            self._factor_of_the_target(raw),
+            self._target_factor(raw),
         )
         residuals = tf.cast(targets, location.dtype) - location
         densities = standard_normal_log_prob(solve(factor, residuals))
@@ -119,7 +119,7 @@ class MultivariateNormal(MultivariateNormalLikelihood, NormalNoise):
         raw = self._raw(outputs)
         location, factor = (
             self._located(raw["location"]),
-            self._factor_of_the_target(raw),
+            self._target_factor(raw),
         )
         return location + tf.linalg.matvec(factor, tf.cast(noise, location.dtype))
 

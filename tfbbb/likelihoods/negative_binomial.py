@@ -20,17 +20,17 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
         log m = log(average) + f
 
     with the variance `m + m^2 / r` (NB2 of Cameron and Trivedi 1986): a Poisson rate
-    that is gamma distributed. For r to infinity it is `Poisson`. `average` is the mean
-    of the training targets, taken up at the first `fit` of a `tfbbb.BayesianModel`, and
-    1 until then. The concentration is one of
+    that is gamma distributed. The limit for r to infinity is `Poisson`. `average` is
+    the mean of the training targets, set by the first `fit` of a
+    `tfbbb.BayesianModel`, and 1 until then. The concentration is one of
 
     - learned and the same for all rows (the default), one per target; the network gives
-      k outputs. It starts where the variance is that of the training targets, or twice
+      k outputs. Initially it gives the variance of the training targets, or twice
       their mean if that is more;
     - a given number: `NegativeBinomial(concentration=2.0)`;
     - a second output per target (`heteroscedastic=True`): the network gives 2k outputs,
-      first those of the means, then k numbers. The dispersion `1 / r` is a softplus of
-      them that is where it would start if they are 0.
+      first k for the means, then k for the dispersion `1 / r`, which is a softplus of
+      them. Outputs of 0 give the initial value of a learned dispersion.
 
     Example:
 
@@ -48,8 +48,8 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
             `average`; else it gives the log of the mean itself.
 
     Raises:
-        ValueError: For a concentration that is not positive and finite, or given
-            together with `heteroscedastic=True`.
+        ValueError: `concentration` is not positive and finite, or is given together
+            with `heteroscedastic=True`.
     """
 
     def __init__(

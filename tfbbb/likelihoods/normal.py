@@ -29,9 +29,9 @@ class Normal(NormalLikelihood, NormalNoise):
     2
 
     With `standardize=False` the network gives the mean in the units of the targets:
-    `p(y | f) = N(y; f, (scale * noise)^2)`. A network that was trained on raw targets
-    is such a one, and so is one whose prior is the posterior of another that works in
-    these units. A learned noise still starts at `scale`.
+    `p(y | f) = N(y; f, (scale * noise)^2)`. This suits a network that was trained on
+    raw targets, and a network whose prior is the posterior of such a network. A learned
+    noise still starts at `scale`.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
@@ -40,7 +40,7 @@ class Normal(NormalLikelihood, NormalNoise):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For a scale that is not positive and finite, or given together with
+        ValueError: `scale` is not positive and finite, or is given together with
             `heteroscedastic=True`.
     """
 
@@ -50,5 +50,5 @@ class Normal(NormalLikelihood, NormalNoise):
 
     @property
     def raw_noise(self) -> keras.Variable:
-        """What is learned, [k]: its softplus is the noise in standard units."""
+        """The learned parameter, [k]: its softplus is the noise in standard units."""
         return self._learned["noise"]

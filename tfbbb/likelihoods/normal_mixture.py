@@ -17,8 +17,8 @@ from tfbbb.likelihoods.normal_noise import (
 from tfbbb.likelihoods.regression import Regression, at_least_float32
 from tfbbb.types import ArrayLike, Tensor
 
-# Between these, in standard deviations from the location of every component, the
-# density of a mixture is smooth; beyond the last there is nothing that counts.
+# Distances from the location of every component, in its standard deviations. Between
+# these points the density of a mixture is smooth; beyond the last it is negligible.
 _BREAKPOINTS = (0.0, 1.0, 2.0, 3.5, 5.5, 9.0)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -29,11 +29,11 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
 
     A mixture density network (Bishop 1994). For C components and k targets the network
     gives 3 C k outputs: logits of the weights, locations and raw scales, [C, k] each.
-    Locations and scales are in standard units of the targets, as those of
-    `tfbbb.likelihoods.Normal`. At first, for outputs of 0, the components lie beside
-    each other, so that each can find a mode of its own: at the standard normal
-    quantiles `(c - 1/2) / C`, and of the scale that makes mean and variance those of
-    the targets.
+    Locations and scales are in standard units of the targets, as for
+    `tfbbb.likelihoods.Normal`. For outputs of 0, the components lie beside each other,
+    so that each can find its own mode: at the standard normal quantiles of
+    `(c - 1/2) / C`, with the scale that gives the mixture the mean and variance of the
+    targets.
 
     Example:
 
@@ -47,7 +47,7 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For a number of components that is no positive integer.
+        ValueError: `components` is not a positive integer.
     """
 
     def __init__(self, components: int = 2, standardize: bool = True, **kwargs: Any):
@@ -113,13 +113,15 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
         levels = tf.cast(levels, tf.float64)
         _, locations, scales = parameters
         # A mixture's quantile lies between those of its components.
-        of_each = locations + scales * _for_each(tf.math.ndtri(levels), locations)
+        per_component = locations + scales * _with_component_axis(
+            tf.math.ndtri(levels), locations
+        )
         found = inverted(
             lambda values: _distribution(values, *parameters),
             lambda values: tf.exp(_log_density(values, *parameters)),
             levels,
-            tf.reduce_min(of_each, axis=-2),
-            tf.reduce_max(of_each, axis=-2),
+            tf.reduce_min(per_component, axis=-2),
+            tf.reduce_max(per_component, axis=-2),
         )
         return tf.cast(found, at_least_float32(outputs).dtype)
 
@@ -132,7 +134,7 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
         choosing, normal = tf.split(tf.cast(noise, scales.dtype), 2, axis=-1)
         uniform = standard_normal_cdf(choosing)[..., tf.newaxis, :]
         cumulative = tf.cumsum(tf.exp(log_weights), axis=-2)
-        # The last cumulative probability is 1 up to rounding and not counted.
+        # Leave out the last cumulative probability, which is 1 up to rounding.
         beyond = tf.cast(uniform > cumulative[..., :-1, :], tf.int32)
         component = tf.reduce_sum(beyond, axis=-2, keepdims=True)
         every = tf.range(self.components)[:, tf.newaxis]
@@ -167,7 +169,7 @@ class NormalMixture(NormalMixtureLikelihood, Regression):
         return tf.cast(total, at_least_float32(outputs).dtype)
 
 
-def _for_each(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:
+def _with_component_axis(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:
     """Returns values [..., k], or a scalar, as [..., 1, k]."""
     num_targets = locations.shape[-1]
     values = tf.cast(values, locations.dtype) + tf.zeros([num_targets], locations.dtype)
@@ -177,13 +179,13 @@ def _for_each(values: ArrayLike, locations: tf.Tensor) -> tf.Tensor:
 def _log_density(
     values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
 ) -> tf.Tensor:
-    z = (_for_each(values, locations) - locations) / scales
-    of_each = log_weights + standard_normal_log_prob(z) - tf.math.log(scales)
-    return tf.reduce_logsumexp(of_each, axis=-2)
+    z = (_with_component_axis(values, locations) - locations) / scales
+    per_component = log_weights + standard_normal_log_prob(z) - tf.math.log(scales)
+    return tf.reduce_logsumexp(per_component, axis=-2)
 
 
 def _distribution(
     values: ArrayLike, log_weights: tf.Tensor, locations: tf.Tensor, scales: tf.Tensor
 ) -> tf.Tensor:
-    z = (_for_each(values, locations) - locations) / scales
+    z = (_with_component_axis(values, locations) - locations) / scales
     return tf.reduce_sum(tf.exp(log_weights) * standard_normal_cdf(z), axis=-2)

@@ -24,8 +24,8 @@ def standard_normal_cdf(z: tf.Tensor) -> tf.Tensor:
 class NormalNoise(LocationScale):
     """`y = loc + scale * z` for each target, with standard normal z.
 
-    The sum of a normal location and normal noise is normal: where `integrates_location`
-    is True, `loc` may have a variance, which adds to `scale^2`.
+    The sum of a normal location and normal noise is normal: if `integrates_location` is
+    True, `loc` may have a variance, which adds to `scale^2`.
     """
 
     def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
@@ -37,7 +37,7 @@ class NormalNoise(LocationScale):
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         return tf.math.ndtri(levels)
 
-    def _of_noise(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
+    def _from_standard_normal(self, noise: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         return noise
 
     def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
@@ -46,8 +46,8 @@ class NormalNoise(LocationScale):
     def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         return 0.5 + HALF_LOG_2PI
 
-    def _of_the_target(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
-        location, scale = self._of_the_noise(raw)
+    def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        location, scale = self._noise_parameters(raw)
         if "location_variance" in raw:
             variance = tf.square(scale) + self._raw_location_variance(raw)
             scale = tf.sqrt(variance)

@@ -13,8 +13,8 @@ from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32, positive
 from tfbbb.types import ArrayLike, Tensor
 
-# Beyond it, in either direction, the probabilities hardly depend on the scale, and its
-# powers have no place in single precision.
+# Larger in size, the logarithm hardly changes the probabilities, and powers of the
+# scale overflow in single precision.
 _LARGEST_LOG_SCALE = 10.0
 
 
@@ -47,12 +47,12 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
     [[2.0]]
 
     Args:
-        num_classes: Number C of classes, two at the least. A model needs it.
+        num_classes: Number C of classes, at least two. A model needs it.
         heteroscedastic: Whether the network gives the log of the scale of each row.
 
     Raises:
-        ValueError: For fewer than two classes, and in a model where their number is
-            missing or the network has other outputs.
+        ValueError: `num_classes` is less than two; or, when built, `num_classes` is
+            missing or the network has another number of outputs.
     """
 
     ordered = True
@@ -67,7 +67,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         super().__init__(**kwargs)
         if num_classes is not None and positive_integer("num_classes", num_classes) < 2:
             raise ValueError(
-                "OrderedLogistic needs two classes at the least. "
+                "OrderedLogistic needs at least two classes. "
                 f"Received: num_classes={num_classes}"
             )
         self._given_num_classes = num_classes
@@ -83,10 +83,10 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         return True
 
     def num_outputs(self, num_targets: int | None = None) -> int:
-        """Returns how many outputs the network needs: a location, and maybe a scale.
+        """Returns 1, or 2 if the network gives the scale too.
 
         Raises:
-            ValueError: For another number of classes than it was made for.
+            ValueError: `num_targets` is not the `num_classes` of the likelihood.
         """
         given = self._given_num_classes
         if None not in (num_targets, given) and num_targets != given:
@@ -130,9 +130,9 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
 
         equal = np.full(self.num_classes, 1.0 / self.num_classes)
         self._initial_cutpoints = variable(
-            "initial_cutpoints", (num_cutpoints,), _cutpoints_of(equal)
+            "initial_cutpoints", (num_cutpoints,), _cutpoints(equal)
         )
-        # 1 once the targets have been seen.
+        # 1 after `adapt`, else 0.
         self._adapted = variable("adapted", (), 0.0)
         # The value 0 gives the initial cutpoints.
         leading = () if self.members == 1 else (self.members,)
@@ -149,7 +149,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         labels = self.check_targets(targets).ravel()
         # Adds half a row to every class, so that no class has the probability 0.
         counts = np.bincount(labels, minlength=self.num_classes) + 0.5
-        self._initial_cutpoints.assign(_cutpoints_of(counts / counts.sum()))
+        self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))
         self._adapted.assign(1.0)
 
     def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
@@ -167,10 +167,10 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         return tf.concat([outputs, raw], axis=-1)
 
     def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
-        """Returns outputs of which the scale is multiplied by a temperature.
+        """Multiplies the scale of outputs by a temperature.
 
-        That divides `cutpoints - loc`, the logits of being below. The outputs have one
-        more column.
+        This divides the logits of `P(y <= c)`, which are `(cutpoints - loc) / scale`.
+        The returned outputs have one more column.
         """
         outputs = tf.convert_to_tensor(outputs)
         log_temperature = tf.math.log(tf.cast(temperature, outputs.dtype))
@@ -205,7 +205,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         return _picked(cumulative, index)
 
     def prob(self, values: ArrayLike, outputs: Tensor) -> tf.Tensor:
-        """Returns P(y = values | outputs), [..., 1], 0 for what is no class."""
+        """Returns P(y = values | outputs), [..., 1], 0 if no class has this index."""
         probabilities = self.probabilities(outputs)
         return _picked(probabilities, tf.cast(values, probabilities.dtype))
 
@@ -253,14 +253,14 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         return tf.cumsum(tf.concat([first, increments], axis=-1), axis=-1)
 
 
-def _cutpoints_of(frequencies: np.ndarray) -> np.ndarray:
-    """Returns where the classes have these probabilities around a location of 0."""
+def _cutpoints(frequencies: np.ndarray) -> np.ndarray:
+    """Returns the cutpoints that give the classes these probabilities at `loc = 0`."""
     below = np.cumsum(frequencies)[:-1]
     return np.log(below) - np.log1p(-below)
 
 
 def _picked(of_classes: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
-    """Returns the element of [..., C] at each index [..., 1], 0 where it is none."""
+    """Returns the element of [..., C] at each index [..., 1], 0 for other indices."""
     classes = tf.range(of_classes.shape[-1], dtype=of_classes.dtype)
     return tf.reduce_sum(
         tf.where(index == classes, of_classes, 0.0), axis=-1, keepdims=True

@@ -17,8 +17,8 @@ class Poisson(PoissonLikelihood, Counts):
         p(y | f) = rate^y exp(-rate) / y!,  log rate = log(average) + f
 
     with mean and variance `rate`. The network gives one output f per target; `average`
-    is the mean of the training targets, taken up at the first `fit` of a
-    `tfbbb.BayesianModel`, and 1 until then. Where the variance exceeds the mean, use
+    is the mean of the training targets, set by the first `fit` of a
+    `tfbbb.BayesianModel`, and 1 until then. If the variance exceeds the mean, use
     `NegativeBinomial`.
 
     Example:

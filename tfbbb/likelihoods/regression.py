@@ -10,10 +10,10 @@ from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.standardized_targets import StandardizedTargets
 from tfbbb.types import ArrayLike, Tensor
 
-# In units of the targets' scale. It bounds the density where a heteroscedastic net
-# meets a row that it fits exactly.
+# In units of the targets' scale. It bounds the density of rows that a heteroscedastic
+# network fits exactly.
 SMALLEST_NOISE = 1e-4
-# softplus(RAW_UNIT) = 1: at first, all of the targets' variance is noise.
+# softplus(RAW_UNIT) = 1: initially the noise has the variance of the targets.
 RAW_UNIT = math.log(math.expm1(1.0))
 _NUMBER_WORDS = {1: "one", 2: "two", 3: "three"}
 
@@ -22,19 +22,18 @@ class Regression(StandardizedTargets):
     """A distribution of k targets, each with a location and further parameters.
 
     The network gives the locations, in standard units. The parameters of the noise are
-    learned, one number per target and member of the ensemble, or are outputs of the
-    network, after the locations (`heteroscedastic=True`), or are given, as the class
-    has it.
+    learned (one number per target and member of the ensemble), or are outputs of the
+    network after the locations (`heteroscedastic=True`), or arguments of a subclass.
 
-    Subclasses say in `_location_sizes` and `_noise_sizes` what these are, and read them
-    from `_raw`.
+    Subclasses define the parameters in `_location_sizes` and `_noise_sizes`, and read
+    their values from `_raw`.
 
     Args:
         heteroscedastic: Whether the network gives the noise of each row.
         **kwargs: As for `StandardizedTargets`.
     """
 
-    # Added to a raw noise, so that outputs of 0 are a noise of the targets' spread.
+    # Added to a raw noise, so that outputs of 0 give noise with the targets' spread.
     _noise_offset = RAW_UNIT
 
     def __init__(self, *, heteroscedastic: bool = False, **kwargs: Any):
@@ -42,11 +41,11 @@ class Regression(StandardizedTargets):
         self.heteroscedastic = heteroscedastic
 
     def _location_sizes(self, num_targets: int) -> dict[str, int]:
-        """Returns how many numbers each parameter has that is always an output."""
+        """Returns the size of each parameter that is always an output, by name."""
         return {"location": num_targets}
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
-        """Returns how many numbers each has that is learned or an output."""
+        """Returns the size of each parameter that is learned or an output, by name."""
         return {"noise": num_targets}
 
     @property
@@ -128,9 +127,9 @@ class Regression(StandardizedTargets):
         return tf.square(self._value(self.target_scale, variance)) * variance
 
     def _raw(self, outputs: Tensor) -> dict[str, tf.Tensor]:
-        """Returns every parameter as the network gave it or it was learned.
+        """Returns every parameter by name, from the outputs or as learned.
 
-        Those of the outputs are [..., size], the learned ones of a single model [size].
+        Parameters from outputs are [..., size], learned ones of a single model [size].
         """
         outputs, sizes = at_least_float32(outputs), self._columns
         beyond = outputs.shape[-1] - sum(sizes.values())
@@ -169,7 +168,7 @@ def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:
 
 
 def _spread_over(values: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
-    """Returns values [..., size], one of each for every place of the outputs."""
+    """Returns `values`, [size] or [..., size], broadcast to the places of `outputs`."""
     values = tf.cast(values, outputs.dtype)
     shape = tf.concat([tf.shape(outputs)[:-1], tf.shape(values)[-1:]], 0)
     spread = tf.broadcast_to(values, shape)
@@ -177,6 +176,6 @@ def _spread_over(values: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
 
 
 def at_least_float32(outputs: Tensor) -> tf.Tensor:
-    """Returns outputs in the precision that a likelihood computes in."""
+    """Casts outputs below single precision to float32."""
     outputs = tf.convert_to_tensor(outputs)
     return outputs if outputs.dtype == tf.float64 else tf.cast(outputs, tf.float32)

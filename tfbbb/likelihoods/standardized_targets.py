@@ -11,16 +11,17 @@ from tfbbb.likelihoods.likelihood import Likelihood
 from tfbbb.support import LARGEST_TARGET
 from tfbbb.types import ArrayLike
 
-# A spread below this share of a target's size is lost in single precision.
+# Single precision loses a spread below this share of a target's size.
 _SMALLEST_SPREAD = 1e-6
 
 
 class StandardizedTargets(RegressionFamily, Likelihood):
-    """A likelihood of k numbers, which knows their shift and scale.
+    """A likelihood of k numbers with a shift and a scale.
 
-    The network gives locations in standard units: times `target_scale` plus
-    `target_shift`. These are mean and standard deviation of the training targets,
-    unless a subclass has others, fixed at the first `fit`, and 1 and 0 until then.
+    The network gives locations in standard units: in raw units they are
+    `target_shift + target_scale * location`. The first `fit` sets shift and scale, by
+    default to mean and standard deviation of the training targets; until then they are
+    0 and 1.
 
     Args:
         standardize: Whether the network gives locations in standard units; else they
@@ -37,7 +38,7 @@ class StandardizedTargets(RegressionFamily, Likelihood):
     def _build_standard_units(self, num_targets: int) -> None:
         self.target_shift = self._variable("target_shift", (num_targets,), 0.0)
         self.target_scale = self._variable("target_scale", (num_targets,), 1.0)
-        # 1 once the targets have been seen.
+        # 1 after `adapt`, else 0.
         self._adapted = self._variable("adapted", (), 0.0)
 
     def _variable(
@@ -96,8 +97,8 @@ class StandardizedTargets(RegressionFamily, Likelihood):
             column = int(np.argmax(constant))
             raise ValueError(
                 f"Target {column} is constant in single precision, so there is nothing "
-                "to learn; where it is not, subtract a number close to its mean, or "
-                "take smaller units. "
+                "to learn. If it varies, subtract a number close to its mean, or use "
+                "smaller units. "
                 f"Received: {values[0, column]} with a standard deviation of "
                 f"{scale[column]:.2g} in {len(values)} rows"
             )

@@ -1,10 +1,10 @@
-"""What Stirling's formula leaves of the log gamma function."""
+"""The error of Stirling's formula for the log gamma function."""
 
 import tensorflow as tf
 
 from tfbbb.likelihoods.normal_noise import HALF_LOG_2PI
 
-# From here on, the correction has a series that is exact in double precision.
+# For larger x, the correction has a series that is exact in double precision.
 _LARGE = 8.0
 
 

@@ -12,9 +12,9 @@ from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.likelihoods.regression import positive
 from tfbbb.types import Tensor
 
-# A noise has a variance from here on.
+# With more degrees of freedom than this, the noise has a variance.
 _LEAST_DF = 2.0
-# Above the least: six degrees of freedom at first.
+# In addition to the least: initially there are six degrees of freedom.
 _INITIAL_DF = 4.0
 
 
@@ -25,9 +25,9 @@ class StudentT(StudentTLikelihood, LocationScale):
         p(y | f) = c (1 + z^2 / df)^(-(df + 1) / 2) / scale,  z = (y - loc) / scale
 
     with `df > 2`, so that there is a variance, `scale^2 df / (df - 2)`. The fewer
-    degrees of freedom, the heavier the tails; with many it is a `Normal`. `loc`, shift
-    and scale of the targets are as there. At first `df` is 6 where it is not given,
-    and all of the targets' variance is noise.
+    degrees of freedom, the heavier the tails; with many it approaches `Normal`. `loc`,
+    and shift and scale of the targets, are as for `Normal`. A learned `df` is initially
+    6, and the noise initially has the variance of the targets.
 
     A heteroscedastic network gives 3k outputs: the k locations, then k raw scales, then
     k raw degrees of freedom (2k where `df` is given).
@@ -47,8 +47,8 @@ class StudentT(StudentTLikelihood, LocationScale):
         standardize: Whether the network works in standard units.
 
     Raises:
-        ValueError: For `df` not finite and more than 2, for a scale that is not
-            positive and finite, or given together with `heteroscedastic=True`.
+        ValueError: `df` is not finite and greater than 2, `scale` is not positive and
+            finite, or `scale` is given together with `heteroscedastic=True`.
     """
 
     _shape_names = ("df",)
@@ -98,7 +98,7 @@ class StudentT(StudentTLikelihood, LocationScale):
 
     def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         (df,) = shape
-        # A difference of large numbers where there are many degrees of freedom.
+        # For many degrees of freedom this is a difference of large numbers.
         return tf.cast(_standard(tf.cast(df, tf.float64)).entropy(), df.dtype)
 
 

@@ -36,8 +36,8 @@ def predictive_band(
     """Plots the predictive distribution over one input as a line and two nested bands.
 
     The outer band is the central interval of probability `level` of y. The inner band
-    is its epistemic part. Its distance from the line is that of the outer band times
-    the epistemic share of the standard deviation,
+    is its epistemic part. Its distance from the line is the distance of the outer band
+    times the epistemic share of the standard deviation,
 
         sqrt(epistemic / (epistemic + aleatoric)),
 

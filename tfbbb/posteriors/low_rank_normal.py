@@ -31,7 +31,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
 
     The columns of F are directions in which the weights vary together. Densities need
     no matrix larger than rank × rank (the identities of Woodbury and Sylvester), so
-    the cost per weight is that of `mean_field_normal` times about 1 + rank.
+    a weight costs about 1 + rank times as much as with `mean_field_normal`.
 
     Example:
 
@@ -54,7 +54,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
         super().__init__(initial_scale)
         if not (isinstance(rank, int) and not isinstance(rank, bool) and rank >= 1):
             raise ValueError(
-                f"`rank` must be an integer of at least 1. Received: rank={rank!r}"
+                f"`rank` must be a positive integer. Received: rank={rank!r}"
             )
         self.rank = rank
 

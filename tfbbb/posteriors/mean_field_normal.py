@@ -78,20 +78,20 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
         return log_scales + math.prod(shape) * NORMAL_ENTROPY
 
 
-# The gradients of these take fewer passes over the weights than TensorFlow's own, and
-# what they need is there already: a weight tensor is far larger than a processor's
-# caches, so that passes are what a step costs besides its matrix products.
+# The gradients of these functions take fewer passes over the weights than TensorFlow's
+# own, and reuse values that exist already. A weight tensor is far larger than a
+# processor's caches, so besides matrix products a step costs passes over the weights.
 
 
 @tf.custom_gradient
 def _squared_exp(x: ArrayLike) -> Tensor:
-    # By the exponential itself, which the perturbation needs too.
+    # Uses the exponential, which the perturbation needs too.
     values = tf.square(tf.exp(x))
     return values, lambda gradient: (2.0 * gradient) * values
 
 
 def _exp_times(x: ArrayLike, noise: Tensor) -> Tensor:
-    # Where one serves several draws, TensorFlow sums the gradients over these.
+    # If x broadcasts to several draws, TensorFlow sums the gradients over them.
     if tuple(x.shape) != tuple(noise.shape):
         return tf.exp(x) * noise
 

@@ -11,10 +11,10 @@ NORMAL_ENTROPY = HALF_LOG_2PI + 0.5
 
 
 class NormalPosterior(Posterior):
-    """A multivariate normal q(w), and so with a normal marginal for every weight.
+    """A multivariate normal q(w): the marginal of every weight is normal.
 
-    Its entropy has a closed form, and so has its KL divergence from every prior whose
-    log density has a closed-form mean under normal marginals.
+    The entropy has a closed form. So does the KL divergence from every prior whose log
+    density has a closed-form mean under normal marginals.
 
     Args:
         initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`

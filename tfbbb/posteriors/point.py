@@ -12,7 +12,7 @@ from tfbbb.types import Initializer, Tensor
 
 @keras.saving.register_keras_serializable(package="tfbbb.posteriors")
 class Point(PointPosterior, Posterior):
-    """All of q on one value, which is trained: the baselines of the field.
+    """A single trained value: maximum likelihood or maximum a posteriori.
 
     With `prior=None` training maximises the likelihood, as a Keras layer does. With a
     prior it maximises the posterior density (MAP): the KL divergence of a point is
@@ -56,6 +56,6 @@ class Point(PointPosterior, Posterior):
         self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
     ) -> Tensor:
         raise ValueError(
-            "The posterior 'point' has no density. Ask the weight for its `mean`, or "
+            "The posterior 'point' has no density. Use the `mean` of the weight, or "
             f"give the layer another posterior. Received: posterior={self!r}"
         )

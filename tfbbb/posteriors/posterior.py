@@ -29,12 +29,12 @@ class Posterior(PosteriorFamily, Strategy):
     samples), which broadcast: a parameter is [..., *its own shape], w is
     [..., *shape].
 
-    What can be done with it is said by the attributes of
-    `tfbbb.families.posteriors.PosteriorFamily`.
+    The attributes of `tfbbb.families.posteriors.PosteriorFamily` state the properties
+    of the family.
     """
 
     def check_prior(self, prior: PriorFamily | None) -> None:
-        """Raises ValueError for a prior with which q has no divergence to train on.
+        """Raises ValueError if training with this prior has no optimum.
 
         Args:
             prior: A `tfbbb.priors.Prior`, or None for no prior.
@@ -47,8 +47,8 @@ class Posterior(PosteriorFamily, Strategy):
                 f"Received: prior=None, posterior={self!r}"
             )
         raise ValueError(
-            f"The density of this prior has no upper bound, and with it the posterior "
-            f"'{snake_case(type(self).__name__)}' no optimum. Use e.g. 'normal', "
+            f"The density of this prior has no upper bound, so the posterior "
+            f"'{snake_case(type(self).__name__)}' has no optimum. Use e.g. 'normal', "
             "'laplace', 'student_t' or 'gamma_normal'. "
             f"Received: posterior={self!r}, prior={prior!r}"
         )

@@ -103,7 +103,7 @@ class TFPDistribution(Posterior):
         make: Any = self.make
         unnamed = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         if _is_distribution_class(make):
-            # The class itself shows the arguments of TFP's wrapper, which names none.
+            # The signature of the class is the one of TFP's wrapper, without names.
             own = list(inspect.signature(make.__init__).parameters.values())[1:]
             named = [p for p in own if p.kind not in unnamed]
             needed = {p.name for p in named if p.default is p.empty}
@@ -136,12 +136,12 @@ class TFPDistribution(Posterior):
         bijector = self._bijector(name)
         if bijector.inverse_min_event_ndims == 0:
             return math.isfinite(bijector.inverse(value))
-        # Of a matrix, or of values in order, only the sign is known to matter.
+        # For a matrix, or for ordered values, only the sign is checked.
         return math.isfinite(value) and value > 0
 
     @functools.cached_property
     def _constraints(self) -> dict[str, Any]:
-        """TFP's properties by parameter; None for those of a function."""
+        """TFP's properties by parameter; None for parameters of a function."""
         if not _is_distribution_class(self.make):
             arguments = inspect.signature(self.make).parameters.values()
             return {p.name: None for p in arguments if p.default is p.empty}
@@ -219,7 +219,7 @@ class TFPDistribution(Posterior):
     def _check_shape(self, parameters: Parameters, shape: tuple[int, ...]) -> None:
         distribution = self.distribution(parameters)
         whole = (*distribution.batch_shape, *distribution.event_shape)
-        # Members come before.
+        # Axes of members come first.
         if tuple(whole[-len(shape) :]) != tuple(shape):
             raise ValueError(
                 "The distribution must be over tensors of the weight's shape. "

@@ -8,10 +8,10 @@ import tensorflow as tf
 
 
 def to_config(value: Any) -> Any:
-    """Returns a distribution as JSON: its class and the arguments it was made of.
+    """Returns a distribution as JSON: its class and its arguments.
 
     Raises:
-        ValueError: For an argument that is no number, array, distribution or bijector.
+        ValueError: An argument is not a number, array, distribution or bijector.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -35,7 +35,7 @@ def to_config(value: Any) -> Any:
 
 def _arguments(made: Any) -> dict[str, Any]:
     """Returns the encoded arguments that a distribution or bijector was made of."""
-    # The class itself shows the arguments of TFP's wrapper, which names none.
+    # The signature of the class is the one of TFP's wrapper, without names.
     defaults = inspect.signature(type(made).__init__).parameters
     return {
         name: to_config(value)

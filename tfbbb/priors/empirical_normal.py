@@ -27,9 +27,10 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
 
         m = mean_i E[w_i],    s^2 = mean_i (Var[w_i] + (E[w_i] - m)^2)
 
-    There is no scale to choose. But the optimum for a single weight is its own q, with
-    a KL of 0, so tensors of fewer than 10 weights (a small bias) are refused. An
-    inverse-gamma hyperprior on s^2 allows any number; m is then 0 and
+    There is no scale to choose. But for a single weight the optimum is its own q, with
+    a divergence of 0, so tensors of fewer than 10 weights (a small bias) raise an
+    error. With an inverse-gamma hyperprior on s^2 any number is possible; m is then 0
+    and
 
         s^2 = (sum_i E[w_i^2] + 2 b) / (n + 2 a + 2)
 
@@ -72,9 +73,10 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
         size = math.prod(shape)
         if self.hyperprior is None and size < _MIN_GROUP:
             raise ValueError(
-                "The prior 'empirical_normal' would follow so few weights wherever "
-                f"they go; it needs at least {_MIN_GROUP} of them or a hyperprior: "
-                "pass `tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0))` or "
+                "The prior 'empirical_normal' adapts to the weights and would not "
+                f"restrain so few. It needs at least {_MIN_GROUP} weights or a "
+                "hyperprior: pass "
+                "`tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0))` or "
                 f"another prior, e.g. 'normal'. Received: {path!r} of {size} weights"
             )
         return {}
@@ -82,7 +84,8 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
     def parameters(self, weight: WeightMoments) -> Parameters:
         """Returns m and s^2 at their optimum, [...].
 
-        They carry no gradient: at the optimum that of the KL divergence is zero.
+        They have no gradient, because at the optimum the divergence does not change
+        with m and s^2.
         """
         mean, variance = weight.mean, weight.variance
         if self.hyperprior is None:
@@ -139,7 +142,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
 
 
 def _with_axes(values: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """Returns `values`, [...], with axes of length 1 for those of the weights."""
+    """Appends an axis of length 1 to `values`, [...], for each axis of the weight."""
     for _ in shape:
         values = values[..., tf.newaxis]
     return values

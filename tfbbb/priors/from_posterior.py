@@ -97,8 +97,8 @@ class FromPosterior(Prior):
             and self._values.keys() == other._values.keys()
             and all(
                 np.array_equal(values, other._values[path][name])
-                for path, of_path in self._values.items()
-                for name, values in of_path.items()
+                for path, parameters in self._values.items()
+                for name, values in parameters.items()
             )
         )
 
@@ -112,14 +112,15 @@ class FromPosterior(Prior):
     ) -> dict[str, keras.Variable]:
         if path not in self._families:
             raise ValueError(
-                "The model that is to be the prior has no weight of this path. Give "
-                "its layers the same names. It has "
+                "The prior's model has no weight of this path. Give the layers of both "
+                "models the same names. The prior's model has "
                 f"{', '.join(map(repr, self._families))}. Received: {path!r}"
             )
         family = self._families[path]
         if not family.has_density:
             raise ValueError(
-                "The posterior of the model that is to be the prior has no density. "
+                "The posterior of the prior's model has no density, so it cannot be a "
+                "prior. "
                 f"Received: posterior={family!r} of {path!r}"
             )
         values = self._values.get(path, {})
@@ -127,18 +128,18 @@ class FromPosterior(Prior):
         def add_held(
             name: str, own_shape: Shape, initializer: Initializer
         ) -> keras.Variable:
-            # Until the weights of a saved model are loaded, no number passes for one.
+            # NaN until the weights of a saved model are loaded.
             held = values.get(name, np.full((1, *own_shape), np.nan, np.float32))
             if held.shape[1:] != tuple(own_shape):
                 raise ValueError(
-                    "The weight has another shape in the model that is to be the "
-                    f"prior: its `{name}` is {held.shape[1:]}. "
+                    "The weight has another shape in the prior's model: its "
+                    f"`{name}` is {held.shape[1:]}. "
                     f"Received: {path!r} with {tuple(own_shape)}"
                 )
             return add_weight(f"prior_{name}", own_shape, _Held(held), trainable=False)
 
         variables = family.add_variables(add_held, shape, fan_in, "zeros")
-        # The path tells what family the parameters are of.
+        # The path in the key identifies the family.
         return {f"{path}:{name}": variable for name, variable in variables.items()}
 
     def parameters(self, weight: WeightMoments) -> Parameters:
@@ -148,13 +149,13 @@ class FromPosterior(Prior):
         for values in self._values.get(path, {}).values():
             if len(values) not in (1, weight.members):
                 raise ValueError(
-                    f"The weight {path!r} had {len(values)} members in the model that "
-                    f"is the prior. Received: members={weight.members}"
+                    f"The weight {path!r} has {len(values)} members in the prior's "
+                    f"model. Received: members={weight.members}"
                 )
         return parameters
 
     def posterior(self, parameters: Parameters) -> tuple[Posterior, Parameters]:
-        """Returns the family that p is of and its parameters by their own names."""
+        """Returns the family of p and its parameters by their own names."""
         path, own = _split(parameters)
         return self._families[path], own
 
@@ -182,7 +183,7 @@ def _weights_by_path(model: keras.Layer) -> Iterator[tuple[str, Any]]:
 
 
 class _Held(keras.initializers.Initializer):
-    """The values of a member; `seed` is its index: each member is given its own."""
+    """Copies the values of one member, whose index is `seed`."""
 
     def __init__(self, values: np.ndarray, seed: int = 0):
         self.values = values

@@ -25,11 +25,11 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
         log p(w_i) = log(exp(z) E1(z)) - log(s sqrt(2 pi^3)),   z = w_i^2 / (2 s^2)
 
     The density is infinite at zero, which shrinks most weights, and has the tails of a
-    Cauchy distribution, which leaves the others large. The pole gives draws near zero
-    gradients of infinite variance. For a normal posterior the KL divergence is
-    therefore that of q(w) q(lam) from the hierarchy, at the optimum of each q(lam_i):
-    it replaces w_i^2 above by E[w_i^2]. It is smooth, needs no draw, and is an upper
-    bound of KL(q(w) || p(w)) (by Jensen's inequality).
+    Cauchy distribution, which leaves the others large. Near the pole at zero, gradients
+    of draws have infinite variance. For a normal posterior this library therefore uses
+    the KL divergence of q(w) q(lam) from the joint prior of w and lam, at the optimum
+    of each q(lam_i): it replaces w_i^2 above by E[w_i^2]. The result is smooth, needs
+    no draw, and is an upper bound of KL(q(w) || p(w)) by Jensen's inequality.
 
     Example:
 
@@ -75,7 +75,7 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
 _SERIES = (0.00107857, -0.00976004, 0.05519968, -0.24991055, 0.99999193, -0.57721566)
 _NUMERATOR = (0.2677737343, 8.6347608925, 18.0590169730, 8.5733287401, 1.0)
 _DENOMINATOR = (3.9584969228, 21.0996530827, 25.6329561486, 9.5733223454, 1.0)
-# Weights of 0 themselves have a density that float32 can hold.
+# Avoids the pole: a weight of exactly 0 gets a density that float32 can hold.
 _SMALLEST = 1e-37
 
 

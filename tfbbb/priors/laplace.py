@@ -17,8 +17,8 @@ from tfbbb.types import Tensor
 class Laplace(LaplacePrior, ScaledPrior):
     """Independent Laplace distributions: `p(w) = prod_i exp(-|w_i| / s) / (2 s)`.
 
-    A point estimate under it is the lasso's (Williams 1995). Under normal weights,
-    `|w|` is a folded normal, so that the KL divergence has a closed form:
+    With it, a point estimate is the lasso (Williams 1995). For normal weights, `|w|`
+    has a folded normal distribution, so the KL divergence has a closed form:
 
         E|w| = sigma sqrt(2 / pi) exp(-r^2) + mu erf(r),   r = mu / (sqrt(2) sigma)
 

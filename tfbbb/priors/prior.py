@@ -14,7 +14,7 @@ Parameters = Mapping[str, Any]
 
 
 class WeightMoments(Protocol):
-    """What a prior may ask of its weight.
+    """The properties of a weight that a prior may read.
 
     Attributes:
         shape: Shape of the weight tensor.
@@ -45,9 +45,10 @@ class WeightMoments(Protocol):
 class Prior(PriorFamily, Strategy):
     """A prior p(w) over one weight tensor `w`.
 
-    Like a posterior it holds no variables: the layer does, and hands the values of
-    those that `add_variables` made to every method as `parameters`. Parameters and
-    weights may carry leading axes (members of an ensemble, samples), which broadcast.
+    Like a posterior, a prior holds no variables: the layer holds the variables that
+    `add_variables` creates, and passes their values to every method as `parameters`.
+    Parameters and weights may have leading axes (members of an ensemble, samples),
+    which broadcast.
     """
 
     def add_variables(
@@ -65,7 +66,7 @@ class Prior(PriorFamily, Strategy):
         return {}
 
     def parameters(self, weight: WeightMoments) -> Parameters:
-        """Returns what p(w) depends on; its variables' values unless overridden."""
+        """Returns the parameters of p(w): by default the values of its variables."""
         return weight.prior_parameters
 
     def log_prob(
@@ -95,8 +96,8 @@ class Prior(PriorFamily, Strategy):
     ) -> Tensor:
         """Returns E[log p(w)] of normal weights, summed, [...], in nats.
 
-        Only for priors where it has a closed form; in one that is a hierarchy it may
-        be the lower bound of mean-field inference in it (the class says so).
+        Implemented if there is a closed form. For a hierarchical prior it may be the
+        lower bound of mean-field inference; the class documents this.
 
         Args:
             parameters: The parameters.

@@ -99,7 +99,7 @@ class TFPDistribution(Prior):
             )
         if distribution.trainable_variables:
             raise ValueError(
-                "A distribution as a prior is fixed: its variables would not be "
+                "A distribution as a prior is fixed, and its variables would not be "
                 "trained. Pass numbers or tensors, or a prior that learns, such as "
                 "`tfbbb.priors.Normal(trainable=True)`. "
                 f"Received: prior={self!r} with {distribution.trainable_variables}"
@@ -119,7 +119,7 @@ class TFPDistribution(Prior):
 
 
 def _is_distribution(value: Any) -> bool:
-    # Told without an import of TensorFlow Probability, which takes seconds.
+    # By an attribute: importing TensorFlow Probability would take seconds.
     return not inspect.isclass(value) and all(
         hasattr(value, name) for name in ("event_shape", "batch_shape", "log_prob")
     )
@@ -130,8 +130,8 @@ def _check_arguments(function: Callable[..., Any]) -> None:
         inspect.signature(function).bind((), 1)
     except TypeError as error:
         raise ValueError(
-            "A function that makes a prior is called with two arguments, "
-            f"`(shape, fan_in)`, and this one takes others ({error}). "
+            "A function that makes a prior must accept two arguments, "
+            f"`(shape, fan_in)` ({error}). "
             f"Received: distribution={function!r}"
         ) from None
 

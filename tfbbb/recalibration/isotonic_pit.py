@@ -47,8 +47,8 @@ class IsotonicPIT(Recalibration):
     `m = n^(1/3)` knots for n rows, at most 16, at the levels 0.5/m, 1.5/m, .... R is
     linear between the knots and beyond them on normal scores, that is, if both axes
     are normal quantiles. A straight line on these axes corrects a normal prediction
-    with a wrong mean or spread, tails included. Beyond the outermost knots the slope is
-    that of the line between these two. For a calibrated model, recalibration costs
+    with a wrong mean or spread, tails included. Beyond the outermost knots the line is
+    parallel to the line between these two. For a calibrated model, recalibration costs
     about `m / (2 n)` nats per row.
 
     Mean and variance are integrals over the quantiles, by Gauss-Legendre quadrature
@@ -178,12 +178,12 @@ class IsotonicPIT(Recalibration):
         return targets, tf.reduce_sum(change, axis=-1)
 
     def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
-        # By its quantiles: a component's draws cannot be put right one by one.
+        # By quantiles: R acts on the mixture, not on the draws of a component.
         scores = tf.cast(noise[..., :1], tf.float64)
         return mixture.quantiles(_probability(self._raw_score(scores)))
 
     def _raw_score(self, score: tf.Tensor) -> tf.Tensor:
-        """Returns the normal quantile of `R^-1(p)` from that of p."""
+        """Returns the normal quantile of `R^-1(p)` from the normal quantile of p."""
         return tf.clip_by_value(self._map.inverse(score), -_FARTHEST, _FARTHEST)
 
     def _quadrature(self) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import tensorflow as tf
 class PiecewiseLinear:
     """Interpolates linearly between knots and extrapolates beyond them.
 
-    Beyond the first and the last knot the slope is that of the line between these two.
+    The extrapolation is parallel to the line between the first and the last knot.
 
     Example:
 

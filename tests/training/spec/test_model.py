@@ -65,19 +65,19 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ({"posterior": "point", "prior": "horseshoe"}, "no upper bound"),
         (
             {"posterior": "low_rank_normal", "estimator": "local"},
-            "the estimator 'local' cannot serve the posterior 'low_rank_normal'",
+            "the estimator 'local' cannot train the posterior 'low_rank_normal'",
         ),
         (
             {
                 "posterior": {"name": "matrix_normal", "covariance": "full"},
                 "estimator": "flipout",
             },
-            "cannot serve the posterior 'matrix_normal'",
+            "cannot train the posterior 'matrix_normal'",
         ),
         (
             {"layers": [{"type": "dense", "units": 3, "posterior": "rank_1",
                          "estimator": "score_function"}]},
-            "layer 1: the estimator 'score_function' cannot serve",
+            "layer 1: the estimator 'score_function' cannot train",
         ),
         (
             {"posterior": "full_covariance_normal", "hidden_units": [100, 100]},

@@ -25,8 +25,8 @@ def assignments(source: list[LayerWeights], layers: list[Any]) -> list[Assignmen
     for variable, value in found:
         if tuple(variable.shape) != value.shape:
             raise ValueError(
-                f"The shape of '{variable.path}' is {tuple(variable.shape)}, that of "
-                f"the legacy weight is another. Received: shape={value.shape}"
+                f"The shape of '{variable.path}' is {tuple(variable.shape)}; the "
+                f"legacy weight has another shape. Received: shape={value.shape}"
             )
     return found
 
@@ -38,7 +38,8 @@ def _pairs(
     if len(source) != len(layers):
         raise ValueError(
             f"The model has {len(layers)} layers with weights, "
-            f"{[layer.name for layer in layers]}, and the legacy model another number. "
+            f"{[layer.name for layer in layers]}, and the legacy model has another "
+            "number. "
             f"Received: {len(source)} layers, {names}"
         )
     by_name = {layer.name: layer for layer in layers}
@@ -57,8 +58,8 @@ def _to_layer(legacy: LayerWeights, layer: keras.Layer) -> list[Assignment]:
         return [(variable, values_by_name[variable.name]) for variable in variables]
     if len(names) != len(variables) or (None not in names and names != own_names):
         raise ValueError(
-            f"The weights of the layer '{layer.name}' are {own_names}; those of the "
-            f"legacy layer '{legacy.name}' are others. Received: weights={names}"
+            f"The weights of the layer '{layer.name}' are {own_names}; the legacy "
+            f"layer '{legacy.name}' has other weights. Received: weights={names}"
         )
     values = [value for _, value in legacy.weights]
     return list(zip(variables, values, strict=True))
@@ -76,8 +77,8 @@ def _to_variational(legacy: LayerWeights, layer: keras.Layer) -> list[Assignment
         if mean is None or not (is_normal or (is_point and untransformed is None)):
             raise ValueError(
                 f"The {weight.name} of the layer '{layer.name}', a posterior with "
-                f"the variables {sorted(variables)}, cannot represent that of the "
-                f"legacy layer '{legacy.name}': independent normals fit "
+                f"the variables {sorted(variables)}, cannot represent the posterior of "
+                f"the legacy layer '{legacy.name}': independent normals fit "
                 "`mean_field_normal`, a point fits `point`, a layer without bias fits "
                 "one without. "
                 f"Received: weights={[name for name, _ in legacy.weights]}"

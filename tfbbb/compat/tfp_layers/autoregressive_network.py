@@ -50,7 +50,7 @@ class AutoregressiveNetwork(keras.Layer):
 
     Args:
         params: Number of outputs for each input.
-        event_shape: Number d of inputs; the default is that of the first call.
+        event_shape: Number d of inputs; by default as in the first call.
         conditional: Whether calls take a `conditional_input` [..., c].
         conditional_event_shape: Its size c.
         conditional_input_layers: Where it enters: `"all_layers"` or `"first_layer"`.
@@ -71,8 +71,8 @@ class AutoregressiveNetwork(keras.Layer):
         **kwargs: Options of `keras.Layer`.
 
     Raises:
-        ValueError: For an unknown name, an order that is no permutation, or a
-            conditional network without shapes.
+        ValueError: A name is unknown, the order is not a permutation, or a conditional
+            network has no shapes.
     """
 
     def __init__(

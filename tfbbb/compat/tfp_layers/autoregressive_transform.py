@@ -30,7 +30,7 @@ class AutoregressiveTransform(DistributionLambda):
         **kwargs: Options of `DistributionLambda`.
 
     Raises:
-        ValueError: If `made.params` is not 2.
+        ValueError: `made.params` is not 2.
     """
 
     def __init__(self, made: Any, **kwargs: Any):

@@ -113,8 +113,8 @@ class DenseReparameterization(Reparameterization, _Dense):
         **kwargs: Options of `keras.Layer`.
 
     Raises:
-        TypeError: For a kernel posterior that the estimator cannot serve.
-        ValueError: If the last dimension of the input is not known.
+        TypeError: The estimator cannot train the kernel posterior.
+        ValueError: The last dimension of the input is unknown.
     """
 
 
@@ -148,8 +148,8 @@ class DenseLocalReparameterization(LocalReparameterization, _Dense):
         **kwargs: Options of `keras.Layer`.
 
     Raises:
-        TypeError: For a kernel posterior that the estimator cannot serve.
-        ValueError: If the last dimension of the input is not known.
+        TypeError: The estimator cannot train the kernel posterior.
+        ValueError: The last dimension of the input is unknown.
     """
 
 
@@ -193,8 +193,8 @@ class DenseFlipout(Flipout, _Dense):
         **kwargs: Options of `keras.Layer`.
 
     Raises:
-        TypeError: For a kernel posterior that the estimator cannot serve.
-        ValueError: If the last dimension of the input is not known.
+        TypeError: The estimator cannot train the kernel posterior.
+        ValueError: The last dimension of the input is unknown.
     """
 
     salt = "DenseFlipout"

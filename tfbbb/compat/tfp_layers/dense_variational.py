@@ -65,8 +65,8 @@ class DenseVariational(keras.Layer):
         **kwargs: Options of `keras.Layer`.
 
     Raises:
-        TypeError: If the posterior is not one that converts to a draw.
-        ValueError: If the last dimension of the input is not known.
+        TypeError: The posterior does not convert to a draw.
+        ValueError: The last dimension of the input is unknown.
     """
 
     def __init__(
@@ -115,8 +115,8 @@ class DenseVariational(keras.Layer):
             for model in (self._posterior, self._prior):
                 if isinstance(model, keras.Layer) and not model.built:
                     model.build(input_shape)
-            # A model tracks its variables itself; those that a function reads show in
-            # what it returns.
+            # A model tracks its own variables; the result of a function shows which
+            # variables the function reads.
             inputs = tf.zeros([size or 1 for size in input_shape], self.compute_dtype)
             for make in (self._posterior, self._prior):
                 if not isinstance(make, keras.Layer):

@@ -59,9 +59,9 @@ class DistributionLambda(keras.Layer):
             arguments of `make_distribution_fn`.
 
     Raises:
-        TypeError: If the function does not return a distribution of one tensor.
-        ValueError: For a `convert_to_tensor_fn` that is neither name nor function, or
-            if `make_distribution_fn` creates variables in every call.
+        TypeError: The function does not return a distribution of one tensor.
+        ValueError: `convert_to_tensor_fn` is neither a name nor a function, or
+            `make_distribution_fn` creates variables in every call.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
     def __call__(self, distribution_a: Distribution) -> tf.Tensor:
         if not isinstance(distribution_a, tfd.Distribution):
             raise TypeError(
-                "The divergence from a prior is that of a distribution: the layer must "
+                "A divergence from a prior needs a distribution: the layer must "
                 "return one, as `DistributionLambda` does. "
                 f"Received: {distribution_a!r}"
             )

@@ -62,7 +62,7 @@ def from_config(config: Any) -> Any:
     """Returns the function or object of a configuration that `to_config` returned.
 
     Raises:
-        ValueError: For a pickled function while Keras loads in safe mode.
+        ValueError: The function is pickled, and Keras loads in safe mode.
     """
     if not isinstance(config, dict):
         return config

@@ -50,8 +50,8 @@ def deserialize_function(serial: Any, function_type: str) -> Any:
         function_type: Its type: `"function"` or `"lambda"`.
 
     Raises:
-        TypeError: For another type.
-        ValueError: For a `"lambda"` while Keras loads in safe mode.
+        TypeError: `function_type` is unknown.
+        ValueError: `function_type` is `"lambda"`, and Keras loads in safe mode.
     """
     if function_type not in ("function", "lambda"):
         raise TypeError(

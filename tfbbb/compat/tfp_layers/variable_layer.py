@@ -47,7 +47,7 @@ class VariableLayer(keras.Layer):
         **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.
 
     Raises:
-        ValueError: For a shape that is not known or not a scalar or vector.
+        ValueError: The shape is unknown, or neither a scalar nor a vector.
     """
 
     def __init__(

@@ -34,10 +34,10 @@ class WeightNorm(keras.layers.Wrapper):
     Args:
         layer: A layer with a variable `kernel`, such as `Dense` or `Conv2D`.
         data_init: Whether the first call fits g and the bias to its rows.
-        **kwargs: Options of `keras.Layer`. The dtype is that of `layer` by default.
+        **kwargs: Options of `keras.Layer`. The default dtype is the dtype of `layer`.
 
     Raises:
-        ValueError: For what is no layer, and, when built, for a layer without a kernel.
+        ValueError: `layer` is not a layer; or, when built, it has no kernel.
     """
 
     def __init__(self, layer: keras.Layer, data_init: bool = True, **kwargs: Any):

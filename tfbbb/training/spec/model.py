@@ -212,7 +212,7 @@ def _check_strategies(place: str, layer: DenseLayer) -> None:
             raise ValueError(f"{place}{_without_optimum(what, posterior, prior)}")
         if not estimator.can_serve(posterior):
             raise ValueError(
-                f"{place}the estimator '{estimator.name}' cannot serve the posterior "
+                f"{place}the estimator '{estimator.name}' cannot train the posterior "
                 f"'{posterior.name}' of the {what}; use another, or 'auto'"
             )
 

@@ -10,7 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.compression import ranking as rankings
-from tfbbb.compression.pruning import Removal, Scope, checked_shares, copied, weights_of
+from tfbbb.compression.pruning import (
+    Removal,
+    Scope,
+    copied,
+    validate_shares,
+    weights_of,
+)
 from tfbbb.compression.removal import is_removed
 from tfbbb.compression.weightwise_divergence import (
     weightwise_divergence,
@@ -172,7 +178,7 @@ def description_length_curve(
     Raises:
         ValueError: As `description_length` and `prune`.
     """
-    ascending = checked_shares(shares)
+    ascending = validate_shares(shares)
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
     options = {"likelihood": likelihood, "num_samples": num_samples, "seed": seed}

@@ -109,7 +109,7 @@ class Removal:
         """
         for weights, order in self._groups:
             which = np.zeros(len(order), bool)
-            which[order[: math.floor(checked_share(share) * len(order))]] = True
+            which[order[: math.floor(validate_share(share) * len(order))]] = True
             sizes = [np.size(is_removed(weight)) for weight in weights]
             for weight, mask in zip(
                 weights, np.split(which, np.cumsum(sizes)[:-1]), strict=True
@@ -127,7 +127,7 @@ def share_removed(model: keras.Model) -> float:
     return float(np.mean(np.concatenate(removed)))
 
 
-def checked_share(share: float) -> float:
+def validate_share(share: float) -> float:
     """Returns `share`.
 
     Raises:
@@ -141,7 +141,7 @@ def checked_share(share: float) -> float:
     return share
 
 
-def checked_shares(shares: Sequence[float]) -> list[float]:
+def validate_shares(shares: Sequence[float]) -> list[float]:
     """Returns the shares of a curve, ascending.
 
     Raises:
@@ -152,7 +152,7 @@ def checked_shares(shares: Sequence[float]) -> list[float]:
             "`shares` must be a list of at least one share. "
             f"Received: shares={shares!r}"
         )
-    return sorted(checked_share(share) for share in shares)
+    return sorted(validate_share(share) for share in shares)
 
 
 def weights_of(model: keras.Model) -> dict[str, list[VariationalWeight]]:

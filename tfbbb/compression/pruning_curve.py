@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from tfbbb.compression import ranking as rankings
-from tfbbb.compression.pruning import Removal, Scope, checked_shares, copied
+from tfbbb.compression.pruning import Removal, Scope, copied, validate_shares
 from tfbbb.prediction import Predictive, predictive
 from tfbbb.types import ArrayLike
 
@@ -80,7 +80,7 @@ def pruning_curve(
             `prune` or `tfbbb.predictive`.
     """
     measure = _get_metric(metric)
-    ascending = np.array(checked_shares(shares))
+    ascending = np.array(validate_shares(shares))
     copy = copied(model)
     removal = Removal(copy, rankings.get(ranking), scope)
     figures = []

@@ -96,8 +96,8 @@ def kl_divergence(weight: VariationalWeight, draw: Any) -> Tensor:
 
     Args:
         weight: The weight, with its posterior, its prior and its variables.
-        draw: A function of no arguments that returns draws of the weight from q; it
-            is called only where there is no closed form.
+        draw: A function without arguments that returns draws of the weight from q; it
+            is called only if there is no closed form.
 
     Returns:
         A scalar; with members [members], and from several draws [members * samples].

@@ -11,18 +11,18 @@ from tfbbb.variational_weight import VariationalWeight
 
 
 @register_kl(posteriors.Point, type(None))
-def _of_maximum_likelihood(weight: VariationalWeight) -> Tensor:
+def _maximum_likelihood(weight: VariationalWeight) -> Tensor:
     return tf.zeros([weight.members] if weight.members > 1 else [])
 
 
 @register_kl(posteriors.Point, priors.Prior)
-def _of_point(weight: VariationalWeight) -> Tensor:
+def _maximum_a_posteriori(weight: VariationalWeight) -> Tensor:
     return -weight.prior_log_prob(weight.mean)
 
 
 @register_kl(posteriors.Rank1, priors.Prior)
-def _of_rank_1(weight: VariationalWeight) -> Tensor:
+def _rank_1(weight: VariationalWeight) -> Tensor:
     posterior = cast(posteriors.Rank1, weight.posterior)
     parameters = weight.parameters
-    of_factors = posterior.factor_divergence(parameters, weight.shape)
-    return of_factors - weight.prior_log_prob(parameters["weights"])
+    factor_divergence = posterior.factor_divergence(parameters, weight.shape)
+    return factor_divergence - weight.prior_log_prob(parameters["weights"])

@@ -22,13 +22,13 @@ from tfbbb.types import Tensor
 
 @keras.saving.register_keras_serializable(package="tfbbb.estimators")
 class Auto(AutoEstimator, Estimator):
-    """Takes `local` where it is exact, else `flipout`, `weight`, `score_function`.
+    """Takes `local` if it is exact, else `flipout`, `weight` or `score_function`.
 
-    The chosen estimator always suits the posterior: for a posterior whose draws have no
-    gradient it is `score_function`, with two draws in each step. `local` is exact if q
-    factorises and each weight is used once per row. It is not exact for a shared layer,
-    nor if one kernel serves several positions of a row. In a subclassed model `auto`
-    does not choose `local`, because it cannot know whether a layer is shared.
+    The chosen estimator can always train the posterior: if draws have no gradient it is
+    `score_function`, with two draws in each step. `local` is exact if q factorises and
+    each weight is used once per row. It is not exact for a shared layer, nor if several
+    positions of a row share one kernel. In a subclassed model `auto` does not choose
+    `local`, because it cannot know whether a layer is shared.
 
     Example:
 
@@ -56,7 +56,7 @@ class Auto(AutoEstimator, Estimator):
         return self.choose_of_weights(layer)
 
     def choose_of_weights(self, layer: EstimatedLayer) -> Estimator:
-        """Returns the best of those estimators for a layer that draw weights."""
+        """Returns the best estimator for a layer among those that draw weights."""
         families = [weight.posterior for weight in layer.variational_weights]
         if all(family.deterministic for family in families):
             return Weight()

@@ -32,7 +32,7 @@ class DrawnKernel(Protocol):
 
 
 def matmul(inputs: Tensor, kernel: Tensor) -> Tensor:
-    """Returns `inputs @ kernel`, group by group where there are several kernels.
+    """Returns `inputs @ kernel`, group by group if there are several kernels.
 
     Args:
         inputs: [n, ..., in], or [groups, n, ..., in].
@@ -48,7 +48,7 @@ class GroupedKernel:
     """One kernel for each group of rows, or one for all rows.
 
     Args:
-        values: [groups, *shape], or [*shape] where there is one group.
+        values: [groups, *shape], or [*shape] for a single group.
         fold: The order of the groups in the batch.
         linear: `linear(inputs, kernel)` for inputs as `fold` splits them.
     """

@@ -130,7 +130,7 @@ class Estimator(EstimatorFamily, Strategy):
         raise NotImplementedError
 
 
-def checked_num_samples(num_samples: int, at_least: int = 1) -> int:
+def validate_num_samples(num_samples: int, at_least: int = 1) -> int:
     """Returns `num_samples`, or raises ValueError if it is not such an integer."""
     if (
         not isinstance(num_samples, int)

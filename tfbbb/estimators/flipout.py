@@ -16,7 +16,7 @@ from tfbbb.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
-    checked_num_samples,
+    validate_num_samples,
 )
 from tfbbb.estimators.weight import affine, as_matrix
 from tfbbb.families.estimators import FlipoutEstimator
@@ -46,7 +46,7 @@ class Flipout(FlipoutEstimator, Estimator):
     """
 
     def __init__(self, num_samples: int = 1):
-        self.num_samples = checked_num_samples(num_samples)
+        self.num_samples = validate_num_samples(num_samples)
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

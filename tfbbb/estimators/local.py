@@ -10,7 +10,7 @@ from tfbbb import noise
 from tfbbb.estimators.estimator import (
     Estimator,
     LinearLayer,
-    checked_num_samples,
+    validate_num_samples,
 )
 from tfbbb.families.estimators import LocalEstimator
 from tfbbb.fold import Fold
@@ -27,7 +27,7 @@ class Local(LocalEstimator, Estimator):
 
     and the rows of a batch get independent noise, which gives the gradient less
     variance than any draw of weights. The estimator is exact if each weight is used
-    once per row. With a kernel that serves several positions (a convolution), or in a
+    once per row. With a kernel for several positions (a convolution), or in a
     shared layer, the noise of different outputs would have to be correlated. There each
     output has the right distribution, but their joint distribution is wrong: `local` is
     an approximation, which is used only if you name it.
@@ -44,7 +44,7 @@ class Local(LocalEstimator, Estimator):
     """
 
     def __init__(self, num_samples: int = 1):
-        self.num_samples = checked_num_samples(num_samples)
+        self.num_samples = validate_num_samples(num_samples)
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

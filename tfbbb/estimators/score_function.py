@@ -13,7 +13,7 @@ from tfbbb.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
-    checked_num_samples,
+    validate_num_samples,
 )
 from tfbbb.estimators.weight import drawn_weights, grouped_kernels, with_weights
 from tfbbb.families.estimators import ScoreFunctionEstimator
@@ -44,7 +44,7 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
     """
 
     def __init__(self, num_samples: int = 2):
-        self.num_samples = checked_num_samples(num_samples, at_least=2)
+        self.num_samples = validate_num_samples(num_samples, at_least=2)
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor

@@ -11,7 +11,7 @@ from tfbbb.estimators.estimator import (
     EstimatedLayer,
     Estimator,
     LinearLayer,
-    checked_num_samples,
+    validate_num_samples,
 )
 from tfbbb.families.estimators import WeightEstimator
 from tfbbb.types import ArrayLike, Tensor
@@ -23,7 +23,7 @@ class Weight(WeightEstimator, Estimator):
     """Draws one kernel and bias per step (Blundell et al. 2015, section 3.2).
 
     `w = mean + sigma * eps`, `eps ~ N(0, 1)`, the same for every row of the batch and
-    for every call of a shared layer. It serves any posterior whose draws have a
+    for every call of a shared layer. It can train any posterior whose draws have a
     gradient.
 
     Example:
@@ -39,7 +39,7 @@ class Weight(WeightEstimator, Estimator):
     """
 
     def __init__(self, num_samples: int = 1):
-        self.num_samples = checked_num_samples(num_samples)
+        self.num_samples = validate_num_samples(num_samples)
 
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
@@ -57,7 +57,7 @@ class Weight(WeightEstimator, Estimator):
 def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     """Returns this step's draws of every weight of a layer, by name, float32.
 
-    [members * samples, *shape], without the leading axis where there is one draw.
+    [members * samples, *shape], without the leading axis for a single draw.
     """
     samples = layer.fold().samples
     return {
@@ -95,8 +95,8 @@ def grouped_kernels(
 
     Args:
         layer: The layer that the weights were drawn for.
-        draws: The draws by name, [draws, *shape], each of which serves a group.
-        fold: Where the rows of each group are.
+        draws: The draws by name, [draws, *shape], one for each group.
+        fold: The order of the groups' rows in the batch.
     """
     return {
         weight.name: GroupedKernel(

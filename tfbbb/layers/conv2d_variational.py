@@ -51,7 +51,7 @@ class Conv2DVariational(ConvVariational):
         **options: `posterior`, `prior`, `bias_posterior`, `bias_prior`, `estimator`,
             `kl_weight`, `members`, `seed` as for `DenseVariational`. The fan-in is
             `height * width * channels / groups` of the kernel; `estimator="auto"`
-            takes `"flipout"` where it can.
+            takes `"flipout"` if the posterior allows it.
 
     Input shape:
         [batch, height, width, channels], or [batch, channels, height, width] with

@@ -73,9 +73,9 @@ class ConvTransposeVariational(Convolution):
         )
         self.filters = positive_integer("filters", filters)
         self.check_strides_or_dilation()
-        self.output_padding = self._checked_output_padding(output_padding)
+        self.output_padding = self._validate_output_padding(output_padding)
 
-    def _checked_output_padding(self, size: Size | None) -> tuple[int, ...] | None:
+    def _validate_output_padding(self, size: Size | None) -> tuple[int, ...] | None:
         if size is None:
             return None
         sizes = self._checked("output_padding", size, least=0)

@@ -1,4 +1,4 @@
-"""The base class of layers whose kernel serves all positions of a row."""
+"""The base class of layers that use one kernel for all positions of a row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,8 +57,8 @@ class Convolution(LinearVariationalLayer):
         self.kernel_size = self._checked("kernel_size", kernel_size)
         self.strides = self._checked("strides", strides)
         self.dilation_rate = self._checked("dilation_rate", dilation_rate)
-        self.padding = self._checked_padding(padding)
-        self.data_format = _checked_data_format(data_format)
+        self.padding = self._validate_padding(padding)
+        self.data_format = _validate_data_format(data_format)
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def _checked(self, name: str, size: Size, least: int = 1) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class Convolution(LinearVariationalLayer):
             )
         return sizes
 
-    def _checked_padding(self, padding: str) -> str:
+    def _validate_padding(self, padding: str) -> str:
         lower = padding.lower() if isinstance(padding, str) else padding
         if lower not in self.paddings:
             names = ", ".join(f"'{name}'" for name in self.paddings)
@@ -225,7 +225,7 @@ def channels_apart(
     return tf.reshape(in_front, [groups, *before, channels, *after])
 
 
-def _checked_data_format(data_format: str | None) -> str:
+def _validate_data_format(data_format: str | None) -> str:
     if data_format is None:
         return keras.config.image_data_format()
     lower = data_format.lower() if isinstance(data_format, str) else data_format

@@ -98,7 +98,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
                 f"Received: bias_axes={bias_axes!r}, equation={equation!r}"
             )
         self.equation = equation
-        self.partial_output_shape = _checked_output_shape(output_shape)
+        self.partial_output_shape = _validate_output_shape(output_shape)
         self.bias_axes = bias_axes
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
@@ -194,7 +194,7 @@ class EinsumDenseVariational(LinearVariationalLayer):
         }
 
 
-def _checked_output_shape(
+def _validate_output_shape(
     output_shape: int | Sequence[int | None],
 ) -> tuple[int | None, ...]:
     sizes = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)

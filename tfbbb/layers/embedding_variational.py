@@ -88,9 +88,9 @@ class EmbeddingVariational(LinearVariationalLayer):
         self.supports_masking = mask_zero
         # Half precision cannot represent large indices.
         self.autocast = False
-        self._initial_mean = self._checked_weights(weights)
+        self._initial_mean = self._validate_weights(weights)
 
-    def _checked_weights(self, weights: Any) -> Any:
+    def _validate_weights(self, weights: Any) -> Any:
         if weights is None:
             return None
         if isinstance(weights, list) and len(weights) == 1:

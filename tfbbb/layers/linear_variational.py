@@ -118,7 +118,7 @@ class LinearVariationalLayer(VariationalLayer):
         assert self.bias is not None
         if len(bias.shape) == len(self.bias.shape):
             return bias
-        # A group's bias serves all of its rows and positions.
+        # A group has one bias for all of its rows and positions.
         ones = [1] * (output_rank - len(bias.shape))
         return ops.reshape(bias, (-1, *ones, *self.bias.shape))
 

@@ -106,8 +106,8 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.recurrent_constraint = keras.constraints.get(recurrent_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
-        self.dropout = _checked_rate("dropout", dropout)
-        self.recurrent_dropout = _checked_rate("recurrent_dropout", recurrent_dropout)
+        self.dropout = _validate_rate("dropout", dropout)
+        self.recurrent_dropout = _validate_rate("recurrent_dropout", recurrent_dropout)
         self.check_penalties(self.members)
         self.input_spec = keras.layers.InputSpec(ndim=3)
 
@@ -362,7 +362,7 @@ class _SampleFold:
         return merge_leading(tensor)
 
 
-def _checked_rate(name: str, rate: float) -> float:
+def _validate_rate(name: str, rate: float) -> float:
     if not is_finite_number(rate) or not 0 <= rate < 1:
         raise ValueError(
             f"`{name}` must be at least 0 and less than 1. Received: {name}={rate!r}"

@@ -139,7 +139,7 @@ class VariationalLayer(keras.Layer):
             shape: Shape of the weight.
             fan_in: Number of inputs that one output unit sums over (1 for a bias).
             initializer: Keras initializer of the posterior mean.
-            is_bias: Whether posterior and prior are those of the bias.
+            is_bias: Whether to use `bias_posterior` and `bias_prior`.
             regularizer: Keras regularizer of the posterior mean.
             constraint: Keras constraint on the posterior mean.
         """
@@ -352,7 +352,7 @@ class VariationalLayer(keras.Layer):
 
     @property
     def _step(self) -> "_Step":
-        # The replicas of a strategy call the layer each in a thread of its own.
+        # Each replica of a strategy calls the layer in its own thread.
         return self._steps.setdefault(_replica(), _Step())
 
     @contextlib.contextmanager

@@ -26,9 +26,10 @@ class Beta(BetaLikelihood, MeanConcentration):
         logit m = logit(mean) + width * f
 
     with mean m, concentration c, and variance `m (1 - m) / (1 + c)` (Ferrari and
-    Cribari-Neto 2004). `mean` is that of the training targets (between 0 and 1) and
-    `width` their standard deviation in logits, `deviation / (mean (1 - mean))`, set by
-    the first `fit`. Initially m is their mean and c gives their variance.
+    Cribari-Neto 2004). The first `fit` sets `mean` to the mean of the training targets,
+    scaled to between 0 and 1, and `width` to their standard deviation in logits,
+    `deviation / (mean (1 - mean))`. Initially m is their mean and c gives their
+    variance.
 
     Example:
 

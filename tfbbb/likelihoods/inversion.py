@@ -68,6 +68,6 @@ def _differ_in_size(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
 
 
 def _middle(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
-    """Returns the mean of two ends, the geometric one where they differ in size."""
+    """Returns the mean of two ends, the geometric mean if they differ in size."""
     geometric = tf.sign(high) * tf.sqrt(tf.abs(low)) * tf.sqrt(tf.abs(high))
     return tf.where(_differ_in_size(low, high), geometric, 0.5 * low + 0.5 * high)

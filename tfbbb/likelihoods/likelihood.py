@@ -69,7 +69,7 @@ class Likelihood(LikelihoodFamily, keras.Layer):
 
     @property
     def learns(self) -> bool:
-        """Whether the likelihood has trainable variables of its own."""
+        """Whether the likelihood has trainable variables."""
         return False
 
     def num_outputs(self, num_targets: int) -> int:

@@ -61,7 +61,7 @@ def calibration_curve(
         prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
         y: Targets in raw units, [rows, k] (or [rows] for one target).
         levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
-        central: Whether they are those of central intervals, and not of quantiles.
+        central: Whether `levels` are of central intervals instead of quantiles.
         seed: Seed for counts and ordered classes: see `pit_values`.
 
     Raises:
@@ -103,7 +103,7 @@ def calibration_error(
         prediction: A `tfbbb.Predictive` of numbers, counts or ordered classes.
         y: Targets in raw units, [rows, k] (or [rows] for one target).
         levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
-        central: Whether they are those of central intervals, and not of quantiles.
+        central: Whether `levels` are of central intervals instead of quantiles.
         seed: Seed for counts and ordered classes: see `pit_values`.
 
     Raises:

@@ -107,7 +107,7 @@ class OutOfDistributionMetric(RankedByUncertainty):
         step = current_call().prediction
         if not tf.is_tensor(y_pred) and hasattr(y_pred, "aleatoric"):
             prediction = y_pred
-            marks = _checked_marks(y_true, len(y_pred.mean))
+            marks = _validate_marks(y_true, len(y_pred.mean))
         else:
             prediction = self.of_mean(y_pred) if step is None else step
             marks = tf.reshape(y_true, tf.shape(prediction.mean)[:1])
@@ -207,7 +207,7 @@ def _marks_and_scores(
     return marks, np.concatenate(scores)
 
 
-def _checked_marks(y: ArrayLike, rows: int) -> np.ndarray:
+def _validate_marks(y: ArrayLike, rows: int) -> np.ndarray:
     marks = np.asarray(y)
     if marks.shape not in ((rows,), (rows, 1)) or not np.isin(marks, (0, 1)).all():
         raise ValueError(

@@ -72,7 +72,7 @@ def checked_targets(
         )
     if len(values) != shape[0]:
         raise ValueError(
-            f"The number of targets must be that of the predicted rows, {shape[0]}. "
+            f"There must be one target for each of the {shape[0]} predicted rows. "
             f"Received: {len(values)} targets"
         )
     if is_of_classes(prediction):

@@ -95,7 +95,7 @@ def predictive_band(
     at, centre, lower, upper, share = (
         array[order] for array in (at, centre, lower, upper, share)
     )
-    points = None if data is None else _checked_data(data, target)
+    points = None if data is None else _validate_data(data, target)
     axes = drawn_axes(axes)
 
     axes.fill_between(
@@ -128,7 +128,7 @@ def predictive_band(
     return axes
 
 
-def _checked_data(
+def _validate_data(
     data: tuple[npt.ArrayLike, npt.ArrayLike], target: int
 ) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(data, tuple) or len(data) != 2:

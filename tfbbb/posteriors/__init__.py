@@ -38,9 +38,9 @@ def get(identifier: Any) -> Any:
         identifier
     ):
         raise ValueError(
-            "The parameters of this distribution are fixed, and those of a posterior "
-            "are trained: pass its class, e.g. `tfp.distributions.Laplace`, or a "
-            "function of its parameters that returns it. "
+            "The parameters of this distribution are fixed, but the parameters of a "
+            "posterior are trained: pass its class, e.g. `tfp.distributions.Laplace`, "
+            "or a function of its parameters that returns it. "
             f"Received: posterior={identifier!r}"
         )
     is_family = inspect.isclass(identifier) and issubclass(identifier, Posterior)

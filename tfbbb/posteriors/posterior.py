@@ -108,7 +108,7 @@ class Posterior(PosteriorFamily, Strategy):
         raise NotImplementedError
 
     def entropy(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
-        """Returns E[-log q(w)], [...], in nats, where it has a closed form."""
+        """Returns E[-log q(w)], [...], in nats, if it has a closed form."""
         raise NotImplementedError
 
 

@@ -27,7 +27,7 @@ def to_config(value: Any) -> Any:
         array = np.asarray(value)
         return {"array": array.tolist(), "dtype": str(array.dtype)}
     raise ValueError(
-        "The prior cannot be saved: it, or an argument of it, is no number, array, "
+        "The prior cannot be saved: it, or an argument of it, is not a number, array, "
         "distribution or bijector of TFP. Pass a registered function "
         f"`(shape, fan_in)` that returns the distribution instead. Received: {value!r}"
     )
@@ -63,7 +63,7 @@ def from_config(value: Any) -> Any:
         ):
             return made(**{k: from_config(v) for k, v in value["arguments"].items()})
     raise ValueError(
-        "The config of the prior names no distribution and no bijector of TensorFlow "
+        "The config of the prior names no distribution or bijector of TensorFlow "
         f"Probability. Received: {value!r}"
     )
 

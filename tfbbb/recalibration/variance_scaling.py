@@ -30,8 +30,8 @@ class VarianceScaling(Recalibration):
     for the y that the model predicts. The mean and its standard error do not change.
     The variance and both its parts are multiplied by `factor^2`; the distances of
     quantiles, intervals and draws from the mean are multiplied by `factor`. The density
-    is that of y at `mean + (y' - mean) / factor`, divided by the factors of all
-    targets.
+    at y' is the density of y at `mean + (y' - mean) / factor`, divided by the factors
+    of all targets.
 
     Each factor maximises the likelihood of the scaled mixture of its target on the
     held-out rows (for a Gaussian: Laves et al. 2020). With n rows and an approximately

@@ -1,4 +1,4 @@
-"""Which value goes into which variable."""
+"""Assigns legacy weights to variables."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def _to_layer(legacy: LayerWeights, layer: keras.Layer) -> list[Assignment]:
     names = [name for name, _ in legacy.weights]
     own_names = [variable.name for variable in variables]
     if set(names) == set(own_names) and len(set(names)) == len(names):
-        # A wrapper orders its weights and those of its layer in another way.
+        # A wrapper and its layer order their weights differently.
         values_by_name = dict(legacy.weights)
         return [(variable, values_by_name[variable.name]) for variable in variables]
     if len(names) != len(variables) or (None not in names and names != own_names):

@@ -37,5 +37,5 @@ def ordered_weights(layer: Any) -> list[Any]:
 
 
 def is_variational(layer: Any) -> bool:
-    """Tells whether it is a variational layer of `tfbbb.layers`."""
+    """Whether a layer is a variational layer of `tfbbb.layers`."""
     return hasattr(layer, "variational_weights")

@@ -1,4 +1,4 @@
-"""Weights as a legacy model holds them, or as it has written them."""
+"""Weights of a legacy model, or of a file that it has written."""
 
 import re
 from collections import Counter
@@ -21,10 +21,10 @@ def read_source(source: Any, model: Any) -> list[LayerWeights]:
 
     Args:
         source: A legacy model or the path of an HDF5 file.
-        model: The model to write to, by whose structure files without names are read.
+        model: The model to write to; its structure is used for files without names.
     """
     if not isinstance(source, Path):
-        return _of_model(source)
+        return _read_model(source)
     if not source.is_file():
         raise FileNotFoundError(
             f"There is no file of weights at this path. Received: path={source}"
@@ -37,15 +37,15 @@ def read_source(source: Any, model: Any) -> list[LayerWeights]:
     with h5py.File(source) as file:
         root = file.get("model_weights", file)
         if "layer_names" in root.attrs:
-            return _of_named_groups(root)
+            return _read_named_groups(root)
         if "layers" in root:
-            return _of_structure(root, model, source)
+            return _read_structure(root, model, source)
     raise ValueError(
         f"The HDF5 file holds no weights of a Keras model. Received: path={source}"
     )
 
 
-def _of_model(model: Any) -> list[LayerWeights]:
+def _read_model(model: Any) -> list[LayerWeights]:
     if not hasattr(model, "layers") or not hasattr(model, "weights"):
         raise ValueError(
             "The source must be a model of legacy Keras or the path of an HDF5 file "
@@ -60,7 +60,7 @@ def _of_model(model: Any) -> list[LayerWeights]:
     ]
 
 
-def _of_named_groups(root: Any) -> list[LayerWeights]:
+def _read_named_groups(root: Any) -> list[LayerWeights]:
     """Reads the layout of `save_weights("weights.h5")` and `save("model.h5")`."""
     layers: dict[str, list[tuple[str | None, np.ndarray]]] = {}
     for layer_name in _texts(root.attrs["layer_names"]):
@@ -73,7 +73,7 @@ def _of_named_groups(root: Any) -> list[LayerWeights]:
     return [LayerWeights(name, weights) for name, weights in layers.items()]
 
 
-def _of_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
+def _read_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
     """Reads the layout of `save_weights("model.weights.h5")`, which names classes."""
     found = []
     counts: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def _of_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
                 f"with {sorted(group.get('layers', {}))}"
             )
         if hasattr(layer, "layers"):
-            found += _of_structure(group[key], layer, path)
+            found += _read_structure(group[key], layer, path)
         else:
             values = _datasets(group[key])
             found.append(LayerWeights(layer.name, [(None, v) for v in values]))
@@ -105,7 +105,7 @@ def _of_structure(group: Any, model: Any, path: Path) -> list[LayerWeights]:
 
 
 def _datasets(group: Any) -> list[np.ndarray]:
-    """Returns the values in a group: those of a layer, then those of layers in it."""
+    """Returns the values in a group: of a layer first, then of the layers in it."""
     own = group.get("vars", {})
     values = [np.array(own[key]) for key in sorted(own, key=int)]
     for key in sorted(set(group) - {"vars"}):

@@ -15,13 +15,13 @@ from tfbbb.types import Initializer
 
 
 class AdoptedVariable(keras.Variable):
-    """A Keras variable over a `tf.Variable` that exists: one value, two objects.
+    """A Keras variable that shares its value with an existing `tf.Variable`.
 
-    So a model trains and saves the variables of distributions and of layers of legacy
-    Keras, such as a trainable prior. Layers get it from `adopt`.
+    With it a model trains and saves the variables of distributions and of layers of
+    legacy Keras, such as a trainable prior. Layers create it by `adopt`.
 
     Args:
-        variable: The `tf.Variable`, whose constraint is kept.
+        variable: The `tf.Variable`; its constraint stays in force.
     """
 
     def __init__(self, variable: tf.Variable):
@@ -53,7 +53,7 @@ def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
     """Makes variables of TensorFlow variables of a layer.
 
     Keras trains and saves them with the layer; so does `tf.train.Checkpoint`. The
-    layer may be built already. A variable that is the layer's already stays as it is.
+    layer may be built already. A variable that already belongs to the layer is kept.
     """
     for variable in variables:
         adopted = _ADOPTED.get(variable.ref())
@@ -69,10 +69,11 @@ def adopt(layer: keras.Layer, variables: Iterable[tf.Variable]) -> None:
 def warn_of_others(layer: keras.Layer, read: Iterable[tf.Variable]) -> None:
     """Warns once of variables that a function of a layer reads and no layer trains.
 
-    A distribution of a tensor that was computed from a variable does not know of it.
+    A distribution whose parameter is computed from a variable does not refer to the
+    variable.
 
     Args:
-        layer: The layer, which has adopted what the function returned.
+        layer: The layer, which has adopted the variables of the function's result.
         read: The trainable variables that the function read.
     """
     known = {variable.value.ref() for variable in layer.variables}
@@ -113,8 +114,8 @@ def load_without_adopted(layer: keras.Layer, store: Any) -> bool:
 def track_in_checkpoints(layer: keras.Layer, variable: keras.Variable) -> None:
     """Makes a variable of a layer part of its checkpoints and SavedModels.
 
-    TensorFlow saves what it reaches through attributes, not the variables that Keras
-    knows of.
+    TensorFlow saves objects that it reaches through attributes, not the variables that
+    Keras tracks.
     """
     number = sum(name.startswith(_ATTRIBUTE) for name in vars(layer))
     setattr(layer, f"{_ATTRIBUTE}{number}", variable)
@@ -158,7 +159,8 @@ def variables_of(value: Any) -> list[tf.Variable]:
     return list(found.values())
 
 
-# `tf.Module.variables` is slow, and fails where they read a `VariableReference`.
+# `tf.Module.variables` is slow, and fails for distributions with a
+# `VariableReference`.
 _SEARCHED_BY_ATTRIBUTE = (
     tfp.distributions.Distribution,
     tfp.bijectors.Bijector,

@@ -38,7 +38,7 @@ class AutoregressiveNetwork(keras.Layer):
 
     `output[..., i, :]` depends on `input[..., j]` only where j comes before i in
     `input_order`, and on all of the conditional input: kernels are multiplied by masks.
-    Its arguments are those of `tfp.bijectors.AutoregressiveNetwork`, which legacy Keras
+    It has the arguments of `tfp.bijectors.AutoregressiveNetwork`, which legacy Keras
     implements.
 
     Example:

@@ -51,7 +51,7 @@ class AutoregressiveTransform(DistributionLambda):
         self.built = True
 
     def compute_output_spec(self, distribution: Distribution) -> keras.KerasTensor:
-        # Before data flow there is a shape, but no distribution.
+        # Keras may pass a shape to build the layer; then there is no distribution.
         return keras.KerasTensor(distribution.shape, distribution.dtype)
 
     def get_config(self) -> dict[str, Any]:

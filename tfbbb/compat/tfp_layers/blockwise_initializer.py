@@ -13,7 +13,7 @@ from tfbbb.types import DType
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 class BlockwiseInitializer(keras.initializers.Initializer):
-    """Initialises each block of the last axis by an initializer of its own.
+    """Initialises each block of the last axis by its own initializer.
 
     Example:
 

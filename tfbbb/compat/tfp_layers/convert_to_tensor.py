@@ -1,4 +1,4 @@
-"""The functions that turn a distribution into the tensor that stands for it."""
+"""Functions that convert a distribution to a tensor."""
 
 from typing import Any
 

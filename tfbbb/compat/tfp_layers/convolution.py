@@ -61,7 +61,7 @@ class _Convolution(base.WeightPosterior):
         steps = 1 if cls.rank == 1 else (1,) * cls.rank
         show_signature(cls, strides=steps, dilation_rate=steps)
         if cls.rank:
-            # What is said of the estimator holds for every rank.
+            # The documentation of the estimator holds for every rank.
             _, _, body = (cls.__mro__[1].__doc__ or "").partition("\n")
             cls.__doc__ = f"{cls.__doc__}\n{body}"
 
@@ -173,7 +173,7 @@ class _ConvReparameterization(Reparameterization, _Convolution):
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None where no kernel is drawn.
+            divergence; the draw is None if the layer draws no kernel.
         bias_posterior_fn: As for the kernel; None is no bias.
         bias_posterior_tensor_fn: As for the kernel.
         bias_prior_fn: As for the kernel; None is no prior and no divergence.
@@ -203,7 +203,7 @@ class _ConvFlipout(Flipout, _Convolution):
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None where no kernel is drawn.
+            divergence; the draw is None if the layer draws no kernel.
         bias_posterior_fn: As for the kernel; None is no bias.
         bias_posterior_tensor_fn: As for the kernel.
         bias_prior_fn: As for the kernel; None is no prior and no divergence.

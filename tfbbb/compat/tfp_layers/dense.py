@@ -105,7 +105,7 @@ class DenseReparameterization(Reparameterization, _Dense):
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None where no kernel is drawn.
+            divergence; the draw is None if the layer draws no kernel.
         bias_posterior_fn: As for the kernel; None is no bias.
         bias_posterior_tensor_fn: As for the kernel.
         bias_prior_fn: As for the kernel; None is no prior and no divergence.
@@ -140,7 +140,7 @@ class DenseLocalReparameterization(LocalReparameterization, _Dense):
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None where no kernel is drawn.
+            divergence; the draw is None if the layer draws no kernel.
         bias_posterior_fn: As for the kernel; None is no bias.
         bias_posterior_tensor_fn: As for the kernel.
         bias_prior_fn: As for the kernel; None is no prior and no divergence.
@@ -184,7 +184,7 @@ class DenseFlipout(Flipout, _Dense):
         kernel_posterior_tensor_fn: Function of a distribution that returns a draw.
         kernel_prior_fn: As `kernel_posterior_fn`, for the prior.
         kernel_divergence_fn: Function of `posterior, prior, draw` that returns the
-            divergence; the draw is None where no kernel is drawn.
+            divergence; the draw is None if the layer draws no kernel.
         bias_posterior_fn: As for the kernel; None is no bias.
         bias_posterior_tensor_fn: As for the kernel.
         bias_prior_fn: As for the kernel; None is no prior and no divergence.

@@ -28,7 +28,7 @@ tfd = tfp.distributions
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 class DistributionLambda(keras.Layer):
-    """Returns the distribution that a function makes of the layer's input.
+    """Returns a distribution, computed by a function of the layer's input.
 
     `output ~ make_distribution_fn(inputs)`
 
@@ -52,9 +52,8 @@ class DistributionLambda(keras.Layer):
             layer trains and saves each `tf.Variable` that the distribution holds,
             alone or in a `tfp.util.TransformedVariable` or `DeferredTensor`. It warns
             of others that the function reads, as in `tf.nn.softplus(variable)`.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or one of the names `"sample"`, `"mean"`, `"mode"`,
-            `"stddev"`, `"variance"`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            one of the names `"sample"`, `"mean"`, `"mode"`, `"stddev"`, `"variance"`.
         **kwargs: Options of `keras.Layer`, and `arguments`: a dictionary of further
             arguments of `make_distribution_fn`.
 
@@ -117,7 +116,8 @@ class DistributionLambda(keras.Layer):
         warn_of_others(self, tape.watched_variables())
         if self._convert_to_tensor_fn is None:
             raise NotImplementedError(
-                "The output of a layer needs a tensor that stands for it. "
+                "The distribution must be convertible to a tensor: pass a name or a "
+                "function. "
                 "Received: convert_to_tensor_fn=None"
             )
         value = self._convert_to_tensor_fn(distribution)

@@ -1,4 +1,4 @@
-"""A distribution that Keras and TensorFlow take for a tensor."""
+"""A distribution that Keras and TensorFlow accept as a tensor."""
 
 from typing import Any
 
@@ -46,12 +46,12 @@ class _DistributionTensorType(type(tfd.Distribution), type(tfp.util.DeferredTens
 class DistributionTensor(
     tfp.distributions.Distribution, metaclass=_DistributionTensorType
 ):
-    """A distribution with the tensor that stands for it: what a layer returns.
+    """The output of a distribution layer: a distribution, convertible to a tensor.
 
     It is an instance of `tfp.distributions.Distribution` with every attribute of the
-    distribution that it wraps, and wherever Keras or TensorFlow expect a tensor it is
-    that tensor, always the same one. So it passes through a `keras.Model` into the
-    loss as it is: `loss=lambda y, d: -d.log_prob(y)`.
+    distribution that it wraps. Wherever Keras or TensorFlow expect a tensor, it
+    converts to `value`. So it passes through a `keras.Model` into the loss unchanged:
+    `loss=lambda y, d: -d.log_prob(y)`.
 
     Example:
 
@@ -65,16 +65,15 @@ class DistributionTensor(
 
     Args:
         distribution: The distribution.
-        value: The tensor that it converts to. Its shape and dtype are those of this
-            object.
+        value: The tensor that it converts to. This object has the same shape and dtype.
     """
 
     # `tf.is_tensor`, by which Keras tells tensors from other objects, looks for it.
     is_tensor_like = True
 
     def __init__(self, distribution: Distribution, value: Any):
-        # Attributes of its own, past the forwarding below and past `tf.Module`, which
-        # would track the tensor.
+        # Set directly: the forwarding below must not apply, and `tf.Module` must not
+        # track the tensor.
         self.__dict__["tensor_distribution"] = distribution
         self.__dict__["_concrete_value"] = value
 
@@ -127,7 +126,7 @@ class DistributionTensor(
 
 
 def as_distribution(value: Any) -> Distribution:
-    """Returns the distribution that `value` wraps, or `value` as it is."""
+    """Returns the distribution that `value` wraps, or `value` itself."""
     return getattr(value, "tensor_distribution", value)
 
 
@@ -177,10 +176,10 @@ def _expand_dims(input: Any, axis: Any, name: Any = None) -> DistributionTensor:
 
 
 def _is_of_batch(x: DistributionTensor) -> bool:
-    """Tells whether there is one number for each distribution of the batch.
+    """Whether there is one number for each distribution of the batch.
 
-    Then the batch is to have the shape of the number's targets: n targets [n, 1] and
-    distributions [n] would be broadcast to n^2 densities.
+    If so, the batch must have the shape of the targets: n targets [n, 1] and
+    distributions [n] would broadcast to n^2 densities.
     """
     distribution = x.tensor_distribution
     return (

@@ -37,7 +37,7 @@ def divergence(
         a: The distribution that a layer returned.
         b: The other one.
         use_exact_kl: Whether it is computed in closed form. Else it is estimated as
-            `log a(z) - log b(z)` at the tensor z that stands for a.
+            `log a(z) - log b(z)` at the tensor z that a converts to.
         test_points_reduce_axis: Axes of the estimate over which it is averaged; None
             is all of them.
         test_points_fn: Function of a that returns z.
@@ -141,7 +141,7 @@ class KLDivergenceRegularizer(keras.regularizers.Regularizer):
 
 @_register
 class KLDivergenceAddLoss(keras.Layer):
-    """Passes a distribution on and adds its divergence from a prior to the losses.
+    """Returns its input, a distribution, and adds the divergence from a prior as loss.
 
     `weight * KL(input || distribution_b)`
 
@@ -149,7 +149,7 @@ class KLDivergenceAddLoss(keras.Layer):
         distribution_b: The prior: a distribution, a function without arguments that
             returns one, or a `keras.Model` that does, whatever its input.
         use_exact_kl: Whether the divergence is computed in closed form and summed over
-            rows. Else it is estimated at the tensor that stands for the input.
+            rows. Else it is estimated at the tensor that the input converts to.
         test_points_reduce_axis: Axes over which an estimate is averaged; None is all
             of them, `()` none.
         test_points_fn: Function of the input that returns the points of an estimate.
@@ -198,7 +198,7 @@ class KLDivergenceAddLoss(keras.Layer):
         return cls(**{key: from_config(value) for key, value in config.items()})
 
     def compute_output_spec(self, distribution_a: Distribution) -> keras.KerasTensor:
-        # Before data flow there is a shape, but no distribution.
+        # Keras may pass a shape to build the layer; then there is no distribution.
         spec = keras.KerasTensor(distribution_a.shape, distribution_a.dtype)
         if hasattr(distribution_a, "made_of"):
             spec.made_of = distribution_a.made_of

@@ -44,8 +44,8 @@ class IndependentBernoulli(Parametric):
 
     Args:
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         sample_dtype: Dtype of draws; the default is the dtype of the parameters.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
@@ -101,8 +101,8 @@ class IndependentLogistic(_Independent):
 
     Args:
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """
@@ -139,8 +139,8 @@ class IndependentNormal(_Independent):
 
     Args:
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """
@@ -167,8 +167,8 @@ class IndependentPoisson(_Independent):
 
     Args:
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """

@@ -1,4 +1,4 @@
-"""What the last call of a layer drew."""
+"""The draws of the last call of a layer."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import tensorflow as tf
 
 
 class LastDraws:
-    """Stores what a layer draws, by name, for those who ask after the call.
+    """Stores the draws of a layer by name, to be read after the call.
 
-    Eager code reads what the last eager call drew. Code inside a traced function reads
-    the tensors that the layer's last call in the same trace drew. The graph holds these
+    Eager code reads the draws of the last eager call. Code inside a traced function
+    reads the tensors of the layer's last call in the same trace. The graph holds these
     tensors, not the layer, so none is read, or kept in memory, outside of its graph.
     """
 
@@ -17,7 +17,7 @@ class LastDraws:
         self._eager: dict[str, Any] = {}
 
     def update(self, **draws: Any) -> None:
-        """Stores the draws of a call in place of those before."""
+        """Replaces the stored draws by the draws of a new call."""
         if tf.executing_eagerly():
             self._eager.update(draws)
             return

@@ -28,8 +28,8 @@ class MixtureSameFamily(Parametric):
         num_components: Number k of components.
         component_layer: Layer or function that makes the components of a tensor
             [..., k, size], e.g. `IndependentNormal(event_shape)`.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """
@@ -107,8 +107,8 @@ class MixtureNormal(_Mixture):
     Args:
         num_components: Number of components.
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """
@@ -122,7 +122,7 @@ class MixtureNormal(_Mixture):
         name: str | None = None,
     ) -> Any:
         """Returns the distribution of a tensor of parameters."""
-        return _mixture_of(
+        return _mixture(
             IndependentNormal, params, num_components, event_shape, validate_args
         )
 
@@ -143,8 +143,8 @@ class MixtureLogistic(_Mixture):
     Args:
         num_components: Number of components.
         event_shape: Shape of one draw: an integer or a vector of integers.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """
@@ -158,7 +158,7 @@ class MixtureLogistic(_Mixture):
         name: str | None = None,
     ) -> Any:
         """Returns the distribution of a tensor of parameters."""
-        return _mixture_of(
+        return _mixture(
             IndependentLogistic, params, num_components, event_shape, validate_args
         )
 
@@ -172,7 +172,7 @@ class MixtureLogistic(_Mixture):
         )
 
 
-def _mixture_of(
+def _mixture(
     layer: keras.Layer,
     params: Any,
     num_components: int,

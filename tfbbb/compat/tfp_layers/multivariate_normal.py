@@ -30,8 +30,8 @@ class MultivariateNormalTriL(Parametric):
 
     Args:
         event_size: Length d of the vector.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
     """

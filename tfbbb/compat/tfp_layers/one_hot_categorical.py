@@ -23,8 +23,8 @@ class OneHotCategorical(Parametric):
 
     Args:
         event_size: Number d of classes.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         sample_dtype: Dtype of draws; the default is the dtype of the parameters.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.
@@ -79,8 +79,8 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
     Args:
         event_size: Number d of classes.
         num_components: Number k of components.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         sample_dtype: Dtype of draws; the default is the dtype of the parameters.
         validate_args: Whether to check parameters and values in every call.
         **kwargs: Options of `keras.Layer`.

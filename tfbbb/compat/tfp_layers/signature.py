@@ -1,11 +1,11 @@
-"""What `help` and editors show of a constructor that several layers share."""
+"""The signature that `help` and editors show for a shared constructor."""
 
 import inspect
 from typing import Any
 
 
 def show_signature(cls: Any, **defaults: Any) -> None:
-    """Shows a layer's constructor with defaults of its own, `seed` only if it takes it.
+    """Gives a layer's constructor its own defaults, and `seed` only if supported.
 
     Args:
         cls: The layer's class, with the attribute `takes_seed`.

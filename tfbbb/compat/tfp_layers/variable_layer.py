@@ -25,10 +25,10 @@ from tfbbb.types import (
 
 @keras.saving.register_keras_serializable(package="tfbbb.compat.tfp_layers")
 class VariableLayer(keras.Layer):
-    """Returns a variable, whatever its input: `f(x) = activation(c)`.
+    """Returns a variable and ignores the input: `f(x) = activation(c)`.
 
-    Followed by a distribution layer it is a distribution with parameters of its own,
-    as the posterior and prior of `DenseVariational` are.
+    Together with a distribution layer it makes a distribution whose parameters do not
+    depend on the input, such as posterior and prior of `DenseVariational`.
 
     Example:
 
@@ -39,11 +39,11 @@ class VariableLayer(keras.Layer):
 
     Args:
         shape: Shape of the variable: an integer or a vector of integers.
-        dtype: Its dtype; the default is the variable dtype of the global policy.
+        dtype: Dtype of the variable; by default the global policy's variable dtype.
         activation: Keras activation, by name or as a function.
-        initializer: Its initial values, e.g. a `BlockwiseInitializer`.
-        regularizer: Penalty on it.
-        constraint: Its projection after each update.
+        initializer: Initial values of the variable, e.g. a `BlockwiseInitializer`.
+        regularizer: Penalty on the variable.
+        constraint: Projection of the variable after each update.
         **kwargs: Options of `keras.Layer`, such as `trainable` and `name`.
 
     Raises:

@@ -50,8 +50,8 @@ class VariationalGaussianProcess(DistributionLambda):
         mean_fn: Function of the inputs that returns the mean; the default is a
             constant that is trained.
         jitter: Added to the diagonals of covariances.
-        convert_to_tensor_fn: Function of the distribution that returns the tensor
-            that stands for it, or its name: see `DistributionLambda`.
+        convert_to_tensor_fn: Function that converts the distribution to a tensor, or
+            its name: see `DistributionLambda`.
         name: Name of the layer.
     """
 

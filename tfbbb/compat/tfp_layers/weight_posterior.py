@@ -1,4 +1,4 @@
-"""What dense and convolutional layers share: a kernel and a bias with posteriors."""
+"""The base of dense and convolutional layers: posteriors of kernel and bias."""
 
 from typing import Any
 
@@ -108,16 +108,16 @@ class WeightPosterior(keras.Layer):
 
     @property
     def kernel_posterior_tensor(self) -> Tensor:
-        """The kernel that the last call drew; None where it drew no kernel.
+        """The kernel that the last call drew, or None.
 
-        Eager code reads what the last eager call drew, a traced function what the last
-        call in the same trace drew. The same holds for the three attributes below.
+        Eager code reads the draw of the last eager call, a traced function the draw of
+        the last call in the same trace. The same holds for the three attributes below.
         """
         return self._last_draws.get("kernel_posterior_tensor")
 
     @property
     def kernel_posterior_affine(self) -> Any:
-        """The distribution of which the last call drew in place of a kernel, or None.
+        """The distribution that the last call drew from instead of a kernel, or None.
 
         Local reparameterization draws outputs, flipout a perturbation of the kernel.
         """

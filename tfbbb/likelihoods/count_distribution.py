@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.likelihoods.normal_noise import HALF_LOG_2PI
 from tfbbb.likelihoods.stirling_correction import stirling_correction
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 
 # exp(-36) is the precision of doubles.
 _NEGLIGIBLE = 36.0

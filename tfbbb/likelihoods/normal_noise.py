@@ -5,9 +5,8 @@ import math
 import tensorflow as tf
 
 from tfbbb.likelihoods.location_scale import LocationScale
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.types import Tensor
-
-HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def standard_normal_log_prob(z: tf.Tensor) -> tf.Tensor:

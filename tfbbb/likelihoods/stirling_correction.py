@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from tfbbb.likelihoods.normal_noise import HALF_LOG_2PI
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 
 # For larger x, the correction has a series that is exact in double precision.
 _LARGE = 8.0

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import EmpiricalNormalPrior
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters, Prior, WeightMoments
 from tfbbb.types import ArrayLike, Tensor
 
 _MIN_GROUP = 10
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -130,7 +130,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
     ) -> Tensor:
         log_variance = tf.math.log(variance)
         log_prob = -0.5 * squares / variance - math.prod(shape) * (
-            0.5 * log_variance + _HALF_LOG_2PI
+            0.5 * log_variance + HALF_LOG_2PI
         )
         if self.hyperprior is None:
             return log_prob

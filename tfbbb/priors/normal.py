@@ -7,12 +7,11 @@ import keras
 import tensorflow as tf
 
 from tfbbb.families.priors import NormalPrior
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import AddWeight, Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
 from tfbbb.types import Tensor
-
-_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.priors")
@@ -94,5 +93,5 @@ class Normal(NormalPrior, ScaledPrior):
             tf.exp(-2.0 * log_scale) if self.trainable else math.exp(-2.0 * log_scale)
         )
         return -0.5 * precision * squares - math.prod(shape) * (
-            log_scale + _HALF_LOG_2PI
+            log_scale + HALF_LOG_2PI
         )

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.priors import ScaleMixtureNormalPrior
+from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters, Prior
 from tfbbb.types import Tensor
@@ -113,9 +114,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
     def _log_components(self, squares: Tensor) -> tuple[Any, Any]:
         """Returns the log densities of the wide and the narrow component."""
         return tuple(
-            math.log(share / scale)
-            - 0.5 * math.log(2 * math.pi)
-            - squares / (2.0 * scale**2)
+            math.log(share / scale) - HALF_LOG_2PI - squares / (2.0 * scale**2)
             for share, scale in self._wide_then_narrow
         )
 

@@ -182,7 +182,7 @@ def test_a_taken_port_is_refused_before_a_key_is_created(tfbbb):
 def test_other_machines_need_an_admin_key(tfbbb, served, monkeypatch):
     refused = tfbbb("serve", "--host", "0.0.0.0", "--port", 0)
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: Whoever reaches 0.0.0.0 could ask")
+    assert refused.stderr.startswith("Error: Other machines can reach 0.0.0.0, but")
     for way in ("TFBBB_ADMIN_KEY", "tfbbb keys create", "--insecure"):
         assert way in refused.stderr
     assert served == {}

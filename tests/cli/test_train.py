@@ -205,7 +205,7 @@ def test_an_oversized_network_is_refused_before_training(tfbbb, data):
         *("--output", "models/effect", "--hidden", "10000,10000"),
     )
     assert result.exit_code == 1
-    assert "parameters, more than the 20000000 there may be" in result.stderr
+    assert "more than the limit of 20000000" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

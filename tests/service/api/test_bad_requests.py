@@ -18,13 +18,13 @@ def message_of(response: httpx.Response, status: int) -> str:
 @pytest.mark.parametrize(
     ("instances", "message"),
     [
-        ("[]", r"`instances` must be a list of rows, of one at least.*: \[\]"),
+        ("[]", r"`instances` must be a list of at least one row.*: \[\]"),
         ("[[]]", "Row 1 has 0 values, but the model reads 3: 'age', 'bmi', 'bp'"),
         ("[[1, 2, 3], [1, 2]]", "Row 2 has 2 values"),
         ("[[1, 2, 3, 4]]", "Row 1 has 4 values"),
         ("[[1, 2, 3], 4]", "Row 2 must be a list of values. Received: 4"),
         ("[1, 2, 3]", "Row 1 must be a list of values"),
-        ("{}", "`instances` must be a list of rows.* Received: {}"),
+        ("{}", "`instances` must be a list of at least one row.* Received: {}"),
         ('[[1, 2, 3], [1, "2", 3]]', "Row 2, column 'bmi' needs a number"),
         (
             '[[1, 2, "True"]]',
@@ -88,7 +88,7 @@ def test_column_of_a_table_that_does_not_fit_is_named(
         ({"age": [1], "bmi": [2], "bp": ["x"]}, "Row 1, column 'bp' needs a number"),
         ({"inputs": [[1, 2]]}, "Row 1 has 2 values"),
         ({}, "The column 'age' is lacking"),
-        ([], "`inputs` must be a list of rows, of one at least"),
+        ([], "`inputs` must be a list of at least one row"),
         (3, "`inputs` must be an object of columns"),
     ],
 )
@@ -219,7 +219,7 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
         "parameters": {"num_samples": num_samples},
     }
     message = message_of(ask(client, "diabetes", body), 413)
-    assert "At most 100000 rows × samples" in message
+    assert "at most 100000 rows × samples" in message
     assert "TFBBB_MAX_ROWS_TIMES_SAMPLES" in message
     assert f"Received: {rows} rows × {num_samples} samples" in message
 
@@ -270,7 +270,7 @@ def test_body_without_length_over_the_limit_is_refused(
     ("content", "message"),
     [
         ("[" * 100_000, "parsing the body: it is nested too deeply."),
-        ("1" * 5000, "parsing the body: it holds an integer of too many digits."),
+        ("1" * 5000, "parsing the body: it holds an integer with too many digits."),
     ],
 )
 def test_json_that_python_does_not_read_is_described(

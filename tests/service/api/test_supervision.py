@@ -44,7 +44,7 @@ def test_a_child_that_is_killed_is_started_anew(
         assert first is not None
         os.kill(first, signal.SIGKILL)
         wait_for(lambda: process.pid not in (None, first))
-    assert "the child ended by signal 9; it is started anew" in caplog.text
+    assert "the child ended by signal 9; restarting" in caplog.text
 
 
 def test_pauses_grow_while_a_child_keeps_ending(

@@ -101,7 +101,7 @@ def test_every_error_crosses_the_socket(client: ModelsClient, name: str) -> None
 
 def test_a_defect_of_the_model_process_is_not_the_clients(client: ModelsClient) -> None:
     async def questions() -> None:
-        with pytest.raises(RuntimeError, match="failed to predict; its log says why"):
+        with pytest.raises(RuntimeError, match="failed at predict; see its log"):
             await client.predict("defective", None, b"")
         assert await client.predict("a", None, b"still there") == b"still there"
 

@@ -103,15 +103,21 @@ def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) ->
         maker.start()
     for maker in makers:
         maker.join()
-    assert refused == ["The label 'champion' was moved meanwhile; look again."]
+    assert refused == ["Another request has moved the label 'champion'; retry."]
     assert find_version(database, "wine", "champion") in (1, 2)
 
 
 @pytest.mark.parametrize(
     ("gate", "figures"),
     [
-        ({"max_nll_increase": 0.1}, ("likelihood is 1.5, ", " version 1.2, ", "0.1 h")),
-        ({"max_coverage_drop": 0.05}, ("cover 80.00%", "version 89.00%", "0.05 fu")),
+        (
+            {"max_nll_increase": 0.1},
+            ("likelihood is 1.5, ", "version has 1.2, ", "at most 0.1"),
+        ),
+        (
+            {"max_coverage_drop": 0.05},
+            ("cover 80.00%", "version 89.00%", "at most 0.05"),
+        ),
     ],
 )
 def test_gate_refuses_a_worse_version_with_both_figures_unless_forced(

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import keras
 
@@ -11,11 +11,10 @@ from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.private_apis import own_trainable_variables, sublayers
 
-if TYPE_CHECKING:
-    from tfbbb.model import BayesianModel
+Ensemble = TypeVar("Ensemble", bound=keras.Model)
 
 
-class Members(Sequence["BayesianModel"]):
+class Members(Sequence[Ensemble]):
     """The posteriors of a `BayesianModel`, in order.
 
     Each is made when it is asked for, with copies of the weights as they are then.
@@ -25,7 +24,7 @@ class Members(Sequence["BayesianModel"]):
         number: Number of its members.
     """
 
-    def __init__(self, model: "BayesianModel", number: int):
+    def __init__(self, model: Ensemble, number: int):
         self._model = model
         self._number = number
 
@@ -61,7 +60,7 @@ def check_shared_layers(model: keras.Model) -> None:
         )
 
 
-def _member(model: "BayesianModel", index: int) -> "BayesianModel":
+def _member(model: Ensemble, index: int) -> Ensemble:
     config = _with_one_member(model.get_config())
     # It was fitted to all of them together.
     config.pop("recalibration", None)

@@ -23,6 +23,7 @@ from tfbbb.finite_inputs import FiniteInputs
 from tfbbb.first_callbacks import first_callbacks
 from tfbbb.fold import dimensions
 from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
+from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer
 from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.step_prediction import StepPrediction
@@ -164,7 +165,7 @@ class BayesianModel(keras.Model):
         return float(self._num_rows.numpy()) or None
 
     @property
-    def members(self) -> Members:
+    def members(self) -> "Members[BayesianModel]":
         """The posteriors of the mixture, each as a model of its own when asked for."""
         return Members(self, self._num_members)
 
@@ -307,7 +308,7 @@ class BayesianModel(keras.Model):
         recalibration = self._recalibration
         try:
             self._forget_recalibration()
-            self._take_up(rows)
+            self._prepare_for(rows)
             yield
         except BaseException:
             if self._steps_taken == steps:
@@ -316,16 +317,22 @@ class BayesianModel(keras.Model):
                 self._recalibration = recalibration
             raise
 
-    def _take_up(self, rows: TrainingRows) -> None:
-        """Sets what training needs to know of its rows."""
+    def _prepare_for(self, rows: TrainingRows) -> None:
+        """Sets N, the weight of the divergence, and shift and scale of the targets."""
         if rows.targets is not None:
             self._warn_of_other_units()
             self.likelihood.check_targets(rows.targets)
             self.likelihood.adapt(rows.targets)
         self._num_rows.assign(rows.size)
-        for layer in self.variational_layers:
-            if layer.kl_weight_is_automatic:
-                layer.kl_weight.assign(1.0 / rows.size)
+        self.training_temperature(rows.size).assign(1.0)
+
+    def training_temperature(self, num_rows: float) -> TrainingTemperature:
+        """Returns what sets the temperature of the layers while the model trains.
+
+        Args:
+            num_rows: Number N of training rows, or the sum of their weights.
+        """
+        return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
 
     def _forget_recalibration(self) -> None:
         if self._recalibration is not None:

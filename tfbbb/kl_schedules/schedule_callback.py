@@ -6,13 +6,14 @@ from typing import Any
 import keras
 
 from tfbbb.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 
 
 class ScheduleCallback(keras.callbacks.Callback):
-    """Sets `kl_weight = T/N` in the layers without a `kl_weight` of their own.
+    """Sets the `TrainingTemperature` before each step, and around validation.
 
-    Layers that were given a `kl_weight` keep it. N is the model's `num_rows`. The logs
-    report the mean temperature of an epoch as `temperature`.
+    N is the model's `num_rows`. The logs report the mean temperature of an epoch as
+    `temperature`.
 
     Validation inside `fit` uses the schedule's target temperature (1 for a warm-up or
     Blundell's schedule), so that early stopping can compare the `val_loss` of epochs.
@@ -31,20 +32,16 @@ class ScheduleCallback(keras.callbacks.Callback):
         super().__init__()
         self.schedule = schedule
         self._epoch = 0
-        self._num_rows = 1.0
-        self._layers: list[Any] = []
+        self._temperature: TrainingTemperature
         self._assigned: float | None = None
         self._step_temperature = 1.0
         self._temperatures: list[float] = []
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._check_batches()
-        self._num_rows = self.model.num_rows
-        self._layers = [
-            layer
-            for layer in self.model.variational_layers
-            if layer.kl_weight_is_automatic
-        ]
+        self._temperature = TrainingTemperature(
+            self.model.variational_layers, self.schedule, self.model.num_rows
+        )
         self._assigned = None
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
@@ -60,7 +57,7 @@ class ScheduleCallback(keras.callbacks.Callback):
             self._begin_step(batch)
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self._assign(self.schedule.target_temperature(self._num_rows))
+        self._assign(self._temperature.target)
 
     def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
         self._assign(self._step_temperature)
@@ -70,21 +67,19 @@ class ScheduleCallback(keras.callbacks.Callback):
             logs["temperature"] = statistics.fmean(self._temperatures)
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._assign(self.schedule.target_temperature(self._num_rows))
+        self._assign(self._temperature.target)
 
     def _begin_step(self, batch: int) -> None:
-        self._step_temperature = self.schedule.temperature(
-            self._epoch, batch, self._num_batches, self._num_rows
+        self._step_temperature = self._temperature.of_step(
+            self._epoch, batch, self._num_batches
         )
         self._temperatures.append(self._step_temperature)
         self._assign(self._step_temperature)
 
     def _assign(self, temperature: float) -> None:
-        if temperature == self._assigned:
-            return
-        self._assigned = temperature
-        for layer in self._layers:
-            layer.kl_weight.assign(temperature / self._num_rows)
+        if temperature != self._assigned:
+            self._temperature.assign(temperature)
+            self._assigned = temperature
 
     @property
     def _num_batches(self) -> int | None:

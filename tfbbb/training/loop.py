@@ -12,6 +12,7 @@ import numpy as np
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.data.memory_rows import BatchSource
 from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
 from tfbbb.training.early_stopping import BestEpoch
@@ -103,11 +104,12 @@ def fit(
             f"Received: early_stopping={early_stopping!r}, held_out=None"
         )
     steps_per_epoch = -(-rows.num_rows // batch_size)
+    temperature = model.training_temperature(rows.num_rows)
     with model.training_on(TrainingRows(rows.targets(), rows.num_rows)):
         model.optimizer.build(model.trainable_variables)
         training = _Training(
             model,
-            rows.num_rows,
+            temperature,
             _timetable(epochs, steps_per_epoch, held_out, early_stopping),
             held_out,
             early_stopping,
@@ -130,7 +132,8 @@ def fit(
                 training.take_up(latest)
         epoch, batch = divmod(training.step, steps_per_epoch)
         batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
-        training.run(Steps(model, batches), checkpoints, should_stop)
+        steps = Steps(model, batches, temperature, steps_per_epoch)
+        training.run(steps, checkpoints, should_stop)
         return training.end()
 
 
@@ -151,7 +154,7 @@ class _Training:
     def __init__(
         self,
         model: BayesianModel,
-        num_rows: int,
+        temperature: TrainingTemperature,
         timetable: Timetable,
         held_out: tuple[Any, np.ndarray] | None,
         early_stopping: EarlyStopping | None,
@@ -162,7 +165,7 @@ class _Training:
         self._seconds = 0.0
         self._stopped = False
         self._model = model
-        self._num_rows = num_rows
+        self._temperature = temperature
         self._timetable = timetable
         self._validation = (
             None if held_out is None else HeldOutEvaluator(model, *held_out)
@@ -191,7 +194,7 @@ class _Training:
                 )
             stop = self._timetable.next_stop(self.step)
             began = time.monotonic()
-            self.step = steps.take(self.step, stop, self._kl_weight)
+            self.step = steps.take(self.step, stop)
             self._seconds += time.monotonic() - began
             self._check_loss()
             if self.step == stop:
@@ -206,10 +209,7 @@ class _Training:
         model = self._model
         epoch = self.step // self._timetable.steps_per_epoch
         best = self._best.restore(model) if self._best else None
-        temperature = model.kl_schedule.target_temperature(self._num_rows)
-        for layer in model.variational_layers:
-            if layer.kl_weight_is_automatic:
-                layer.kl_weight.assign(temperature / self._num_rows)
+        self._temperature.assign(self._temperature.target)
         return Outcome(epoch=epoch, best_epoch=best or epoch)
 
     def take_up(self, checkpoint: Checkpoint) -> None:
@@ -264,14 +264,6 @@ class _Training:
                 figures=figures,
             )
         )
-
-    def _kl_weight(self, step: int) -> float:
-        steps_per_epoch = self._timetable.steps_per_epoch
-        epoch, batch = divmod(step, steps_per_epoch)
-        temperature = self._model.kl_schedule.temperature(
-            epoch, batch, steps_per_epoch, self._num_rows
-        )
-        return temperature / self._num_rows
 
     def _check_loss(self) -> None:
         # One step that is not finite makes their mean so.

@@ -1,11 +1,11 @@
 """Training steps, many to an execution."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
 
 # The way from Python and back then costs nothing, and a stop comes soon.
@@ -23,13 +23,20 @@ class Steps:
     Args:
         model: The model, compiled and told of its rows.
         batches: Batches of `(inputs, targets)` without end.
+        temperature: Sets the temperature of each step.
+        steps_per_epoch: Number of steps of an epoch.
     """
 
-    def __init__(self, model: BayesianModel, batches: tf.data.Dataset):
+    def __init__(
+        self,
+        model: BayesianModel,
+        batches: tf.data.Dataset,
+        temperature: TrainingTemperature,
+        steps_per_epoch: int,
+    ):
         self._model = model
-        self._layers = [
-            layer for layer in model.variational_layers if layer.kl_weight_is_automatic
-        ]
+        self._temperature = temperature
+        self._steps_per_epoch = steps_per_epoch
         self._batches = iter(batches)
         self._execute = tf.function(
             self._steps,
@@ -38,19 +45,18 @@ class Steps:
         )
         self._at_once = 1
 
-    def take(self, first: int, end: int, kl_weight: Callable[[int], float]) -> int:
+    def take(self, first: int, end: int) -> int:
         """Takes some of the steps from `first` on, none from `end` on.
 
         Args:
             first: Index of the next step.
             end: Index of the first step that is not to be taken now.
-            kl_weight: The weight of the KL divergence at a step.
 
         Returns:
             The index of the step after those that were taken.
         """
         last = min(end, first + self._at_once)
-        weights = [kl_weight(step) for step in range(first, last)]
+        weights = [self._kl_weight(step) for step in range(first, last)]
         began = time.perf_counter()
         self._execute(tf.constant(weights, tf.float32))
         seconds = (time.perf_counter() - began) / (last - first)
@@ -58,10 +64,14 @@ class Steps:
         self._at_once = min(max(1, wanted), _MOST_STEPS_PER_EXECUTION)
         return last
 
+    def _kl_weight(self, step: int) -> float:
+        epoch, batch = divmod(step, self._steps_per_epoch)
+        temperature = self._temperature.of_step(epoch, batch, self._steps_per_epoch)
+        return self._temperature.kl_weight(temperature)
+
     def _steps(self, kl_weights: Any) -> None:
         def step(index: Any) -> Any:
-            for layer in self._layers:
-                layer.kl_weight.assign(kl_weights[index])
+            self._temperature.assign_kl_weight(kl_weights[index])
             self._model.train_step(next(self._batches))
             return index + 1
 

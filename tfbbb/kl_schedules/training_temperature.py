@@ -1,0 +1,47 @@
+"""The temperature of the posterior while a model trains and validates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tfbbb.kl_schedules.kl_schedule import KLSchedule
+from tfbbb.types import Tensor
+
+
+class TrainingTemperature:
+    """Sets `kl_weight = T/N` in the layers without a `kl_weight` of their own.
+
+    Layers that were given a `kl_weight` keep it. Both training loops, `fit` of
+    `BayesianModel` and that of tables, set the weights through this object.
+
+    Args:
+        layers: The variational layers of the model.
+        schedule: The temperature T of each step.
+        num_rows: Number N of training rows, or the sum of their weights.
+    """
+
+    def __init__(self, layers: Sequence[Any], schedule: KLSchedule, num_rows: float):
+        self._layers = [layer for layer in layers if layer.kl_weight_is_automatic]
+        self._schedule = schedule
+        self._num_rows = num_rows
+
+    def of_step(self, epoch: int, batch: int, num_batches: int | None) -> float:
+        """Returns T of a step; the arguments are those of `KLSchedule.temperature`."""
+        return self._schedule.temperature(epoch, batch, num_batches, self._num_rows)
+
+    @property
+    def target(self) -> float:
+        """T of the final objective, at which held-out rows are evaluated."""
+        return self._schedule.target_temperature(self._num_rows)
+
+    def kl_weight(self, temperature: float) -> float:
+        """Returns T/N."""
+        return temperature / self._num_rows
+
+    def assign(self, temperature: float) -> None:
+        """Sets the weights to T/N."""
+        self.assign_kl_weight(self.kl_weight(temperature))
+
+    def assign_kl_weight(self, kl_weight: float | Tensor) -> None:
+        """Sets the weights to a number, or to a tensor of the graph being traced."""
+        for layer in self._layers:
+            layer.kl_weight.assign(kl_weight)

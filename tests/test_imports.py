@@ -1,58 +1,57 @@
-"""Modules of `tfbbb` do not import each other, not even lazily or for types alone."""
+"""Imports in `tfbbb` go downwards, never in a circle; specs need no TensorFlow."""
 
 import ast
 from pathlib import Path
+
+import pytest
 
 import tfbbb
 
 ROOT = Path(tfbbb.__file__).parent.parent
 
-# Cycles that are still there, by their modules, each with what would break it.
-KNOWN = {
-    # A program holds a recalibration, which takes predictive distributions.
-    frozenset(
-        {
-            "tfbbb.prediction",
-            "tfbbb.prediction.computation",
-            "tfbbb.prediction.posterior_predictive",
-            "tfbbb.prediction.program",
-            "tfbbb.prediction.propagated",
-            "tfbbb.prediction.recalibrated_answers",
-            "tfbbb.recalibration.recalibration",
-        }
-    ),
-    # Engines choose among themselves.
-    frozenset(
-        {
-            "tfbbb.prediction.engine",
-            "tfbbb.prediction.local",
-            "tfbbb.prediction.weight",
-        }
-    ),
-    # The rules of propagation are looked up where they are used.
-    frozenset(
-        {
-            "tfbbb.prediction.moments.propagation",
-            "tfbbb.prediction.moments.registry",
-        }
-    ),
-    # Methods of `BayesianModel` export and recalibrate it, and give its members.
-    frozenset(
-        {
-            "tfbbb",
-            "tfbbb.conversion",
-            "tfbbb.export",
-            "tfbbb.export.description",
-            "tfbbb.export.exported_functions",
-            "tfbbb.export.feature_tensors",
-            "tfbbb.export.writer",
-            "tfbbb.members",
-            "tfbbb.model",
-            "tfbbb.recalibration",
-            "tfbbb.recalibration.fitting",
-        }
-    ),
+# The parts of `tfbbb`, from the top. A part may import the parts of its own line and of
+# the lines below, but not of a line above. No single module imports in a circle, not
+# even the modules of two parts in one line.
+LAYERS = """
+__main__
+cli
+tfbbb client
+training plots
+callbacks
+compression conversion compat
+model
+export metrics members finite_inputs
+prediction recalibration
+likelihood_model losses
+layers
+estimators
+divergences
+variational_weight
+likelihoods priors
+posteriors kl_schedules optimizers
+families layer_state
+call_context data fold noise private_apis strategy support training_rows
+abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
+flushing known_fields model_name snake_case types version
+"""
+RANKS = {
+    part: rank
+    for rank, line in enumerate(reversed(LAYERS.strip().splitlines()))
+    for part in line.split()
 }
+# Folders that import no TensorFlow, with their modules that do.
+WITHOUT_TENSORFLOW = {
+    "tfbbb.cli": {"prediction_table"},
+    "tfbbb.client": set(),
+    "tfbbb.data": {
+        # Layers and tensors of columns.
+        *("column_input", "features", "memory_rows", "one_hot"),
+        *("row_layout", "standardize", "stored_rows"),
+    },
+    "tfbbb.families": set(),
+    "tfbbb.training.spec": set(),
+}
+TENSORFLOW = {"tensorflow", "keras", "tensorflow_probability"}
 
 
 def module_name(path):
@@ -60,9 +59,12 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(tree):
-    """The names that are imported anywhere in a module, from most to least exact."""
-    for node in ast.walk(tree):
+PATHS = {module_name(path): path for path in (ROOT / "tfbbb").rglob("*.py")}
+
+
+def imported(nodes):
+    """The names that nodes import, each from most to least exact."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ([alias.name] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -70,15 +72,47 @@ def imported(tree):
                 yield [f"{node.module}.{alias.name}", node.module]
 
 
-def imports(folder):
-    """The modules below a folder, each with those of them that it imports."""
-    paths = {module_name(path): path for path in (ROOT / folder).rglob("*.py")}
+def run_at_import(tree):
+    """The nodes of a module that run when it is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        yield from run_at_import(node)
+
+
+def imports(nodes=ast.walk):
+    """The modules of `tfbbb`, each with the modules of `tfbbb` that it imports."""
     graph = {}
-    for name, path in paths.items():
-        candidates = imported(ast.parse(path.read_text()))
-        found = (next((c for c in exact if c in paths), name) for exact in candidates)
+    for name, path in PATHS.items():
+        candidates = imported(nodes(ast.parse(path.read_text())))
+        found = (next((c for c in exact if c in PATHS), name) for exact in candidates)
         graph[name] = set(found) - {name}
     return graph
+
+
+def with_packages(graph):
+    """The same imports, with the packages that Python imports on the way.
+
+    A package whose `__init__` runs already is none of them.
+    """
+    return {
+        name: {
+            package
+            for other in found
+            for package in (other, *packages(other))
+            if not f"{name}.".startswith(f"{package}.")
+        }
+        for name, found in graph.items()
+    }
+
+
+def packages(name):
+    """The packages that a module is in, but for `tfbbb`, which is always imported."""
+    parts = name.split(".")
+    return [".".join(parts[:i]) for i in range(2, len(parts))]
 
 
 def reachable(graph, start):
@@ -99,21 +133,61 @@ def cycles(graph):
     }
 
 
+def part(name):
+    return name.split(".")[1] if "." in name else name
+
+
 def test_cycles_are_found():
     graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set()}
     assert cycles(graph) == {frozenset("abc")}
 
 
-def test_no_import_cycles_beyond_the_known():
-    found = cycles(imports("tfbbb"))
-    new = [
-        sorted(cycle) for cycle in found if not any(cycle <= known for known in KNOWN)
+def test_modules_do_not_import_in_a_circle():
+    """Not even where a function imports, or an import is for types alone."""
+    found = [sorted(cycle) for cycle in cycles(imports())]
+    assert not found, f"these modules import each other: {found}"
+
+
+def test_packages_do_not_import_in_a_circle():
+    found = [sorted(cycle) for cycle in cycles(with_packages(imports(run_at_import)))]
+    assert not found, f"these modules import each other on the way: {found}"
+
+
+def test_layers_name_every_part():
+    assert {part(name) for name in PATHS} == set(RANKS)
+
+
+def test_parts_import_no_part_above():
+    upwards = [
+        f"{name} imports {other}"
+        for name, found in imports().items()
+        for other in found
+        if RANKS[part(other)] > RANKS[part(name)]
     ]
-    assert not new, f"these modules import each other: {new}"
+    assert not upwards, f"see LAYERS in {Path(__file__).name}: {upwards}"
 
 
-def test_declarations_import_no_tensorflow():
-    graph = imports("tfbbb")
+@pytest.mark.parametrize("folder", WITHOUT_TENSORFLOW)
+def test_folder_imports_no_tensorflow(folder):
+    graph = with_packages(imports(run_at_import))
+    with_tensorflow = {f"{folder}.{name}" for name in WITHOUT_TENSORFLOW[folder]}
+    starts = {"tfbbb", *(n for n in PATHS if f"{n}.".startswith(f"{folder}."))}
+    starts -= with_tensorflow
+    for name in starts.union(*(reachable(graph, start) for start in starts)):
+        nodes = run_at_import(ast.parse(PATHS[name].read_text()))
+        found = {exact[-1].split(".")[0] for exact in imported(nodes)}
+        assert not found & TENSORFLOW, f"{folder} imports {name}"
+
+
+def test_declarations_import_nothing_else():
     allowed = ("tfbbb.families", "tfbbb.data.task", "tfbbb.support")
-    for name in (name for name in graph if name.startswith("tfbbb.families")):
-        assert all(other.startswith(allowed) for other in graph[name]), name
+    for name, found in imports().items():
+        if name.startswith("tfbbb.families"):
+            assert all(other.startswith(allowed) for other in found), name
+
+
+def test_only_commands_import_the_service():
+    for name, path in PATHS.items():
+        found = {exact[-1] for exact in imported(ast.walk(ast.parse(path.read_text())))}
+        if any(other.split(".")[0] == "service" for other in found):
+            assert part(name) == "cli", name

@@ -8,14 +8,14 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tfbbb.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tfbbb.conversion import convert, to_deterministic
     from tfbbb.export import load
     from tfbbb.model import BayesianModel
     from tfbbb.prediction import Predictive, predictive
     from tfbbb.recalibration import recalibrate
-
-__version__ = "0.1.0"
 
 _SUBPACKAGES = frozenset(
     {

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tfbbb import __version__
 from tfbbb.cli import backup, demo, predict, serve, train
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
+from tfbbb.version import __version__
 
 __all__ = ["app", "main"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-import tfbbb
 from tfbbb.client.errors import ClientError, ServiceError, UnreachableError
+from tfbbb.version import __version__
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # The first prediction waits until the service has loaded the model.
@@ -37,7 +37,7 @@ class Connection:
     def __init__(self, url: str | None = None, key: str | None = None) -> None:
         self.url = _validate_url(url or os.environ.get("TFBBB_URL") or DEFAULT_URL)
         key = key or os.environ.get("TFBBB_KEY")
-        headers = {"User-Agent": f"tfbbb/{tfbbb.__version__}"}
+        headers = {"User-Agent": f"tfbbb/{__version__}"}
         if key:
             if not (key.isascii() and key.isprintable()):
                 raise ClientError("The API key must be ASCII text, `prefix.secret`.")

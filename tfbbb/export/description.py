@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-import tfbbb
 from tfbbb import likelihoods, recalibration
 from tfbbb.export.manifest import LayerSummary, Targets
 from tfbbb.layers import VariationalLayer
 from tfbbb.recalibration import Recalibration
 from tfbbb.snake_case import snake_case
+from tfbbb.version import __version__
 
 
 def class_names(
@@ -100,4 +100,4 @@ def libraries() -> dict[str, str]:
     """Returns the versions of the libraries that write an export."""
     packages = ("tensorflow", "keras", "tensorflow_probability")
     versions = {name: metadata.version(name) for name in packages}
-    return {"tfbbb": tfbbb.__version__, **versions, "python": platform.python_version()}
+    return {"tfbbb": __version__, **versions, "python": platform.python_version()}

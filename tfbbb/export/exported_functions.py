@@ -1,7 +1,7 @@
 """All functions of a SavedModel."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -12,6 +12,7 @@ from tfbbb.export.manifest import Feature
 from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.shared_variables import share_variables, variables_by_contents
 from tfbbb.export.signatures import all_signatures, default_signature
+from tfbbb.likelihood_model import LikelihoodModel
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import traced
 from tfbbb.prediction.live_answers import live_answers
@@ -23,12 +24,9 @@ from tfbbb.prediction.structure import Structure
 from tfbbb.private_apis import sublayers
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 
-if TYPE_CHECKING:
-    from tfbbb.model import BayesianModel
-
 
 def trace_functions(
-    model: "BayesianModel",
+    model: LikelihoodModel,
     features: Sequence[Feature],
     method: Literal["local", "weight"],
     num_samples: int,
@@ -101,7 +99,7 @@ def trace_functions(
 
 
 def _programs(
-    model: "BayesianModel",
+    model: LikelihoodModel,
     recalibration: Recalibration,
     method: str,
     num_samples: int,

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import keras
 import tensorflow as tf
 from keras import tree
 
@@ -13,14 +14,13 @@ from tfbbb.private_apis import input_structure
 
 if TYPE_CHECKING:
     from tfbbb.data import Schema
-    from tfbbb.model import BayesianModel
 
 # Arguments of the signatures, and of the method that TensorFlow binds them with.
 _RESERVED = ("num_samples", "seed", "levels", "targets", "self")
 
 
 def features_of(
-    model: "BayesianModel",
+    model: keras.Model,
     schema: "Schema | None",
     names: Sequence[str] | None,
 ) -> tuple[Feature, ...]:
@@ -69,7 +69,7 @@ def _check_names(given: Any, inputs: list[str]) -> None:
         )
 
 
-def has_columns(model: "BayesianModel") -> bool:
+def has_columns(model: keras.Model) -> bool:
     """Whether the model takes a dictionary of columns; else it takes one matrix."""
     structure = input_structure(model)
     if isinstance(structure, dict) and all(len(t.shape) == 1 for t in model.inputs):
@@ -84,7 +84,7 @@ def has_columns(model: "BayesianModel") -> bool:
     )
 
 
-def input_specs(model: "BayesianModel") -> Any:
+def input_specs(model: keras.Model) -> Any:
     """Returns the specs of a model's inputs, for any number of rows."""
     return tree.map_structure(
         lambda tensor: tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype),
@@ -93,7 +93,7 @@ def input_specs(model: "BayesianModel") -> Any:
 
 
 def tensor_specs(
-    model: "BayesianModel", features: Sequence[Feature]
+    model: keras.Model, features: Sequence[Feature]
 ) -> list[tf.TensorSpec]:
     """Returns the spec of each tensor that carries features, in order."""
     # The features of a matrix have one tensor.
@@ -101,7 +101,7 @@ def tensor_specs(
     return [_tensor_spec(model, feature) for feature in of_tensors.values()]
 
 
-def _tensor_spec(model: "BayesianModel", feature: Feature) -> tf.TensorSpec:
+def _tensor_spec(model: keras.Model, feature: Feature) -> tf.TensorSpec:
     if not has_columns(model):
         spec = tree.flatten(input_specs(model))[0]
         return tf.TensorSpec(spec.shape, spec.dtype, name=feature.tensor)
@@ -110,7 +110,7 @@ def _tensor_spec(model: "BayesianModel", feature: Feature) -> tf.TensorSpec:
 
 
 def packing(
-    model: "BayesianModel", features: Sequence[Feature]
+    model: keras.Model, features: Sequence[Feature]
 ) -> Callable[[Sequence[Any]], Any]:
     """Returns a function that arranges feature tensors as the model's inputs."""
     if has_columns(model):

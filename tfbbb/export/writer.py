@@ -24,14 +24,14 @@ from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
 from tfbbb.export.warm_up import write_warm_up
+from tfbbb.likelihood_model import LikelihoodModel
 
 if TYPE_CHECKING:
     from tfbbb.data import Schema
-    from tfbbb.model import BayesianModel
 
 
 def write_saved_model(
-    model: "BayesianModel",
+    model: LikelihoodModel,
     path: str | os.PathLike[str],
     *,
     schema: "Schema | None" = None,
@@ -106,9 +106,7 @@ def write_saved_model(
             columns, names that do not fit it, a metric that is not finite, fewer than
             two samples, or a seed that is no int32.
     """
-    from tfbbb.model import BayesianModel
-
-    if not isinstance(model, BayesianModel):
+    if not isinstance(model, LikelihoodModel):
         raise ValueError(
             "Only a `tfbbb.BayesianModel` can be exported: it knows its likelihood. "
             f"Make one of the model's inputs and outputs. Received: {type(model)}"

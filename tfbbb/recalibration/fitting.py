@@ -1,19 +1,17 @@
 """Fits a recalibration to a model."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tfbbb.likelihood_model import LikelihoodModel
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.recalibration.registry import get
 from tfbbb.types import ArrayLike
 
-if TYPE_CHECKING:
-    from tfbbb.model import BayesianModel
-
 
 def recalibrate(
-    model: "BayesianModel",
+    model: LikelihoodModel,
     x: ArrayLike,
     y: ArrayLike,
     method: Any = "auto",
@@ -63,9 +61,7 @@ def recalibrate(
             rows, or no parameter fits the rows best. The model keeps its previous
             recalibration.
     """
-    from tfbbb.model import BayesianModel
-
-    if not isinstance(model, BayesianModel):
+    if not isinstance(model, LikelihoodModel):
         raise ValueError(
             "`model` must be a `tfbbb.BayesianModel`, which has a likelihood. "
             f"Received: model of type {type(model).__name__}"

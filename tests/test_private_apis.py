@@ -412,6 +412,68 @@ def test_variable_identity():
     assert found != private_apis.variable_identity(other)
 
 
+def apply_adam(variable):
+    optimizer = keras.optimizers.Adam()
+    optimizer.build([variable])
+    optimizer.apply([tf.ones(3)])
+
+
+def apply_fused_adam(variable):
+    optimizer = tfbbb.optimizers.Adam()
+    optimizer.build([variable])
+    optimizer.apply([tf.ones(3)])
+
+
+def compiled(assign):
+    """Returns an assignment that runs in a graph, past Python."""
+
+    def run(variable):
+        tf.function(lambda: assign(variable))()
+
+    return run
+
+
+ASSIGNMENTS = {
+    "keras": lambda v: v.assign([1.0, 2.0, 3.0]),
+    "tensorflow": lambda v: v.value.assign([1.0, 2.0, 3.0]),
+    "addition": lambda v: v.value.assign_add([1.0, 2.0, 3.0]),
+    "slice": lambda v: v.value[1].assign(7.0),
+    "scatter": lambda v: v.value.scatter_update(tf.IndexedSlices([7.0], [1])),
+    "Adam": apply_adam,
+    "fused Adam": apply_fused_adam,
+}
+ASSIGNMENTS |= {
+    f"compiled {name}": compiled(ASSIGNMENTS[name])
+    for name in ("keras", "addition", "slice", "scatter")
+}
+
+
+def read(variable):
+    resource = variable.value
+    return tf.raw_ops.ReadVariableOp(resource=resource.handle, dtype=resource.dtype)
+
+
+@pytest.mark.parametrize("how", ASSIGNMENTS)
+def test_version_changes_with_each_assignment(how):
+    variable = keras.Variable(np.zeros(3, "float32"))
+    kept = [read(variable)]
+    values = [kept[0].numpy().copy()]
+    for _ in range(3):
+        ASSIGNMENTS[how](variable)
+        kept.append(read(variable))
+        values.append(kept[-1].numpy().copy())
+    assert len({private_apis.version_read(value) for value in kept}) == 4
+    np.testing.assert_array_equal(kept, values)
+
+
+def test_version_stays_while_others_read():
+    variable = keras.Variable(np.zeros(3, "float32"))
+    kept = read(variable)
+    tf.function(lambda: variable.value * 2.0)()
+    variable.numpy()
+    assert private_apis.version_read(read(variable)) == private_apis.version_read(kept)
+
+
 def test_dispatch_by_type():
     @private_apis.dispatch_by_type
     class Number:

@@ -265,8 +265,18 @@ def variable_identity(variable: tf.Variable) -> str:
     return variable._unique_id
 
 
-def memory_address(value: tf.Tensor) -> int:
-    """Returns the address of the memory of an eager tensor on the CPU."""
+def version_read(value: tf.Tensor) -> int:
+    """Returns the version of a variable from a value that was read eagerly.
+
+    If two values that are both still referenced have one version, the variable has not
+    changed between the readings. The opposite is not certain: after an assignment to a
+    slice of the variable, TensorFlow copies at each reading, and each has a version.
+
+    TensorFlow does not count the assignments of a variable, and most of them run inside
+    compiled steps, past every hook of Python. But no assignment writes into a buffer
+    that another tensor references (`PrepareToUpdateVariable` in the kernels): it gives
+    the variable another buffer. So a buffer that is kept is a version.
+    """
     return value._numpy_internal().__array_interface__["data"][0]
 
 

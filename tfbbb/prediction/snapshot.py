@@ -5,15 +5,11 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from tfbbb.private_apis import memory_address
+from tfbbb.private_apis import version_read
 
 
 class Snapshot:
     """The values of variables at one moment, which later assignments do not change.
-
-    A value shares its memory with the variable until something is assigned to the
-    variable: TensorFlow never writes into memory that another tensor references. While
-    a snapshot holds the values, a variable at the same memory address is unchanged.
 
     Args:
         variables: Keras variables.
@@ -21,11 +17,11 @@ class Snapshot:
 
     def __init__(self, variables: Sequence[keras.Variable]):
         self.values = [_read(variable) for variable in variables]
-        self._memory = [memory_address(value) for value in self.values]
+        self._versions = [version_read(value) for value in self.values]
 
     def is_same(self, other: "Snapshot") -> bool:
         """Whether no variable changed between two snapshots of the same variables."""
-        return self._memory == other._memory
+        return self._versions == other._versions
 
 
 def _read(variable: keras.Variable) -> tf.Tensor:

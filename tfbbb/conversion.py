@@ -35,18 +35,18 @@ _TO_VARIATIONAL = {
     for name, deterministic in _COUNTERPARTS.items()
 }
 _TO_DETERMINISTIC = {new: old for old, new in _TO_VARIATIONAL.items()}
-# Attributes of layers that wrap another, and the key of that in their configs.
+# Attributes of layers that wrap another layer, and its key in their configs.
 _WRAPPED = {
     "layer": "layer",
     "forward_layer": "layer",
     "backward_layer": "backward_layer",
 }
-# What may be said of the variational layers.
+# The options of the variational layers.
 _OPTIONS = (
     *("posterior", "prior", "bias_posterior", "bias_prior"),
     *("estimator", "kl_weight", "members", "seed"),
 )
-# A prior takes the place of regularizers; the others are of kernels that are numbers.
+# A prior replaces regularizers; the other options need kernels that are numbers.
 _LEFT_ASIDE = ("_regularizer", "lora_rank", "lora_alpha", "quantization_config")
 
 
@@ -62,12 +62,13 @@ def convert(
 ) -> keras.Model:
     """Returns a Bayesian twin of a deterministic Keras model, trained or not.
 
-    Layers that have a variational counterpart in `tfbbb.layers` are replaced by it, and
-    the means of its posterior start at the weights `w` that the layer has; everything
-    else is copied with its weights. Regularizers of replaced layers are dropped: the
-    prior takes their place.
+    Layers with a variational counterpart in `tfbbb.layers` are replaced by it, and the
+    posterior means start at the weights `w` of the layer; all other layers are copied
+    with their weights. Regularizers of replaced layers are dropped: the prior replaces
+    them.
 
-    With `moped=True` the prior is there too (MOPED, Krishnan et al. 2020):
+    With `moped=True` the prior is centred at the weights, too (MOPED, Krishnan et al.
+    2020):
 
         q = N(w, (delta |w|)^2) at the start,   p = N(w, prior_scale^2)
 
@@ -88,11 +89,11 @@ def convert(
             of `TimeDistributed` and `Bidirectional` are converted too.
         layers: Names of the layers to convert; all that have a counterpart by default.
         likelihood: p(y | outputs), by name or as a `tfbbb.likelihoods.Likelihood`: the
-            result is then a `tfbbb.BayesianModel`. What the network gives is its mean
-            in the units of the targets (`Normal(standardize=False)`, unless the
-            likelihood was adapted to targets before), or classes, whose last softmax
-            or sigmoid is left to the likelihood. Without, the result is a plain Keras
-            model of the same class, which needs `kl_weight=1/N` to train.
+            result is then a `tfbbb.BayesianModel`. The outputs of the network are the
+            mean in the units of the targets (`Normal(standardize=False)`, unless the
+            likelihood was adapted to targets before), or logits of classes: a last
+            softmax or sigmoid is removed. Without a likelihood, the result is a plain
+            Keras model of the same class, which needs `kl_weight=1/N` to train.
         moped: Whether the prior is centred at the weights, as above.
         delta: Standard deviation of the posterior at the start in units of `|w|`, with
             `moped` only. Positive; 0.1 by default.
@@ -103,12 +104,12 @@ def convert(
             members, the first starts at the weights, the others as new layers do.
 
     Returns:
-        A new model; nothing of the old one is changed or shared.
+        A new model, which shares nothing with the old one.
 
     Raises:
-        ValueError: For a subclassed or unbuilt model, names that are no layers, a layer
-            that has no counterpart, a posterior that cannot start at a mean, unknown
-            options, or options that `moped` has a say in.
+        ValueError: The model is subclassed or not built, a name is no layer's, a layer
+            has no counterpart, a posterior cannot start at a mean, an option is
+            unknown, or `moped` determines an option.
     """
     _check_model(model)
     _check_options(options)
@@ -134,7 +135,7 @@ def convert(
         new = _TO_VARIATIONAL.get(type(layer))
         if new is None or (wanted is not None and layer.name not in wanted):
             return None
-        # Its own errors, where `from_config` would wrap them in others.
+        # `from_config` would wrap the errors of the constructor in others.
         return new(**{**_shared_config(layer), **options})
 
     twin = _cloned(model, counterpart)
@@ -151,7 +152,7 @@ def convert(
         likelihood = _of_a_trained_network(likelihoods.get(likelihood))
         last = producer(graph.outputs[0])
         if likelihood.task == "classification" and gives_probabilities(last):
-            # Logits, which the likelihood takes, are what these are applied to.
+            # The likelihood takes the logits, to which the activation was applied.
             last.activation = keras.activations.linear
         return BayesianModel(
             graph.input,
@@ -178,11 +179,11 @@ def to_deterministic(model: keras.Model) -> keras.Model:
     'Dense'
 
     Args:
-        model: A functional or sequential model, or a `tfbbb.BayesianModel`, of which
-            the network is taken.
+        model: A functional or sequential model, or a `tfbbb.BayesianModel`, whose
+            network is converted.
 
     Raises:
-        ValueError: For a subclassed or unbuilt model, and for an ensemble.
+        ValueError: The model is subclassed, not built, or an ensemble.
     """
     _check_model(model)
     for layer in _variational_layers(model):
@@ -240,11 +241,11 @@ def _moped(
     weights = _variational_weights(twin)
     for weight, source in zip(weights, _variational_weights(centred), strict=True):
         for name, variable in weight.prior_variables.items():
-            # Layers that wrap another were made of configs, which hold no values.
+            # Layers that wrap another were created from configs, without values.
             value = source.variables[name.rpartition(":")[2]]
             variable.assign(np.broadcast_to(value, variable.shape))
         scale = delta * np.abs(weight.variables["mean"].numpy())
-        # A weight of 0 would have no posterior; it is given that of an untrained one.
+        # A weight of 0 would have no variance; it gets that of an untrained weight.
         smallest = MeanFieldNormal().initial_scale / math.sqrt(weight.fan_in)
         scale = np.where(scale > 0, scale, delta * smallest)
         weight.variables["log_scale"].assign(np.log(scale))
@@ -310,7 +311,7 @@ def _checked_names(model: keras.Model, names: Sequence[str]) -> set[str]:
 def _cloned(
     model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
 ) -> keras.Model:
-    """Returns a copy of the model, with counterparts of its layers where there are."""
+    """Returns a copy of the model with counterparts in place of its layers."""
 
     def clone(layer: keras.Layer) -> keras.Layer:
         found = counterpart(layer)
@@ -329,7 +330,7 @@ def _cloned(
 
 
 def _shared_config(layer: keras.Layer) -> dict[str, Any]:
-    """Returns what the configs of a layer and of its counterpart have in common."""
+    """Returns the part of a layer's config that its counterpart takes, too."""
     deterministic = _TO_DETERMINISTIC.get(type(layer), type(layer))
     shared = {
         "name",
@@ -345,7 +346,7 @@ def _shared_config(layer: keras.Layer) -> dict[str, Any]:
 
 
 def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
-    """Gives the twin of a model, layer by layer, the weights or means of the model."""
+    """Copies weights or means from a model to its twin, layer by layer."""
     for layer, new in zip(model.layers, twin.layers, strict=True):
         _copy_weights_of_layer(layer, new)
 

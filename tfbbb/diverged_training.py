@@ -9,11 +9,11 @@ import numpy as np
 
 
 class TrainingDivergedError(ValueError):
-    """Training came to a loss or to held-out figures that are not finite.
+    """The loss or the held-out figures of a training are not finite.
 
     Args:
         learning_rate: The learning rate.
-        advice: What to do about it.
+        advice: The remedy.
     """
 
     def __init__(self, learning_rate: float, advice: str = "lower `learning_rate`"):
@@ -26,9 +26,9 @@ class TrainingDivergedError(ValueError):
 class FiniteLoss(keras.callbacks.Callback):
     """Stops a training whose loss and weights are not finite, after the epoch.
 
-    One step that is not finite makes the mean over the epoch so. The other callbacks
-    see this epoch and the end of training before `check` raises. Training goes on, with
-    a warning, where the weights are finite and it may recover.
+    One step that is not finite makes the mean over the epoch not finite. The other
+    callbacks see this epoch and the end of training before `check` raises. If the
+    weights are finite, training may recover: it continues, with a warning.
     """
 
     _ADVICE = (

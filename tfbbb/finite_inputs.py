@@ -1,4 +1,4 @@
-"""Inputs that are not finite, and whether a network can do without them."""
+"""Checks that a network has finite outputs for inputs that are not finite."""
 
 import keras
 import numpy as np
@@ -7,17 +7,17 @@ from keras import tree
 from tfbbb.prediction.inputs import flat_inputs
 from tfbbb.types import ArrayLike
 
-# Values that are looked at together.
+# Values that are checked together.
 _VALUES_AT_ONCE = 1 << 20
 # Rows that the model runs on together.
 _ROWS_AT_ONCE = 256
-# Values of all rows to try: 64 MB in single precision. What other rows hold shows in
-# the loss.
+# Values of all rows to try: 64 MB in single precision. Faults of other rows show in the
+# loss.
 _MOST_VALUES = 1 << 24
 
 
 class FiniteInputs:
-    """Checks that a model makes finite outputs of its inputs.
+    """Checks that a model has finite outputs for its inputs.
 
     A layer may replace NaN, as those of `tfbbb.data.preprocessing` do with missing
     values, so the model itself decides what is wrong: it runs on one row for each
@@ -41,8 +41,8 @@ class FiniteInputs:
         """Looks for rows to try.
 
         Args:
-            x: Arrays of the next rows, in any structure that the model takes. What is
-                no such array or structure is left to Keras.
+            x: Arrays of the next rows, in any structure that the model takes. Anything
+                else is ignored: Keras reports it.
         """
         try:
             leaves = flat_inputs(self._model, x)
@@ -136,6 +136,6 @@ class FiniteInputs:
 def _as_keras_floats(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind != "f":
         return values
-    # What is too large for them is infinite to the model.
+    # A value that is too large for these floats is infinite to the model.
     with np.errstate(over="ignore"):
         return values.astype(keras.config.floatx(), copy=False)

@@ -1,4 +1,4 @@
-"""Callbacks that a model puts before those of its user."""
+"""Runs callbacks of a model before the callbacks of the user."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ def first_callbacks(
     arguments: dict[str, Any],
     callbacks: Sequence[keras.callbacks.Callback],
 ) -> Iterator[None]:
-    """Puts callbacks before the others of one `fit`.
+    """Runs callbacks before the others in one `fit`.
 
     Args:
         model: The model.
         arguments: The arguments of `fit` by name; `callbacks` is changed.
-        callbacks: What comes first.
+        callbacks: The callbacks to run first.
     """
     given = arguments.get("callbacks")
     if not isinstance(given, keras.callbacks.CallbackList):

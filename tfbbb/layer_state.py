@@ -1,4 +1,4 @@
-"""What Keras saves of a layer, from one layer to another."""
+"""Copies the state that Keras saves from one layer to another."""
 
 import tempfile
 from typing import Any
@@ -9,16 +9,16 @@ from tfbbb.private_apis import sublayers
 
 
 def copy_state(source: keras.Layer, target: keras.Layer) -> None:
-    """Gives a built layer, and all layers in it, the state of one of its kind."""
+    """Copies the state of a layer, with all layers in it, to one of the same kind."""
     for layer, new in zip(sublayers(source), sublayers(target), strict=True):
         copy_own_state(layer, new)
 
 
 def copy_own_state(source: keras.Layer, target: keras.Layer) -> None:
-    """Gives a built layer the variables, and the assets if any, that are its own.
+    """Copies the variables and assets of a layer, without those of layers in it.
 
-    Some layers compute from their variables what they work with: unlike `set_weights`,
-    this sees to that.
+    Some layers compute other state from their variables. Keras does so when it loads
+    variables, but not in `set_weights`.
     """
     store: dict[str, Any] = {}
     source.save_own_variables(store)

@@ -17,7 +17,7 @@ Ensemble = TypeVar("Ensemble", bound=keras.Model)
 class Members(Sequence[Ensemble]):
     """The posteriors of a `BayesianModel`, in order.
 
-    Each is made when it is asked for, with copies of the weights as they are then.
+    Each item is a new model with copies of the current weights.
 
     Args:
         model: The ensemble.
@@ -45,7 +45,7 @@ class Members(Sequence[Ensemble]):
 
 
 def check_shared_layers(model: keras.Model) -> None:
-    """Warns of layers whose trainable weights all members share."""
+    """Warns about layers whose trainable weights all members share."""
     shared = [
         layer.name
         for layer in sublayers(model)
@@ -62,7 +62,7 @@ def check_shared_layers(model: keras.Model) -> None:
 
 def _member(model: Ensemble, index: int) -> Ensemble:
     config = _with_one_member(model.get_config())
-    # It was fitted to all of them together.
+    # The recalibration was fitted to the mixture of all members.
     config.pop("recalibration", None)
     member = type(model).from_config(config)
     for ensemble, single in zip(sublayers(model), sublayers(member), strict=True):

@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras import ops, tree
 
 import tfbbb.data.features
-import tfbbb.losses  # noqa: F401  (with the features, what a saved model may hold)
+import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
 from tfbbb import recalibration as recalibrations
 from tfbbb.call_context import call_with, current_call
@@ -76,20 +76,20 @@ class BayesianModel(keras.Model):
 
     Args:
         inputs: Keras inputs, as for `keras.Model`.
-        outputs: One Keras tensor: what the likelihood takes, e.g. one unit per target
-            for `Normal()`, two for `Normal(heteroscedastic=True)`, one per class for
-            `Categorical()`.
+        outputs: One Keras tensor, the parameters of the likelihood: e.g. one unit per
+            target for `Normal()`, two for `Normal(heteroscedastic=True)`, one per class
+            for `Categorical()`.
         name: Name of the model.
         likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
-        members: Number K of posteriors; by default as many as its layers were made
-            with. Layers that were made with one are given K.
-        recalibration: What makes its predictions calibrated, as `recalibrate` fits it;
-            None for nothing.
+        members: Number K of posteriors; by default the number that the layers were
+            made with. Layers that were made with one member get K.
+        recalibration: A recalibration of the predictions, as `recalibrate` returns it,
+            or None.
 
     Raises:
-        ValueError: Where there are several outputs, they do not fit the likelihood
-            (probabilities where it takes logits), or its layers differ in their numbers
-            of members or, where they draw several, of samples.
+        ValueError: There are several outputs, the outputs do not fit the likelihood
+            (probabilities instead of logits), or the layers have different numbers of
+            members, or different numbers of samples above one.
     """
 
     def __init__(
@@ -121,8 +121,8 @@ class BayesianModel(keras.Model):
         kind = gives_probabilities(last)
         if self.likelihood.task == "classification" and kind:
             raise ValueError(
-                "A likelihood of classes takes logits and makes probabilities of them "
-                "itself: done twice, it would flatten every one. End the network with "
+                "A likelihood of classes takes logits and computes probabilities "
+                "itself; a second time would flatten them. End the network with "
                 f"linear outputs. Received: a {kind} in '{last.name}'"
             )
         if not self.likelihood.built:
@@ -145,10 +145,10 @@ class BayesianModel(keras.Model):
 
     @property
     def recalibration(self) -> Recalibration | None:
-        """What makes predictions calibrated; None for nothing.
+        """The recalibration of the predictions, or None.
 
-        It belongs to the weights that it was fitted with: `fit` removes it. Losses and
-        metrics of `fit` and `evaluate` are those of the model without it.
+        A recalibration is valid only for the weights that it was fitted to, so `fit`
+        removes it. Losses and metrics of `fit` and `evaluate` do not use it.
         """
         return self._recalibration
 
@@ -161,12 +161,12 @@ class BayesianModel(keras.Model):
 
     @property
     def num_rows(self) -> float | None:
-        """N, the number (or total weight) of the rows of the latest `fit`, if any."""
+        """Number N, or total weight, of the rows of the latest `fit`; None before."""
         return float(self._num_rows.numpy()) or None
 
     @property
     def members(self) -> "Members[BayesianModel]":
-        """The posteriors of the mixture, each as a model of its own when asked for."""
+        """The posteriors of the mixture; each item is a new model with one of them."""
         return Members(self, self._num_members)
 
     def compile(
@@ -176,7 +176,7 @@ class BayesianModel(keras.Model):
         kl_schedule: Any = "constant",
         **kwargs: Any,
     ) -> None:
-        """Configures training, as `keras.Model.compile`, but for the loss.
+        """Configures training, as `keras.Model.compile`, without a loss.
 
         Keras' metrics compare the targets with the mean of the likelihood, in raw
         units; those of `tfbbb.metrics` score the mixture of the likelihoods under the
@@ -184,16 +184,16 @@ class BayesianModel(keras.Model):
 
         Args:
             optimizer: A Keras optimizer, or the name of one; `"adam"` is
-                `tfbbb.optimizers.Adam`, which is Keras' in less time.
+                `tfbbb.optimizers.Adam`, a faster form of Keras' Adam.
             *args: As for `keras.Model.compile`.
             kl_schedule: How the temperature `T = kl_weight * N` changes while `fit`
                 runs: `"constant"` (1), `"linear_warmup"`, `"blundell"`, or a
                 `tfbbb.kl_schedules.KLSchedule`. It sets the weight of the layers that
-                were made without one.
+                were made without a `kl_weight`.
             **kwargs: As for `keras.Model.compile`.
 
         Raises:
-            ValueError: For a `loss`: the likelihood is the loss.
+            ValueError: A `loss` is given: the likelihood is the loss.
         """
         schedule = kl_schedules.get(kl_schedule)
         bound = inspect.signature(super().compile).bind(optimizer, *args, **kwargs)
@@ -210,14 +210,14 @@ class BayesianModel(keras.Model):
         self.kl_schedule = schedule
 
     def get_compile_config(self) -> dict[str, Any]:
-        """Returns what `compile_from_config` compiles a loaded model with."""
+        """Returns the arguments of `compile`, for `compile_from_config`."""
         config = super().get_compile_config()
         if config:
             config["kl_schedule"] = kl_schedules.serialize(self.kl_schedule)
         return config
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles a loaded model as it was when it was saved."""
+        """Compiles a loaded model with the arguments that it was saved with."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self.optimizer.build(self.trainable_variables)
 
@@ -242,14 +242,13 @@ class BayesianModel(keras.Model):
         From a generator neither N nor the targets can be read: pass `dataset_size` and
         call `model.likelihood.adapt(y)` with the training targets first.
 
-        It takes off a recalibration, which was of the weights before, with a warning.
+        Discards any recalibration, with a warning: it was fitted to the old weights.
 
         Raises:
-            ValueError: Where N cannot be counted and `dataset_size` is not given, the
-                targets do not fit the likelihood, a sample weight is not finite, or
-                an input is NaN or infinite and the network makes no finite output of
-                it. `fit` checks arrays and datasets of known length before the first
-                step.
+            ValueError: N cannot be counted and `dataset_size` is not given, the targets
+                do not fit the likelihood, a sample weight is not finite, or an input is
+                NaN or infinite and the network has no finite output for it. `fit`
+                checks arrays and datasets of known length before the first step.
             TrainingDivergedError: After an epoch whose loss and weights are not
                 finite; `model.history` has the epochs until then.
         """
@@ -262,7 +261,7 @@ class BayesianModel(keras.Model):
             dataset_size=dataset_size,
             sample_weight=arguments.get("sample_weight"),
             class_weight=arguments.get("class_weight"),
-            # Keras splits nothing off where it is given validation data.
+            # Keras ignores `validation_split` if validation data are given.
             validation_split=arguments.get("validation_split") or 0.0
             if arguments.get("validation_data") is None
             else 0.0,
@@ -291,23 +290,23 @@ class BayesianModel(keras.Model):
 
     @contextlib.contextmanager
     def training_on(self, rows: TrainingRows) -> Iterator[None]:
-        """Within it, the model takes training steps on these rows.
+        """Prepares the model for training steps on these rows, within a `with` block.
 
-        What the objective needs to know of them is set: N, `kl_weight=1/N` where it is
-        left to `fit`, and, at the first time, shift and scale of the targets. A
-        recalibration, which was of the weights before, is taken off. Where the body
-        raises before it took a step, the model is as it was.
+        Sets N, `kl_weight=1/N` in the layers without a `kl_weight` of their own, and,
+        the first time, shift and scale of the targets. Discards any recalibration: it
+        was fitted to the old weights. If the block raises before the first step, the
+        model is restored.
 
         Args:
             rows: Number of the rows, and their targets.
 
         Raises:
-            ValueError: Where the targets do not fit the likelihood.
+            ValueError: The targets do not fit the likelihood.
         """
         steps, state = self._steps_taken, self._state()
         recalibration = self._recalibration
         try:
-            self._forget_recalibration()
+            self._discard_recalibration()
             self._prepare_for(rows)
             yield
         except BaseException:
@@ -320,7 +319,7 @@ class BayesianModel(keras.Model):
     def _prepare_for(self, rows: TrainingRows) -> None:
         """Sets N, the weight of the divergence, and shift and scale of the targets."""
         if rows.targets is not None:
-            self._warn_of_other_units()
+            self._warn_about_other_units()
             self.likelihood.check_targets(rows.targets)
             self.likelihood.adapt(rows.targets)
         self._num_rows.assign(rows.size)
@@ -334,17 +333,17 @@ class BayesianModel(keras.Model):
         """
         return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
 
-    def _forget_recalibration(self) -> None:
+    def _discard_recalibration(self) -> None:
         if self._recalibration is not None:
             warnings.warn(
-                f"The model was recalibrated ({self._recalibration!r}) with other "
-                "weights than it is about to have: its predictions are not "
-                "recalibrated any more. Call `recalibrate` after `fit`.",
+                f"Training discards the recalibration {self._recalibration!r}, which "
+                "was fitted to the old weights. Predictions are not recalibrated any "
+                "more. Call `recalibrate` after `fit`.",
                 stacklevel=5,
             )
             self._recalibration = None
 
-    def _warn_of_other_units(self) -> None:
+    def _warn_about_other_units(self) -> None:
         priors = [
             weight.prior
             for layer in self.variational_layers
@@ -358,10 +357,10 @@ class BayesianModel(keras.Model):
         ):
             warnings.warn(
                 "The prior is the posterior of another model, whose targets were "
-                "standardised by their own mean and standard deviation; these would "
-                "be by others. Give this model the likelihood of that one, "
-                "`likelihood=yesterday.likelihood`, or work in the units of the "
-                "targets, `Normal(standardize=False)`.",
+                "standardised by their own mean and standard deviation; the targets "
+                "of this model would be standardised by others. Give this model the "
+                "likelihood of the other one, `likelihood=yesterday.likelihood`, or "
+                "use the units of the targets, `Normal(standardize=False)`.",
                 stacklevel=6,
             )
 
@@ -386,13 +385,13 @@ class BayesianModel(keras.Model):
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         """Returns loss, nll, kl and metrics, as `keras.Model.evaluate`.
 
-        Each batch is evaluated with weights drawn anew, so two calls differ; for a
-        figure that does not, see `predictive` and its `log_prob`. It warns if the loss
-        is not finite.
+        Each batch is evaluated with new draws of the weights, so two calls differ; for
+        a reproducible figure, see `predictive` and its `log_prob`. Warns if the loss is
+        not finite.
 
         Raises:
-            ValueError: Where the weight of a layer's KL divergence is not set, or the
-                arrays are not finite or do not fit the model, as for `fit`.
+            ValueError: The weight of a layer's KL divergence is not set, or the arrays
+                are not finite or do not fit the model, as for `fit`.
         """
         for layer in self.variational_layers:
             if not layer.kl_weight_is_set:
@@ -421,7 +420,7 @@ class BayesianModel(keras.Model):
         self, inputs: Tensor, training: bool | None = None, mask: Any = None
     ) -> Tensor:
         if current_call().samples_in_batch is not None:
-            # Part of another model, which has repeated the rows already.
+            # This model is part of another, which has repeated the rows already.
             return super().call(inputs, training=training, mask=mask)
         form = self.input
         if (
@@ -448,7 +447,7 @@ class BayesianModel(keras.Model):
         sample_weight: ArrayLike = None,
         training: bool = True,
     ) -> Tensor:
-        # All that the layers keep of this step is read before anything that makes the
+        # First read the state that the layers keep of this step: afterwards the
         # replicas of a strategy wait for each other.
         kl = sum(layer.step_kl for layer in self.variational_layers)
         losses = list(self.losses)
@@ -484,14 +483,14 @@ class BayesianModel(keras.Model):
                 nll_by_draw + depending / replicas, log_prob, self._num_samples
             )
         if replicas > 1:
-            # Its gradient is this replica's part, which the optimizer adds to the
-            # others'; its value is what Keras reports, the same part of the whole.
+            # The gradient is this replica's part, which the optimizer adds to those of
+            # the others; the value, which Keras reports, is an equal part of the whole.
             whole, _ = _over_replicas(tf.stop_gradient(loss))
             loss += whole / replicas - tf.stop_gradient(loss)
         return loss
 
     def _outputs_of_members(self, outputs: Tensor) -> Any:
-        """Returns outputs of a call as the likelihood takes them."""
+        """Returns outputs of a call in the form that the likelihood takes."""
         if self._num_members == 1:
             return outputs
         per_member = tf.shape(outputs)[0] // self._num_members
@@ -515,7 +514,7 @@ class BayesianModel(keras.Model):
     def predict_step(self, data: Any) -> Tensor:
         """Returns the likelihood's mean for one draw of the weights, in raw units.
 
-        With members it is the mean over one draw of each.
+        With members, returns the mean over one draw of each member.
         """
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
         outputs = self(x, training=False)
@@ -549,11 +548,11 @@ class BayesianModel(keras.Model):
 
         Args:
             x: Inputs of the rows: an array, or a list or dictionary of arrays.
-            num_samples: Number of draws from the posterior, two at the least.
+            num_samples: Number of draws from the posterior, at least two.
             method: `"local"`, `"weight"`, `"moments"` or `"auto"`.
             seed: The same seed gives the same answer.
             **options: `max_standard_error`, `deadline_ms` and others: see
-                `tfbbb.predictive`, which has the whole of it.
+                `tfbbb.predictive`.
 
         Returns:
             A `tfbbb.Predictive`, in raw units.
@@ -571,7 +570,7 @@ class BayesianModel(keras.Model):
     def recalibrate(
         self, x: ArrayLike, y: ArrayLike, method: Any = "auto", **options: Any
     ) -> Recalibration:
-        """Makes the predictions calibrated, by rows that it was not trained on.
+        """Calibrates the predictions on rows that the model was not trained on.
 
         See `tfbbb.recalibrate` for the methods and options.
         """
@@ -582,8 +581,8 @@ class BayesianModel(keras.Model):
     ) -> None:
         """Writes the posterior predictive as a SavedModel at `path`.
 
-        See `tfbbb.export.write_saved_model` for its signatures and for what
-        `description` can say of the table that the model was trained on.
+        See `tfbbb.export.write_saved_model` for the signatures, and for the arguments
+        that describe the training table.
         """
         from tfbbb.export import write_saved_model
 

@@ -1,4 +1,4 @@
-"""What `fit` trains on: how many rows, and their targets."""
+"""The rows that `fit` trains on: their number and their targets."""
 
 import dataclasses
 import math
@@ -17,9 +17,8 @@ class TrainingRows:
     """The training rows of one `fit`.
 
     Attributes:
-        targets: Targets of the training rows, or None where they cannot be read
-            without using them up.
-        size: Number of rows, or the sum of their weights where they have weights.
+        targets: Targets of the training rows, or None if reading would consume them.
+        size: Number of rows, or the sum of their weights if they have weights.
     """
 
     targets: np.ndarray | None
@@ -38,14 +37,14 @@ def training_rows(
 ) -> TrainingRows:
     """Counts the rows that `fit(x, y, ...)` trains on, exactly.
 
-    Arrays lose the part that `validation_split` takes from their end. A
-    `tf.data.Dataset` of known, finite length and a `keras.utils.PyDataset` are read
-    once, and `observe` is called with their inputs; so it is with `x` of arrays.
-    Anything else needs `dataset_size`.
+    `validation_split` removes rows from the end of arrays. A `tf.data.Dataset` of
+    known, finite length and a `keras.utils.PyDataset` are read once. `observe` is
+    called with the inputs of each batch, or with `x` if it is an array. Anything else
+    needs `dataset_size`.
 
     Raises:
-        ValueError: Where the number of rows is not known or not positive, or a weight
-            is not finite.
+        ValueError: The number of rows is not known or not positive, or a weight is not
+            finite.
     """
     if dataset_size is not None and not (
         math.isfinite(dataset_size) and dataset_size > 0
@@ -84,8 +83,8 @@ def training_rows(
     total = dataset_size if dataset_size is not None else size
     if not (any(map(len, targets)) and total > 0):
         raise ValueError(
-            "There is nothing to train on: the training rows are none, or their "
-            f"weights add up to nothing. Received: total={total}"
+            "There is nothing to train on: there are no training rows, or their "
+            f"weights add up to 0. Received: total={total}"
         )
     return TrainingRows(targets=np.concatenate(targets), size=total)
 

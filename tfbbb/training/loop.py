@@ -1,4 +1,4 @@
-"""Training of a table's model that can stop at any step and go on as if it had not."""
+"""Training of a table's model that can stop at any step and continue exactly there."""
 
 import math
 import time
@@ -75,23 +75,23 @@ def fit(
         epochs: Number of passes.
         batch_size: Rows per step; the last step of an epoch has what is left.
         seed: Seed of the orders of the rows.
-        held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times in
-            the course of the training, 50 times with early stopping.
-        early_stopping: When to stop for want of a smaller `val_nll`, looked for where
-            the `kl_schedule` has settled.
-        checkpoint_directory: Directory to write checkpoints into, and to go on from
-            where it has one; None for no checkpoints.
+        held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times
+            during the training, 50 times with early stopping.
+        early_stopping: When to stop because `val_nll` no longer falls; epochs count
+            once the `kl_schedule` has settled.
+        checkpoint_directory: Directory of checkpoints. If it has one, the training
+            continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
         fingerprint: What else the result depends on, such as the spec of the model.
-        report: Called at the end of epochs, of some 200 at the most, and every two
+        report: Called at the end of epochs, at most some 200 times, and every two
             seconds in between.
-        should_stop: Asked several times a second.
+        should_stop: Called several times a second; True interrupts the training.
 
     Returns:
         How it ended.
 
     Raises:
-        Interrupted: `should_stop` said so; a checkpoint has been written.
+        Interrupted: `should_stop` returned True; a checkpoint has been written.
         TrainingDivergedError: The loss or `val_nll` is not finite.
         CheckpointError: The directory has a checkpoint of another training.
         ValueError: An argument is out of range.
@@ -100,7 +100,7 @@ def fit(
     positive_integer("batch_size", batch_size)
     if early_stopping is not None and held_out is None:
         raise ValueError(
-            "Early stopping looks at held-out rows: pass `held_out`. "
+            "Early stopping needs held-out rows: pass `held_out`. "
             f"Received: early_stopping={early_stopping!r}, held_out=None"
         )
     steps_per_epoch = -(-rows.num_rows // batch_size)
@@ -129,7 +129,7 @@ def fit(
             )
             checkpoints = Checkpoints(checkpoint_directory, checkpoint_seconds, whole)
             if (latest := checkpoints.read()) is not None:
-                training.take_up(latest)
+                training.resume(latest)
         epoch, batch = divmod(training.step, steps_per_epoch)
         batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
         steps = Steps(model, batches, temperature, steps_per_epoch)
@@ -173,7 +173,7 @@ class _Training:
         self._best = None if early_stopping is None else BestEpoch(early_stopping)
         self._report = report
         self._reported_at = time.monotonic()
-        # At the start: it may fall.
+        # The rate at the start: a schedule may lower it.
         self._learning_rate = float(model.optimizer.learning_rate.numpy())
         model.reset_metrics()
 
@@ -183,7 +183,7 @@ class _Training:
         checkpoints: Checkpoints | None,
         should_stop: Callable[[], bool],
     ) -> None:
-        """Takes the steps that are left."""
+        """Takes the remaining steps."""
         while self.step < self._timetable.steps and not self._stopped:
             if should_stop():
                 if checkpoints is not None:
@@ -212,8 +212,8 @@ class _Training:
         self._temperature.assign(self._temperature.target)
         return Outcome(epoch=epoch, best_epoch=best or epoch)
 
-    def take_up(self, checkpoint: Checkpoint) -> None:
-        """Goes on from a checkpoint of this training."""
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Continues from a checkpoint of this training."""
         self.step = self._saved_step = checkpoint.step
         self._stopped = checkpoint.state["stopped"]
         assign(self._model, checkpoint.arrays)
@@ -243,7 +243,7 @@ class _Training:
         if self._validation is not None and self._timetable.validates(epoch):
             figures["val_nll"] = self._validation.nll()
             self._check(figures["val_nll"])
-            # Before, the posterior is another one, and fits the better for it.
+            # Before, a colder posterior fits better than the final one will.
             settled = self._model.kl_schedule.has_settled(epoch - 1)
             if self._best is not None and settled:
                 self._best.update(self._model, epoch, figures["val_nll"])
@@ -266,7 +266,7 @@ class _Training:
         )
 
     def _check_loss(self) -> None:
-        # One step that is not finite makes their mean so.
+        # One step that is not finite makes the mean not finite.
         self._check(float(self._model.get_metrics_result()["loss"]))
 
     def _check(self, figure: float) -> None:

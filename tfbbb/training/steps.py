@@ -1,4 +1,4 @@
-"""Training steps, many to an execution."""
+"""Runs many training steps in one execution of a graph."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ import tensorflow as tf
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
 
-# The way from Python and back then costs nothing, and a stop comes soon.
+# Calls from Python then cost next to nothing, and a training still stops soon.
 _SECONDS_PER_EXECUTION = 0.2
 _MOST_STEPS_PER_EXECUTION = 5000
 
@@ -16,13 +16,13 @@ _MOST_STEPS_PER_EXECUTION = 5000
 class Steps:
     """Takes training steps on one batch after the other.
 
-    Python is left for as many steps as take about a fifth of a second: one step of a
-    small network takes less time than its dispatch. The result does not depend on how
-    many they are.
+    One execution of the graph takes as many steps as fit into about a fifth of a
+    second: one step of a small network takes less time than its dispatch. The result
+    does not depend on the number of steps per execution.
 
     Args:
-        model: The model, compiled and told of its rows.
-        batches: Batches of `(inputs, targets)` without end.
+        model: The model, compiled and within `training_on`.
+        batches: An endless dataset of batches of `(inputs, targets)`.
         temperature: Sets the temperature of each step.
         steps_per_epoch: Number of steps of an epoch.
     """
@@ -46,14 +46,14 @@ class Steps:
         self._at_once = 1
 
     def take(self, first: int, end: int) -> int:
-        """Takes some of the steps from `first` on, none from `end` on.
+        """Takes steps from `first` on, at most up to `end`.
 
         Args:
             first: Index of the next step.
-            end: Index of the first step that is not to be taken now.
+            end: Index after the last step to take.
 
         Returns:
-            The index of the step after those that were taken.
+            The index of the next step.
         """
         last = min(end, first + self._at_once)
         weights = [self._kl_weight(step) for step in range(first, last)]

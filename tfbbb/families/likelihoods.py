@@ -48,6 +48,12 @@ class LikelihoodFamily:
     binary: ClassVar[bool] = False
     integer_classes: ClassVar[bool] = False
 
+    @property
+    def given_noise(self) -> str | None:
+        """Name of the argument that gives the noise, or None if it is not given."""
+        names = ("scale", "concentration")
+        return next((n for n in names if getattr(self, n, None) is not None), None)
+
 
 class RegressionFamily(LikelihoodFamily):
     """Declares a likelihood of numbers."""

@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
-from tfbbb.likelihoods.regression import Regression, check_given_or_output
+from tfbbb.likelihoods.regression import Regression
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -39,11 +39,8 @@ class LocationScale(Regression):
         )
         if scale is not None:
             positive_number("scale", scale)
-        check_given_or_output("scale", scale, heteroscedastic)
         self.scale = scale
-
-    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
-        return {} if self.scale is not None else super()._noise_sizes(num_targets)
+        self._check_noise()
 
     # Names of the parameters of the standard density itself.
     _shape_names: tuple[str, ...] = ()

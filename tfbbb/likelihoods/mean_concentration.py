@@ -11,7 +11,6 @@ from tfbbb.likelihoods.normal_noise import standard_normal_cdf
 from tfbbb.likelihoods.regression import (
     Regression,
     at_least_float32,
-    check_given_or_output,
     positive,
 )
 from tfbbb.types import ArrayLike, Tensor
@@ -56,12 +55,8 @@ class MeanConcentration(Regression):
                     "beyond, `Normal` is as good. "
                     f"Received: concentration={concentration}"
                 )
-        check_given_or_output("concentration", concentration, heteroscedastic)
         self.concentration = concentration
-
-    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
-        given = self.concentration is not None
-        return {} if given else super()._noise_sizes(num_targets)
+        self._check_noise()
 
     def _concentration(self, raw: dict[str, tf.Tensor], initial: Any) -> tf.Tensor:
         """Returns the concentration, [..., k]; `initial` is its initial value."""

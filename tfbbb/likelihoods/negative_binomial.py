@@ -8,7 +8,6 @@ import tensorflow as tf
 from tfbbb.checked_numbers import positive_number
 from tfbbb.families.likelihoods import NegativeBinomialLikelihood
 from tfbbb.likelihoods.counts import Counts
-from tfbbb.likelihoods.regression import check_given_or_output
 from tfbbb.types import Tensor
 
 
@@ -64,12 +63,8 @@ class NegativeBinomial(NegativeBinomialLikelihood, Counts):
         )
         if concentration is not None:
             positive_number("concentration", concentration)
-        check_given_or_output("concentration", concentration, heteroscedastic)
         self.concentration = concentration
-
-    def _noise_sizes(self, num_targets: int) -> dict[str, int]:
-        given = self.concentration is not None
-        return {} if given else super()._noise_sizes(num_targets)
+        self._check_noise()
 
     def _concentration(self, raw: dict[str, tf.Tensor]) -> tf.Tensor:
         location = raw["location"]

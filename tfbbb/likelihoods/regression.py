@@ -46,7 +46,17 @@ class Regression(StandardizedTargets):
 
     def _noise_sizes(self, num_targets: int) -> dict[str, int]:
         """Returns the size of each parameter that is learned or an output, by name."""
-        return {"noise": num_targets}
+        return {} if self.given_noise else {"noise": num_targets}
+
+    def _check_noise(self) -> None:
+        """Raises ValueError if the noise is both given and an output."""
+        if self.heteroscedastic and self.given_noise:
+            name, value = self.given_noise, getattr(self, self.given_noise)
+            raise ValueError(
+                f"The noise is either given (`{name}=`) or an output of the network "
+                "(`heteroscedastic=True`); leave one out. "
+                f"Received: heteroscedastic=True, {name}={value}"
+            )
 
     @property
     def learns(self) -> bool:
@@ -155,16 +165,6 @@ class Regression(StandardizedTargets):
 def positive(raw: tf.Tensor, offset: float = RAW_UNIT) -> tf.Tensor:
     """Returns positive numbers: a softplus with a floor, 1 where `raw` is 0."""
     return tf.nn.softplus(raw + offset) + SMALLEST_NOISE
-
-
-def check_given_or_output(name: str, value: Any, heteroscedastic: bool) -> None:
-    """Raises ValueError if a parameter is both given and an output."""
-    if value is not None and heteroscedastic:
-        raise ValueError(
-            f"The noise is either given (`{name}=`) or an output of the network "
-            "(`heteroscedastic=True`). "
-            f"Received: heteroscedastic=True, {name}={value}"
-        )
 
 
 def _spread_over(values: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:

@@ -46,13 +46,11 @@ class LikelihoodPart(LikelihoodFamily, NamedPart):
 
     @model_validator(mode="after")
     def _check_noise(self) -> Self:
-        for name in ("scale", "concentration"):
-            given = getattr(self, name, None)
-            if given is not None and getattr(self, "heteroscedastic", False):
-                raise ValueError(
-                    f"the noise is either given (`{name}`) or an output of the network "
-                    f"(`heteroscedastic: true`); set only one of the two"
-                )
+        if self.given_noise and getattr(self, "heteroscedastic", False):
+            raise ValueError(
+                f"the noise is either given (`{self.given_noise}`) or an output of the "
+                "network (`heteroscedastic: true`); set only one of the two"
+            )
         return self
 
     @model_validator(mode="after")

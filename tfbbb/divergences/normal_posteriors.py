@@ -3,13 +3,13 @@
 from typing import Any
 
 from tfbbb import posteriors
+from tfbbb.posteriors import NormalPosterior
 from tfbbb.variational_weight import VariationalWeight
 
-NORMAL_POSTERIORS = (
-    posteriors.FullCovarianceNormal,
-    posteriors.LowRankNormal,
-    posteriors.MatrixNormal,
-    posteriors.MeanFieldNormal,
+NORMAL_POSTERIORS: tuple[type, ...] = tuple(
+    family
+    for family in (type(posteriors.get(name)) for name in posteriors.names())
+    if issubclass(family, NormalPosterior)
 )
 
 

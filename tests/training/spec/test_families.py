@@ -8,7 +8,7 @@ import pytest
 from tfbbb import estimators, kl_schedules, likelihoods, posteriors, priors
 from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.layers import DenseVariational
-from tfbbb.snake_case import snake_case
+from tfbbb.strategy import DeclaredClasses
 from tfbbb.training.spec import families
 from tfbbb.training.spec.families import OneOf, PosteriorPart
 from tfbbb.training.spec.layers import Activation
@@ -26,9 +26,7 @@ NOT_ASKED = {"kwargs", "members", "num_classes"}
 
 
 def registered(module):
-    classes = (getattr(module, name) for name in module.__all__)
-    concrete = (c for c in classes if inspect.isclass(c))
-    return {snake_case(c.__name__): c for c in concrete}
+    return DeclaredClasses(dict.fromkeys(module.names(), object), module.__name__)
 
 
 @pytest.mark.parametrize("kind", KINDS)

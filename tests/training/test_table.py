@@ -208,7 +208,7 @@ def test_a_table_that_cannot_serve_is_refused_before_training(table):
 @pytest.mark.parametrize(
     ("likelihood", "values", "reason"),
     [
-        ("gamma", {7: 0.0}, r"value 0 in row 8, but those of Gamma must be positive"),
+        ("gamma", {7: 0.0}, r"value 0 in row 8, but targets of Gamma must be positive"),
         ("poisson", {9: 2.5}, r"value 2.5 in row 10.*whole numbers from 0"),
         ("normal", {7: 1e19}, r"value 1e\+19 in row 8.*use another likelihood or oth"),
         ("normal", dict(zip(range(20), 1e9 + np.arange(20) % 3 * 64, strict=True)),

@@ -87,12 +87,12 @@ def make_likelihood(part: LikelihoodPart | None, schema: Schema) -> Likelihood:
     if part.binary and num_classes != 2:
         raise SpecError(
             f"The likelihood '{part.name}' has two classes, but the target "
-            f"{schema.target.name!r} has {num_classes}; take 'categorical'."
+            f"{schema.target.name!r} has {num_classes}; use 'categorical'."
         )
     if part.integer_classes:
         if not _is_ordered(schema.classes):
             raise SpecError(
-                f"The likelihood '{part.name}' takes the order of whole numbers, "
+                f"The likelihood '{part.name}' needs whole numbers as classes, "
                 f"but the target {schema.target.name!r} is text; number its classes."
             )
         options["num_classes"] = num_classes

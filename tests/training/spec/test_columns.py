@@ -43,8 +43,8 @@ def test_a_table_that_has_what_is_asked_for_passes():
         ({"training": {"validation": {"column": "same"}}}, "must be true or 1"),
         ({"target": "age", "features": ["kind"]}, "no value in 3 rows"),
         ({"target": "same"}, "the same value in every row"),
-        ({"target": "born"}, "values of type date; numbers, text or booleans"),
-        ({"target": "code"}, "more than the 1000 classes"),
+        ({"target": "born"}, "values of type date, but must hold numbers"),
+        ({"target": "code"}, "at most 1000 are allowed"),
         (
             {"target": "kind", "task": "regression", "features": ["age"]},
             "is text, which a regression cannot predict",
@@ -67,7 +67,7 @@ def test_a_table_that_has_what_is_asked_for_passes():
         (
             {"target": "kind", "features": ["age"],
              "model": {"likelihood": "ordered_logistic"}},
-            "takes the order of whole numbers",
+            "needs whole numbers as classes",
         ),
     ],
 )  # fmt: skip
@@ -77,7 +77,7 @@ def test_what_a_table_lacks_is_said_in_one_sentence(fields, sentence):
 
 
 def test_a_table_of_the_target_alone_is_refused():
-    with pytest.raises(SpecError, match="no column beside the target 'cost'"):
+    with pytest.raises(SpecError, match="no column other than the target 'cost'"):
         JobSpec(target="cost").check_columns([{"name": "cost", "type": "number"}])
 
 

@@ -86,7 +86,7 @@ def test_a_spec_can_not_be_changed():
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
         ({"features": []}, "at least 1 item"),
         ({"features": ["a", "a"]}, "names the column 'a' 2 times"),
-        ({"features": ["a", "y"]}, "the target 'y' can't be a feature"),
+        ({"features": ["a", "y"]}, "the target 'y' cannot be a feature"),
         ({"target": ""}, "at least 1 character"),
         (
             {"task": "regression", "model": {"likelihood": "categorical"}},

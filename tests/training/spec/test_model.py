@@ -55,7 +55,7 @@ def test_biases_are_mean_field_unless_the_weights_are_points():
         ({"hidden_units": [5], "layers": []}, "`hidden_units` or `layers`, not both"),
         ({"hidden_units": [0]}, "greater than or equal to 1"),
         ({"hidden_units": [1] * 51}, "at most 50 items"),
-        ({"hidden_units": [10_000, 10_000]}, "parameters, more than the 20000000"),
+        ({"hidden_units": [10_000, 10_000]}, "more than the limit of 20000000"),
         ({"members": 101}, "less than or equal to 100"),
         ({"posterior": "gaussian"}, "does not match any of the expected tags"),
         ({"posterior": {"name": "low_rank_normal", "rank": 0}}, "greater than or equ"),

@@ -135,8 +135,8 @@ def test_one_entry_adds_an_answer_of_the_service(
     uppers = [row["upper"] for row in found["predictions"]]
     np.testing.assert_allclose(uppers, loaded.ask("upper_quantiles", X, [0.1]))
     assert asked.model_json_schema()["properties"]["upper"]["description"] == (
-        "Levels at which to answer upper quantiles of p(y | x), from 1.2e-38 to "
+        "Levels of the upper quantiles of p(y | x) to return, from 1.2e-38 to "
         "0.99999994; not for classes."
     )
     row = row_model(questions.served_questions()).model_json_schema()["properties"]
-    assert row["upper"]["description"] == "If asked for, `[level][target]`."
+    assert row["upper"]["description"] == "If requested, `[level][target]`."

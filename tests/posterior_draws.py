@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfbbb
+from tests.repeated_calls import repeated
 from tfbbb.export.sampler import Sampler
 from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.plan import plan_for
@@ -53,8 +54,7 @@ def brute_force_draws(model, x, num_samples):
 
     The layers of the model need `estimator="weight"`: all rows see one draw.
     """
-    call = tf.function(lambda: model(tf.nest.map_structure(tf.constant, x)))
-    return np.stack([call().numpy() for _ in range(num_samples)])
+    return repeated(lambda: model(tf.nest.map_structure(tf.constant, x)), num_samples)
 
 
 def assert_same_moments(draws, others, errors=5.0):

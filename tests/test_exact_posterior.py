@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 from scipy import optimize, stats
 
+from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
 from tfbbb import BayesianModel, estimators, likelihoods, optimizers, posteriors, priors
 from tfbbb.divergences import kl_divergence
@@ -186,20 +187,14 @@ def losses_and_gradients(model, count):
     """Returns the losses of a training step, times N, and their gradients."""
     x, y = X.astype("float32"), Y.astype("float32")
 
-    @tf.function
     def step():
         with tf.GradientTape() as tape:
             outputs = model(x, training=True)
             loss = ROWS * model.compute_loss(x, y, outputs, training=True)
-        return loss, tape.gradient(loss, [v.value for v in model.trainable_variables])
+        gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
+        return loss, tf.concat([tf.reshape(g, [-1]) for g in gradients], axis=0)
 
-    steps = [step() for _ in range(count)]
-    losses = np.array([float(loss) for loss, _ in steps])
-    gradients = [
-        np.concatenate([np.ravel(gradient) for gradient in gradients])
-        for _, gradients in steps
-    ]
-    return losses, np.array(gradients)
+    return repeated(step, count)
 
 
 CASES = [
@@ -255,7 +250,7 @@ def test_training_finds_the_best_factorised_posterior(estimator):
     # noise / (rate * curvature), in the log scales 380 steps at the last rate.
     for learning_rate, steps in ((10 * rate, 300), (3 * rate, 400), (rate, 1100)):
         x, y = (np.tile(v, (steps, 1)).astype("float32") for v in (X, Y))
-        model.compile(optimizers.Adam(learning_rate))
+        model.compile(optimizers.Adam(learning_rate), steps_per_execution=100)
         model.fit(x, y, batch_size=ROWS, shuffle=False, epochs=1, verbose=0)
     noise = np.sqrt(losses_and_gradients(model, 300)[1].var(axis=0)) / ROWS
     # Adam's step is rate / noise: the iterates spread about the optimum by

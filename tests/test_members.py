@@ -9,6 +9,7 @@ import tensorflow as tf
 
 import tfbbb
 from tests.ensembles import ALMOST_A_POINT, X, Y, gradients, network
+from tests.repeated_calls import repeated
 from tfbbb.estimators import Flipout, Local, ScoreFunction, Weight
 from tfbbb.layers import DenseVariational
 
@@ -74,25 +75,30 @@ def exact_gradient(layer, index):
     return np.concatenate([np.ravel(g) for g in tape.gradient(loss, parameters)])
 
 
+# Estimators of several draws: members have the gradients of single posteriors (above),
+# and those have the mean of single draws (`test_num_samples.py`).
 @pytest.mark.parametrize(
-    "estimator", [*SAMPLING, ScoreFunction(num_samples=8)], ids=repr
+    "estimator",
+    [
+        *("local", "weight", "flipout", ScoreFunction(num_samples=8)),
+        *(pytest.param(several, marks=pytest.mark.slow) for several in SAMPLING[3:]),
+    ],
+    ids=repr,
 )
 def test_each_member_follows_its_own_evidence_bound_in_expectation(estimator):
     keras.utils.set_random_seed(2)
     model, layer = linear(2, estimator)
     variables = [variable.value for variable in model.trainable_variables]
 
-    @tf.function
     def draw():
         with tf.GradientTape() as tape:
             loss = model.compute_loss(X, Y, model(X, training=True))
-        return tape.gradient(loss, variables)
+        gradient = tape.gradient(loss, variables)
+        return tf.concat([tf.reshape(g, [2, -1]) for g in gradient], axis=1)
 
-    draws = [draw() for _ in range(800)]
+    draws = repeated(draw, 800)
     for index in range(2):
-        flat = np.stack(
-            [np.concatenate([np.ravel(g[index]) for g in draw]) for draw in draws]
-        )
+        flat = draws[:, index]
         error = flat.std(axis=0) / np.sqrt(len(draws)) + 1e-6
         deviation = np.abs(flat.mean(axis=0) - exact_gradient(layer, index))
         np.testing.assert_array_less(deviation, 5.0 * error)

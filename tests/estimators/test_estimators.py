@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.repeated_calls import repeated
 from tfbbb import noise
 from tfbbb.layers import DenseVariational
 
@@ -27,11 +28,7 @@ def dense(estimator, *, use_bias=True, rank=2, seed=0):
 
 
 def draws_of(layer, x, num_draws=DRAWS):
-    @tf.function
-    def call():
-        return layer(x)
-
-    return np.stack([call() for _ in range(num_draws)])
+    return repeated(lambda: layer(x), num_draws)
 
 
 def exact_moments(layer, x):
@@ -102,7 +99,6 @@ def gradient_draws(estimator, num_draws=2000):
     layer = dense(estimator)
     variables = [variable.value for variable in layer.trainable_weights]
 
-    @tf.function
     def draw():
         with tf.GradientTape() as tape:
             residual = layer(x) - y
@@ -118,7 +114,7 @@ def gradient_draws(estimator, num_draws=2000):
         loss = tf.reduce_mean(tf.reduce_sum(tf.square(mean - y) + variance, axis=1))
     exact = tape.gradient(loss, variables)
     exact = np.concatenate([np.ravel(gradient) for gradient in exact])
-    return np.stack([draw() for _ in range(num_draws)]), exact
+    return repeated(draw, num_draws), exact
 
 
 def test_gradients_are_unbiased_and_their_variances_ordered():

@@ -17,6 +17,7 @@ from tests.keras_twins import (
     with_weights,
 )
 from tests.posterior_draws import assert_same_moments
+from tests.repeated_calls import repeated
 from tfbbb import estimators
 from tfbbb.layers import (
     Conv1DTransposeVariational,
@@ -94,8 +95,8 @@ def draws_of(layer, x):
 
     In one call: the estimator has so many samples, to each of which it deals its rows.
     """
-    repeated = np.concatenate([x] * DRAWS)
-    outputs = tf.function(lambda: layer(repeated))()
+    rows = np.concatenate([x] * DRAWS)
+    outputs = tf.function(lambda: layer(rows))()
     return np.asarray(outputs).reshape(DRAWS, len(x), -1)
 
 
@@ -161,7 +162,6 @@ def pooled_loss(name, estimator, num_draws=400):
     layer = made(name, estimator, x)
     variables = [variable.value for variable in layer.trainable_weights]
 
-    @tf.function
     def draw():
         with tf.GradientTape() as tape:
             sums = tf.reduce_sum(tf.reshape(layer(x), [len(x), -1]), axis=1)
@@ -182,7 +182,7 @@ def pooled_loss(name, estimator, num_draws=400):
         part = slice(start, start + weight.size)
         exact += [*of_mean[part], *of_log_scale[part]]
         start += weight.size
-    return np.stack([draw() for _ in range(num_draws)]), np.array(exact)
+    return repeated(draw, num_draws), np.array(exact)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from keras.src import testing
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments, brute_force_draws, engine_draws
+from tests.repeated_calls import repeated
 from tfbbb.call_context import call_with
 from tfbbb.layers import MultiHeadAttentionVariational, VariationalLayer
 from tfbbb.posteriors import MeanFieldNormal
@@ -160,8 +161,8 @@ def test_outputs_are_distributed_like_keras_with_drawn_weights():
         return twin.stateless_call(weights, twin.non_trainable_variables, *inputs)[0]
 
     expected, *drawn = (
-        np.stack([call(*x) for _ in range(1500)])
-        for call in map(tf.function, [with_drawn_weights, *layers])
+        repeated(lambda call=call: call(*x), 1500)
+        for call in [with_drawn_weights, *layers]
     )
     for draws in drawn:
         assert_same_moments(draws, expected)
@@ -184,8 +185,7 @@ def test_rows_are_as_correlated_as_the_estimator_says(estimator, expected):
     # Small variances: the output is linear in the weights to first order.
     layer = attention(scale=0.05, estimator=estimator, seed=0)
     x = tf.constant(np.repeat(QUERY[:1], 2, axis=0))
-    call = tf.function(lambda: layer(x, x))
-    draws = np.stack([call() for _ in range(1000)])[:, :, 0, 0]
+    draws = repeated(lambda: layer(x, x), 1000)[:, :, 0, 0]
     correlation = np.corrcoef(draws.T)[0, 1]
     # The standard error of a correlation of 0 is 1 / sqrt(n).
     assert abs(correlation - expected) < 4.5 / np.sqrt(1000)

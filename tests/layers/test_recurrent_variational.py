@@ -21,6 +21,7 @@ from tests.posterior_draws import (
     brute_force_draws,
     engine_draws,
 )
+from tests.repeated_calls import repeated
 from tfbbb.call_context import call_with
 from tfbbb.estimators import Weight
 from tfbbb.layers import GRUVariational, LSTMVariational, SimpleRNNVariational
@@ -137,8 +138,8 @@ def test_outputs_are_distributed_like_keras_with_drawn_weights(kind):
     keras_layer = with_drawn_weights(kind, layers[0], return_sequences=True)
     x = tf.constant(SEQUENCES[:2])
     expected, *drawn = (
-        np.stack([call(x) for _ in range(num_draws)])
-        for call in map(tf.function, [keras_layer, *layers])
+        repeated(lambda call=call: call(x), num_draws)
+        for call in [keras_layer, *layers]
     )
     for draws in drawn:
         assert_same_moments(draws, expected)
@@ -177,8 +178,7 @@ def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expe
     num_draws = 1000
     layer = variational(kind, scale=0.05, estimator=estimator, seed=0)
     x = tf.constant(np.repeat(SEQUENCES[:1], 2, axis=0))
-    call = tf.function(lambda: layer(x))
-    draws = np.stack([call() for _ in range(num_draws)])[:, :, 0]
+    draws = repeated(lambda: layer(x), num_draws)[:, :, 0]
     correlation = np.corrcoef(draws.T)[0, 1]
     # The standard error of a correlation of 0 is 1 / sqrt(n).
     assert abs(correlation - expected) < 4.5 / np.sqrt(num_draws)
@@ -246,7 +246,6 @@ def test_gradients_are_those_of_the_expected_loss():
     def gradients(call, layer):
         variables = [variable.value for variable in layer.trainable_weights]
 
-        @tf.function
         def draw():
             with tf.GradientTape() as tape:
                 error = tf.square(call(tf.constant(SEQUENCES)) - target)
@@ -254,7 +253,7 @@ def test_gradients_are_those_of_the_expected_loss():
             gradient = tape.gradient(loss, variables)
             return tf.concat([tf.reshape(g, [-1]) for g in gradient], axis=0)
 
-        return np.stack([draw() for _ in range(num_draws)])
+        return repeated(draw, num_draws)
 
     expected = gradients(with_drawn_weights("simple_rnn", layers[0]), layers[0])
     for layer in layers:
@@ -339,11 +338,8 @@ def test_dropout_has_the_distribution_of_keras(kind):
     layer(SEQUENCES)
     twin = deterministic(kind, layer, seed=0, **options)
     ours, theirs = (
-        np.stack([call() for _ in range(1000)])
-        for call in (
-            tf.function(lambda: layer(SEQUENCES, training=True)),
-            tf.function(lambda: twin(SEQUENCES, training=True)),
-        )
+        repeated(lambda each=each: each(SEQUENCES, training=True), 1000)
+        for each in (layer, twin)
     )
     assert_same_moments(ours, theirs)
 

@@ -3,10 +3,10 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import tfbbb
 from tests.posterior_draws import assert_same_moments
+from tests.repeated_calls import repeated
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Normal
 from tfbbb.posteriors import MeanFieldNormal
@@ -55,8 +55,7 @@ LAYERS = [
 )
 def test_draws_are_those_of_keras_in_training(layer, x):
     model = network(layer, x)
-    call = tf.function(lambda: model(x, training=True))
-    loop = np.stack([call().numpy() for _ in range(3000)])
+    loop = repeated(lambda: model(x, training=True), 3000)
     assert_same_moments(draws_of(model, x), loop)
 
 

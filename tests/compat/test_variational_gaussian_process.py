@@ -46,7 +46,9 @@ def test_variational_loss_takes_targets_of_any_dtype(make, dtype):
     np.testing.assert_allclose(integers, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", ["auto", False])
+@pytest.mark.parametrize(
+    "jit_compile", ["auto", pytest.param(False, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("dtype", "floatx"), [("float32", "float64"), ("float64", "float32")]
 )

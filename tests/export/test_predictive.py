@@ -1,5 +1,6 @@
 """What `tfbbb.load` gives predicts as the model that was exported."""
 
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -54,10 +55,11 @@ CASES = {
     "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
 }
 
-# Where quantiles are iterated for and what others answer by the same code.
+# Where quantiles are iterated for and what others answer by the same code. (The
+# ensemble below is of the first.)
 LONG = {
-    *("StudentT", "Laplace", "LogNormal", "Gamma", "Beta", "NegativeBinomial"),
-    *("Bernoulli", "OrderedLogistic"),
+    *("Normal", "StudentT", "Laplace", "LogNormal", "Gamma", "Beta"),
+    *("NegativeBinomial", "Bernoulli", "OrderedLogistic"),
 }
 
 
@@ -87,7 +89,8 @@ def test_every_likelihood_answers_from_a_file_as_live(
     live.export_predictive(tmp_path / "1", method=method)
     loaded = tfbbb.load(tmp_path / "1")
     assert set(loaded.manifest.passes) == {method, "weight", "moments"}
-    for by in loaded.manifest.passes:
+    # The ensemble below answers by all methods.
+    for by in (method, "moments"):
         found = loaded.predictive(X, 20, by, seed=5)
         expected = live.predictive(X, 20, by, seed=5)
         # Quantiles are found by iteration, which takes its time.
@@ -220,8 +223,8 @@ def ensemble(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     live = network("normal", 2, members=3)
     live.likelihood.adapt(NUMBERS)
     path = tmp_path_factory.mktemp("ensemble")
-    for version in ("1", "2"):
-        live.export_predictive(path / version, num_samples=60, seed=4)
+    live.export_predictive(path / "1", num_samples=60, seed=4)
+    shutil.copytree(path / "1", path / "2")
     return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
 
 
@@ -231,6 +234,14 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     path = tmp_path_factory.mktemp("classes") / "1"
     live.export_predictive(path, classes=["no", "some", "all"])
     return SimpleNamespace(live=live, path=path, loaded=tfbbb.load(path))
+
+
+def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> None:
+    for by in ("local", "weight", "moments"):
+        found = ensemble.loaded.predictive(X, 20, by, seed=5)
+        expected = ensemble.live.predictive(X, 20, by, seed=5)
+        assert_same(found, expected, NUMBERS, ordered=True)
+    assert_same_signatures(ensemble.path / "2", ensemble.live, NUMBERS)
 
 
 def test_defaults_come_from_the_manifest(

@@ -30,12 +30,15 @@ def network(units=1, members=None, likelihood=None):
     )
 
 
+@pytest.fixture(scope="module")
+def loop():
+    return brute_force_draws(network(), X, 3000)
+
+
 @pytest.mark.parametrize("method", ["local", "weight", "auto", "moments"])
-def test_functions_are_those_of_a_loop_of_model_calls(method):
-    model = network()
-    drawn = model.predictive(X, 20, method).joint_sample(3000)
+def test_functions_are_those_of_a_loop_of_model_calls(method, loop):
+    drawn = network().predictive(X, 20, method).joint_sample(3000)
     assert drawn.shape == (3000, 4, 1)
-    loop = brute_force_draws(model, X, 3000)
     assert_same_moments(drawn, loop)
     # What rows share shows in their differences.
     assert_same_moments(drawn[:, :1] - drawn[:, 1:], loop[:, :1] - loop[:, 1:])

@@ -392,7 +392,9 @@ def is_refused_for_want_of_room(case: SimpleNamespace, directory: Path) -> None:
     assert list(directory.iterdir()) == []
 
 
-@pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.02, marks=pytest.mark.slow), 0.5, 0.99]
+)
 def test_full_disk_is_named_with_the_bytes_needed(
     two_targets: SimpleNamespace, tmp_path: Path, share: float
 ) -> None:

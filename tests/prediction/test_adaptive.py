@@ -133,3 +133,12 @@ def test_no_row_gets_more_than_the_most(model, monkeypatch):
 def test_bounds_that_are_none_are_refused(model, name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be a positive finite number"):
         model.predictive(X, **{name: value})
+
+
+def test_a_relative_error_takes_fewer_draws_of_rows_that_vary_more(model):
+    asked = {"num_samples": 64, "method": "local", "max_standard_error": 0.05}
+    absolute = model.predictive(X, **asked)
+    relative = model.predictive(X, **asked, relative_error=True)
+    wide = absolute.stddev.min(axis=1) > 2.0
+    assert wide.any()
+    assert np.all(relative.num_samples[wide] < absolute.num_samples[wide])

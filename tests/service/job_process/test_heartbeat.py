@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -7,6 +8,7 @@ from service.job_process import heartbeat as heartbeat_module
 from service.job_process.attempt import describe_failure
 from service.job_process.heartbeat import Heartbeat
 from service.shared import job_events as events
+from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue
 from tests.service.queued import job, leased, registered, submitted
 from tfbbb.training.progress import Progress
@@ -58,3 +60,15 @@ def test_progress_is_kept_while_the_database_does_not_answer(
     with queue.database.reading() as session:
         told = [e.data for e in events.after(session, lease.job_id, 0)]
     assert [data["epoch"] for data in told if "epoch" in data] == [1, 2]
+
+
+def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
+    short = queue.settings.model_copy(update={"lease_seconds": 0.03})
+    submitted(queue)
+    lease = leased(queue, registered(queue))
+    heartbeat = Heartbeat(Queue(queue.database, short), lease, threading.Event())
+    with queue.database.writing() as session:
+        session.get_one(Job, lease.job_id).lease_expires_at = 0.0
+    time.sleep(0.02)
+    heartbeat.send()
+    assert (job(queue, lease.job_id).lease_expires_at or 0.0) > 0.0

@@ -208,3 +208,11 @@ def test_a_database_of_before_gets_its_mark(database: Database, path: Path) -> N
     with pytest.raises(DatabaseFileError, match="overwritten"):
         upgraded.check()
     upgraded.close()
+
+
+def test_every_commit_is_flushed_to_the_disk(database: Database) -> None:
+    with database.writing() as session:
+        connection = session.connection()
+        # 2 is FULL.
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

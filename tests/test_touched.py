@@ -2,7 +2,7 @@ import types
 
 import pytest
 
-from tests.touched import IMPORT_RULES, Budget, Tree, touched_tests
+from tests.touched import RULES, Budget, Tree, touched_tests
 
 FILES = {
     "tfbbb/posteriors/__init__.py": "from tfbbb.posteriors.low_rank import LowRank\n",
@@ -106,8 +106,8 @@ def test_no_test_starts_once_the_time_is_over():
     assert budget.left_out == ["a::f"]
 
 
-def test_rules_of_imports_run_whatever_the_time():
-    collected = items(*(f"{rule}::f[{case}]" for rule in IMPORT_RULES for case in "ab"))
+def test_rules_run_whatever_the_time():
+    collected = items(*(f"{rule}::f[{case}]" for rule in RULES for case in "ab"))
     budget, in_order = Budget(float("-inf")), list(collected)
     budget.pytest_collection_modifyitems(collected)
     assert collected == in_order

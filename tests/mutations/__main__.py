@@ -5,6 +5,7 @@ are imported once; each mutation runs in a fork of this process, in a copy of th
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -177,31 +178,41 @@ def run_all(
             copy_tree(copy)
     waiting = list(runs)
     running: dict[int, tuple[Run, Callable[[], None]]] = {}
-    while waiting or running:
-        while waiting and copies:
-            run = waiting.pop(0)
-            run.copy = copies.pop()
-            run.log = directory / f"{run.name.replace('/', ' ')}.log"
-            restore = mutate(run)
-            running[in_fork(run)] = run, restore
-        process, status, usage = os.wait4(-1, os.WNOHANG)
-        if not process:
-            for process, (run, _) in running.items():
-                if time.monotonic() - run.began > LONGEST_RUN:
-                    os.killpg(process, signal.SIGKILL)
-            time.sleep(0.05)
-            continue
-        run, restore = running.pop(process)
-        restore()
-        copies.append(run.copy)
-        run.seconds = time.monotonic() - run.began
-        run.cpu_seconds = usage.ru_utime + usage.ru_stime
-        if os.WIFEXITED(status):
-            run.exit_code = os.WEXITSTATUS(status)
-        failures = run.log.with_suffix(".json")
-        if failures.exists():
-            run.failures = json.loads(failures.read_text())
-        done(run)
+    try:
+        while waiting or running:
+            while waiting and copies:
+                run = waiting.pop(0)
+                run.copy = copies.pop()
+                run.log = directory / f"{run.name.replace('/', ' ')}.log"
+                restore = mutate(run)
+                running[in_fork(run)] = run, restore
+            process, status, usage = os.wait4(-1, os.WNOHANG)
+            if not process:
+                for process, (run, _) in running.items():
+                    if time.monotonic() - run.began > LONGEST_RUN:
+                        kill(process)
+                time.sleep(0.05)
+                continue
+            run, restore = running.pop(process)
+            restore()
+            copies.append(run.copy)
+            run.seconds = time.monotonic() - run.began
+            run.cpu_seconds = usage.ru_utime + usage.ru_stime
+            if os.WIFEXITED(status):
+                run.exit_code = os.WEXITSTATUS(status)
+            failures = run.log.with_suffix(".json")
+            if failures.exists():
+                run.failures = json.loads(failures.read_text())
+            done(run)
+    finally:
+        for process in running:
+            kill(process)
+
+
+def kill(process: int) -> None:
+    """Kills a run with the processes that its tests have started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def import_libraries() -> None:

@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -66,7 +64,8 @@ def test_the_order_depends_only_on_seed_and_epoch(rows):
 
 def test_a_stream_may_start_at_any_batch_of_any_epoch(rows):
     whole = targets(rows, 4 * BATCHES, seed=1)
-    for epoch, batch in itertools.product(range(2), range(BATCHES)):
+    # An epoch's number only seeds its order: of the first epoch one batch will do.
+    for epoch, batch in [(0, 3), *((1, batch) for batch in range(BATCHES))]:
         place = epoch * BATCHES + batch
         started = targets(rows, 10, seed=1, epoch=epoch, batch=batch)
         assert started == whole[place : place + 10]

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from unittest import mock
 
 import pytest
 
@@ -12,8 +13,22 @@ os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def no_compiled_functions() -> None:
+    """Starts a module without the functions that TensorFlow compiled for others."""
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.set_random_seed(0)
+
+
 @pytest.fixture(autouse=True)
 def fixed_seed() -> None:
     # Tests that do without Keras need not wait for its import.
-    if "keras" in sys.modules:
+    if "keras" not in sys.modules:
+        return
+    from tensorflow.python.eager import context
+
+    # Seeding TensorFlow also drops every compiled function, and tests that share a
+    # model would compile it anew. Only random ops with a state of their own need that;
+    # `tests/compat` alone has such ops.
+    with mock.patch.object(context.pywrap_tfe, "TFE_ContextClearCaches"):
         sys.modules["keras"].utils.set_random_seed(0)

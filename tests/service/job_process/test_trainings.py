@@ -175,10 +175,10 @@ def test_a_training_that_was_stopped_gets_where_it_would_have(
     client: Client, dataset: str, number: int
 ) -> None:
     name = f"stopped-by-{number}"
-    training = {"epochs": 150, "seed": 7}
+    training = {"epochs": 400, "seed": 7}
     whole = client.train(dataset, "progression", name=name, training=training).wait()
     job = client.train(dataset, "progression", name=name, training=training)
-    while not is_training(job, 1):
+    while not is_training(job, 300):
         time.sleep(0.02)
     (trainer,) = trainers()
     trainer.send_signal(number)

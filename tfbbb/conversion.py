@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -13,6 +13,7 @@ from tfbbb import likelihoods
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.layer_state import copy_state
 from tfbbb.layers import VariationalLayer
+from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
@@ -54,7 +55,7 @@ def convert(
     model: keras.Model,
     *,
     layers: Sequence[str] | None = None,
-    likelihood: Any = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     moped: bool = False,
     delta: float | None = None,
     prior_scale: float | None = None,
@@ -149,9 +150,9 @@ def convert(
     if likelihood is not None:
         graph = graph_of(twin)
         assert graph is not None
-        likelihood = _of_a_trained_network(likelihoods.get(likelihood))
+        likelihood = trained = _of_a_trained_network(likelihoods.get(likelihood))
         last = producer(graph.outputs[0])
-        if likelihood.task == "classification" and gives_probabilities(last):
+        if trained.task == "classification" and gives_probabilities(last):
             # The likelihood takes the logits, to which the activation was applied.
             last.activation = keras.activations.linear
         return BayesianModel(
@@ -212,7 +213,7 @@ def to_deterministic(model: keras.Model) -> keras.Model:
 def _moped(
     model: keras.Model,
     layers: Sequence[str] | None,
-    likelihood: Any,
+    likelihood: str | Mapping[str, Any] | Likelihood | None,
     delta: float,
     prior_scale: float,
     options: dict[str, Any],

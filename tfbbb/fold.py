@@ -28,7 +28,7 @@ class Fold:
         """Number of draws that the batch serves."""
         return self.members * self.samples
 
-    def split(self, tensor: Tensor) -> Any:
+    def split(self, tensor: Tensor) -> Tensor:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
 
         A dealt batch is filled up with zeros.
@@ -43,7 +43,7 @@ class Fold:
             tensor = merge_leading(tf.pad(tensor, paddings))
         return split_leading(tensor, self.groups)
 
-    def merge(self, tensor: Tensor, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         """Returns [groups, n / groups, ...] as a batch [n, ...] of `rows` rows."""
         if self.groups == 1:
             return tensor

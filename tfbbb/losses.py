@@ -1,11 +1,13 @@
 """Losses that are a row's negative log likelihood."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from tfbbb import likelihoods
+from tfbbb.likelihoods import Likelihood
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -37,7 +39,10 @@ class NegativeLogLikelihood(keras.losses.Loss):
     """
 
     def __init__(
-        self, likelihood: Any, name: str = "negative_log_likelihood", **kwargs: Any
+        self,
+        likelihood: str | Mapping[str, Any] | Likelihood | None,
+        name: str = "negative_log_likelihood",
+        **kwargs: Any,
     ):
         super().__init__(name=name, **kwargs)
         self.likelihood = likelihoods.get(likelihood)

@@ -5,7 +5,7 @@ import inspect
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
 import keras
@@ -25,6 +25,7 @@ from tfbbb.fold import dimensions
 from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer
+from tfbbb.likelihoods import Likelihood
 from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
@@ -98,7 +99,7 @@ class BayesianModel(keras.Model):
         outputs: Tensor,
         name: str | None = None,
         *,
-        likelihood: Any = "normal",
+        likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
         members: int | None = None,
         recalibration: Any = None,
         **kwargs: Any,

@@ -89,7 +89,7 @@ def training_rows(
     return TrainingRows(targets=np.concatenate(targets), size=total)
 
 
-def check_weights(weights: Any, first_row: int = 0) -> None:
+def check_weights(weights: ArrayLike, first_row: int = 0) -> None:
     """Raises ValueError for a sample weight that is not finite, by its row."""
     if weights is None:
         return
@@ -124,7 +124,7 @@ def _dataset_batches(
 
 
 def _total_weight(
-    targets: np.ndarray, weights: Any, class_weight: Mapping[int, float] | None
+    targets: np.ndarray, weights: ArrayLike, class_weight: Mapping[int, float] | None
 ) -> float:
     total = np.ones(len(targets)) if weights is None else np.asarray(weights, float)
     if class_weight is not None:

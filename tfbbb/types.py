@@ -12,6 +12,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     import keras
+    import pandas
+    import pyarrow
     import tensorflow as tf
     import tensorflow_probability as tfp
 
@@ -44,3 +46,8 @@ Regularizer: TypeAlias = str | Mapping[str, Any] | Callable[[Tensor], Tensor] | 
 
 Constraint: TypeAlias = str | Mapping[str, Any] | Callable[[Tensor], Tensor] | None
 """What `keras.constraints.get` resolves."""
+
+TableLike: TypeAlias = Union[
+    "pandas.DataFrame", "pyarrow.Table", Mapping[str, Any], Sequence[Mapping[str, Any]]
+]
+"""A table of pandas, polars or pyarrow, columns by name, or rows as mappings."""

@@ -133,7 +133,7 @@ class VariationalWeight:
         )
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         """Standard deviation of w under q, of the weight's shape."""
         return ops.sqrt(self.variance)
 
@@ -154,7 +154,7 @@ class VariationalWeight:
         normal = tfp.distributions.Normal(self.mean, self.stddev)
         return tfp.distributions.Independent(normal, len(self.shape))
 
-    def noise(self, seed: Tensor, samples: int = 1) -> Any:
+    def noise(self, seed: Tensor, samples: int = 1) -> Tensor:
         """Returns the standard normal noise of `samples` draws for each member.
 
         Returns:
@@ -175,7 +175,7 @@ class VariationalWeight:
         parameters = self._spread(noise)
         return self._merged(self.posterior.perturb(parameters, noise, self.shape))
 
-    def draw_from(self, noise: Tensor) -> Any:
+    def draw_from(self, noise: Tensor) -> Tensor:
         """Returns draws of w as a function of `noise`, in the shape of `perturb`."""
         parameters = self._spread(noise)
         return self._merged(self.posterior.draw(parameters, noise, self.shape))
@@ -188,7 +188,7 @@ class VariationalWeight:
         """
         return self.draw_from(self.noise(seed, samples))
 
-    def log_prob(self, weights: Any) -> Tensor:
+    def log_prob(self, weights: Tensor) -> Tensor:
         """Returns log q(weights) in nats, summed over the weights.
 
         Args:
@@ -201,7 +201,7 @@ class VariationalWeight:
         parameters = self._spread_over(weights, len(self.shape))
         return _flat(self.posterior.log_prob(parameters, weights, self.shape))
 
-    def prior_log_prob(self, weights: Any) -> Any:
+    def prior_log_prob(self, weights: Tensor) -> Tensor:
         """Returns log p(weights) in nats, in the shapes of `log_prob`."""
         if self.prior is None:
             raise ValueError(
@@ -213,7 +213,7 @@ class VariationalWeight:
         parameters = self._with_axes(self.prior.parameters(self), axes)
         return _flat(self.prior.log_prob(parameters, weights, self.shape, self.fan_in))
 
-    def sum(self, values: ArrayLike) -> Any:
+    def sum(self, values: ArrayLike) -> Tensor:
         """Returns `values` summed over the weights: a scalar, or one per member."""
         return tf.reduce_sum(values, axis=list(range(-len(self.shape), 0)))
 
@@ -223,7 +223,7 @@ class VariationalWeight:
             return values
         return {k: with_gradient_times(v, self.members) for k, v in values.items()}
 
-    def _split(self, weights: Any) -> Any:
+    def _split(self, weights: Tensor) -> Any:
         # [members * samples, *shape] as [members, samples, *shape].
         if self.members == 1 or len(weights.shape) == len(self.shape):
             return weights

@@ -9,6 +9,7 @@ from tfbbb.client.connection import Connection
 from tfbbb.client.dataset import Dataset
 from tfbbb.client.job import Job
 from tfbbb.client.upload import Progress, open_upload
+from tfbbb.types import TableLike
 
 if TYPE_CHECKING:
     from tfbbb.client.model import Model
@@ -42,7 +43,11 @@ class Client:
         self.url = self._connection.url
 
     def upload(
-        self, table: Any, *, name: str | None = None, progress: Progress | None = None
+        self,
+        table: TableLike,
+        *,
+        name: str | None = None,
+        progress: Progress | None = None,
     ) -> Dataset:
         """Uploads a table to the service.
 

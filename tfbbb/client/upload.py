@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tfbbb.client.errors import ClientError
 from tfbbb.data.given_table import as_arrow, is_table
+from tfbbb.types import TableLike
 
 # Called with the number of bytes sent and the total.
 Progress = Callable[[int, int], object]
@@ -47,7 +48,7 @@ class Upload:
 
 @contextmanager
 def open_upload(
-    table: Any, name: str | None, progress: Progress | None
+    table: TableLike, name: str | None, progress: Progress | None
 ) -> Iterator[Upload]:
     """Opens a file for upload; first writes a table to a temporary file."""
     with tempfile.TemporaryDirectory() as directory:
@@ -69,7 +70,7 @@ def open_upload(
             yield Upload(file, name or path.name, progress)
 
 
-def _write_parquet(table: Any, path: Path) -> None:
+def _write_parquet(table: TableLike, path: Path) -> None:
     from pyarrow import parquet
 
     parquet.write_table(as_arrow(table), path, compression="zstd")

@@ -1,7 +1,7 @@
 """The minimum description length of a model and its training data, in bits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from tfbbb.compression.weightwise_divergence import (
     weightwise_estimate,
 )
 from tfbbb.divergences import closed_form_of, kl_divergence
+from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import Predictive, predictive
 from tfbbb.types import ArrayLike, Tensor
 from tfbbb.variational_weight import VariationalWeight
@@ -93,7 +94,7 @@ def description_length(
     x: ArrayLike,
     y: ArrayLike,
     *,
-    likelihood: Any = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> DescriptionLength:
@@ -155,7 +156,7 @@ def description_length_curve(
     shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98),
     ranking: Any = "signal_to_noise",
     scope: Scope = "global",
-    likelihood: Any = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> DescriptionLengthCurve:

@@ -1,7 +1,7 @@
 """A metric of a model against the share of its removed weights."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from tfbbb.compression import ranking as rankings
 from tfbbb.compression.pruning import Removal, Scope, copied, validate_shares
+from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import Predictive, predictive
 from tfbbb.types import ArrayLike
 
@@ -38,7 +39,7 @@ def pruning_curve(
     metric: str | Metric = "log_likelihood",
     ranking: Any = "signal_to_noise",
     scope: Scope = "global",
-    likelihood: Any = None,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> PruningCurve:

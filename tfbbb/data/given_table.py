@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.table_error import TableError
+from tfbbb.types import TableLike
 
 
 def as_source(given: Any) -> ColumnSource:
@@ -49,7 +50,7 @@ def is_table(value: Any) -> bool:
     return hasattr(value, "__arrow_c_stream__") or _is_pandas(value)
 
 
-def as_arrow(table: Any) -> pa.Table:
+def as_arrow(table: TableLike) -> pa.Table:
     """Converts a table to pyarrow; the index of a pandas frame is dropped."""
     if _is_pandas(table):
         return pa.Table.from_pandas(table, preserve_index=False)

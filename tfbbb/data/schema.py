@@ -18,6 +18,7 @@ from tfbbb.data.target import (
     regression_targets,
 )
 from tfbbb.data.task import MIN_ROWS, Task
+from tfbbb.types import TableLike
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Schema:
     @classmethod
     def infer(
         cls,
-        table: Any,
+        table: TableLike,
         target: str,
         *,
         task: Task | None = None,
@@ -137,7 +138,7 @@ class Schema:
         """Names of the categorical features."""
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
-    def inputs(self, table: Any) -> np.ndarray | dict[str, np.ndarray]:
+    def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
         Args:
@@ -159,7 +160,7 @@ class Schema:
             return np.stack(list(columns.values()), axis=-1)
         return columns
 
-    def targets(self, table: Any) -> np.ndarray:
+    def targets(self, table: TableLike) -> np.ndarray:
         """Reads the target of a table, in raw units.
 
         Args:

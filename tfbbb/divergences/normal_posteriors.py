@@ -1,9 +1,8 @@
 """The normal posteriors, whose entropies have closed forms."""
 
-from typing import Any
-
 from tfbbb import posteriors
 from tfbbb.posteriors import NormalPosterior
+from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 NORMAL_POSTERIORS: tuple[type, ...] = tuple(
@@ -13,6 +12,6 @@ NORMAL_POSTERIORS: tuple[type, ...] = tuple(
 )
 
 
-def entropy_of(weight: VariationalWeight) -> Any:
+def entropy_of(weight: VariationalWeight) -> Tensor:
     """Returns E[-log q(w)] in nats, [members]."""
     return weight.posterior.entropy(weight.parameters, weight.shape)

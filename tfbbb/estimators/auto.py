@@ -68,6 +68,6 @@ class Auto(AutoEstimator, Estimator):
         return self.choose(layer, len(inputs.shape))(layer, inputs)
 
     def draw_kernels(
-        self, layer: EstimatedLayer, rows: Any
+        self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         return self.choose_of_weights(layer).draw_kernels(layer, rows)

@@ -11,13 +11,13 @@ from tfbbb.types import ArrayLike, Tensor
 class BatchFold(Protocol):
     """The order of the groups' rows in a batch: see `tfbbb.fold.Fold`."""
 
-    def split(self, tensor: Tensor) -> Any:
+    def split(self, tensor: Tensor) -> Tensor:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
 
         Without groups, the batch itself.
         """
 
-    def merge(self, tensor: Tensor, rows: Any) -> Any:
+    def merge(self, tensor: Tensor, rows: int | Tensor) -> Tensor:
         """Reverses `split`: returns a batch of `rows` rows."""
 
 

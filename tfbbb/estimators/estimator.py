@@ -111,7 +111,7 @@ class Estimator(EstimatorFamily, Strategy):
         raise NotImplementedError
 
     def draw_kernels(
-        self, layer: EstimatedLayer, rows: Any
+        self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         """Draws all weights of a layer once, for any number of uses.
 

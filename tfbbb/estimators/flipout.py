@@ -76,7 +76,7 @@ class Flipout(FlipoutEstimator, Estimator):
         return outputs, draw.weights()
 
     def draw_kernels(
-        self, layer: EstimatedLayer, rows: Any
+        self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draw = _Draw(layer, rows)
         kernels: dict[str, DrawnKernel] = {}
@@ -95,7 +95,7 @@ class Flipout(FlipoutEstimator, Estimator):
 class _Draw:
     """One draw of a layer's weights, and the signs of the rows that share it."""
 
-    def __init__(self, layer: EstimatedLayer, rows: Any):
+    def __init__(self, layer: EstimatedLayer, rows: int | Tensor):
         self.fold = layer.fold()
         self.members = Fold(layer.members)
         self._layer = layer

@@ -53,7 +53,7 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
-        self, layer: EstimatedLayer, rows: Any
+        self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = scored_weights(layer)
         return grouped_kernels(layer, draws, layer.fold()), draws

@@ -48,7 +48,7 @@ class Weight(WeightEstimator, Estimator):
         return with_weights(layer, inputs, draws), draws
 
     def draw_kernels(
-        self, layer: EstimatedLayer, rows: Any
+        self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = drawn_weights(layer)
         return grouped_kernels(layer, draws, layer.fold()), draws
@@ -66,7 +66,7 @@ def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
     }
 
 
-def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Any:
+def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> Tensor:
     """Returns the pre-activations that a layer computes with drawn weights."""
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None

@@ -1,5 +1,6 @@
 """The embedding layer."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -8,6 +9,8 @@ from keras import ops
 
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.posteriors import Posterior
+from tfbbb.priors import Prior
 from tfbbb.types import Constraint, Initializer, Regularizer, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -69,8 +72,11 @@ class EmbeddingVariational(LinearVariationalLayer):
         mask_zero: bool = False,
         weights: Any = None,
         *,
-        posterior: Any = "mean_field_normal",
-        prior: Any = "normal",
+        posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
         **options: Any,
     ):
         super().__init__(

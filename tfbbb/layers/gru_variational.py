@@ -164,7 +164,7 @@ class GRUVariational(RecurrentVariationalLayer):
         return [(0, 3)] if self.reset_after else [(0, 2), (2, 3)]
 
     def step(
-        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         h = states[0]
         x_z, x_r, x_h = ops.split(inputs, 3, axis=-1)

@@ -159,13 +159,13 @@ class LSTMVariational(RecurrentVariationalLayer):
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.unit_forget_bias = unit_forget_bias
 
-    def initializer_of_bias(self) -> Any:
+    def initializer_of_bias(self) -> Initializer:
         if self.unit_forget_bias:
             return _UnitForgetBias(self.bias_initializer)
         return self.bias_initializer
 
     def step(
-        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         h, c = states
         (product,) = recurrent

@@ -1,12 +1,15 @@
 """The multi-head attention layer."""
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 
+from tfbbb.estimators import Estimator
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
+from tfbbb.posteriors import Posterior
+from tfbbb.priors import Prior
 from tfbbb.private_apis import (
     attention_options,
     build_attention,
@@ -118,11 +121,21 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         use_gate: bool = False,
         seed: int | None = None,
         *,
-        posterior: Any = "mean_field_normal",
-        prior: Any = "normal",
-        bias_posterior: Any = "mean_field_normal",
-        bias_prior: Any = "normal",
-        estimator: Any = "auto",
+        posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        bias_posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        bias_prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = "normal",
+        estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         **options: Any,
@@ -148,7 +161,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             seed=seed,
             **options,
         )
-        self._options = {
+        self._options: dict[str, Any] = {
             "posterior": posterior,
             "prior": prior,
             "bias_posterior": bias_posterior,

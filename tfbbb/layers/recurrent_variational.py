@@ -162,7 +162,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         """Shape of the bias, of the inputs' product alone or of both products."""
         return (self.num_gates * self.units,)
 
-    def initializer_of_bias(self) -> Any:
+    def initializer_of_bias(self) -> Initializer:
         """Returns the initializer of the whole bias."""
         return self.bias_initializer
 
@@ -172,7 +172,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return [(0, self.num_gates)]
 
     def step(
-        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         """Returns the output of a time step and the states after it.
 
@@ -188,7 +188,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         self,
         sequences: Any,
         initial_state: Any = None,
-        mask: Any = None,
+        mask: Tensor | None = None,
         training: bool = False,
     ) -> Tensor:
         if self.stateful and current_call().engine is not None:
@@ -200,7 +200,11 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         return super().call(sequences, initial_state, mask, training)
 
     def inner_loop(
-        self, sequences: Any, initial_state: Any, mask: Any, training: bool = False
+        self,
+        sequences: Any,
+        initial_state: Any,
+        mask: Tensor | None,
+        training: bool = False,
     ) -> Tensor:
         rows = ops.shape(sequences)[0]
         kernels = self._drawn(rows, training)
@@ -215,7 +219,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             for part in self.recurrent_parts
         ]
 
-        def step(inputs: Tensor, states: Any) -> tuple[Any, list[Any]]:
+        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
             return self.step(inputs, states, *recurrent)
 
         with call_with(recurrent_step=step):
@@ -338,7 +342,7 @@ class _Cell:
         self.state_size = [units] * num_states
         self.output_size = units
 
-    def call(self, inputs: Tensor, states: Any) -> tuple[Any, list[Any]]:
+    def call(self, inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
         step = current_call().recurrent_step
         assert step is not None
         return step(inputs, states)

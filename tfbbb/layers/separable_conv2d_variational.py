@@ -1,12 +1,16 @@
 """The separable convolution: depthwise, then pointwise."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 
+from tfbbb.estimators import Estimator
 from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
+from tfbbb.posteriors import Posterior
+from tfbbb.priors import Prior
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
 
 
@@ -94,11 +98,21 @@ class SeparableConv2DVariational(keras.Layer):
         pointwise_constraint: Constraint = None,
         bias_constraint: Constraint = None,
         *,
-        posterior: Any = "mean_field_normal",
-        prior: Any = "normal",
-        bias_posterior: Any = "mean_field_normal",
-        bias_prior: Any = "normal",
-        estimator: Any = "auto",
+        posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        bias_posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        bias_prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = "normal",
+        estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         seed: int | None = None,

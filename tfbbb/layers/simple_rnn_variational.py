@@ -139,7 +139,7 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
         )
 
     def step(
-        self, inputs: Tensor, states: Any, *recurrent: Callable[[Any], Any]
+        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
     ) -> tuple[Any, list[Any]]:
         (product,) = recurrent
         output = self.activation(inputs + product(states[0]))

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypedDict
 
 import keras
@@ -15,9 +15,12 @@ from tfbbb import estimators, noise, posteriors, priors
 from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
+from tfbbb.estimators import Estimator
 from tfbbb.fold import Fold
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
+from tfbbb.posteriors import Posterior
+from tfbbb.priors import Prior
 from tfbbb.private_apis import (
     outermost_call,
     outermost_layer,
@@ -78,11 +81,21 @@ class VariationalLayer(keras.Layer):
     def __init__(
         self,
         *,
-        posterior: Any = "mean_field_normal",
-        prior: Any = "normal",
-        bias_posterior: Any = "mean_field_normal",
-        bias_prior: Any = "normal",
-        estimator: Any = "auto",
+        posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        bias_posterior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Posterior = "mean_field_normal",
+        bias_prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = "normal",
+        estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,
         seed: int | None = None,

@@ -1,7 +1,6 @@
 """The base class of likelihoods of classes."""
 
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -79,7 +78,7 @@ class Classification(ClassificationFamily, Likelihood):
             ),
         )
 
-    def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Divides the logits by a temperature and returns the new outputs."""
         outputs = tf.convert_to_tensor(outputs)
         return outputs / tf.cast(temperature, outputs.dtype)

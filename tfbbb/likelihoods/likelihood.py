@@ -114,7 +114,7 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """
         raise NotImplementedError
 
-    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
         """Appends the learned parameters of each output's member.
 
         With several members, all other methods take the returned outputs, whose last

@@ -152,7 +152,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         self._initial_cutpoints.assign(_cutpoints(counts / counts.sum()))
         self._adapted.assign(1.0)
 
-    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs
@@ -166,7 +166,7 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
         )
         return tf.concat([outputs, raw], axis=-1)
 
-    def tempered(self, outputs: Tensor, temperature: Any) -> tf.Tensor:
+    def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Multiplies the scale of outputs by a temperature.
 
         This divides the logits of `P(y <= c)`, which are `(cutpoints - loc) / scale`.

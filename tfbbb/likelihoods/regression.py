@@ -107,7 +107,7 @@ class Regression(StandardizedTargets):
             f"{number} * num_targets"
         )
 
-    def of_members(self, outputs: Tensor, member: Any) -> tf.Tensor:
+    def of_members(self, outputs: Tensor, member: int | Tensor) -> tf.Tensor:
         outputs = tf.convert_to_tensor(outputs)
         if self.members == 1:
             return outputs

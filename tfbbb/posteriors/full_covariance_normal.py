@@ -1,7 +1,6 @@
 """The normal posterior with a full covariance matrix."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -95,7 +94,7 @@ class FullCovarianceNormal(FullCovarianceNormalPosterior, NormalPosterior):
         return unflatten_weights(deviations, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         deviations = flatten_weights(weights - parameters["mean"], shape)
         standardized = solve(self.scale_tril(parameters), deviations)

@@ -100,7 +100,7 @@ class LowRankNormal(LowRankNormalPosterior, NormalPosterior):
         return tf.exp(parameters["log_scale"]) * own + unflatten_weights(shared, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         deviations = weights - parameters["mean"]
         standardized = flatten_weights(

@@ -137,7 +137,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         return _as_weights(deviations, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         deviations = _as_matrix(weights - parameters["mean"], shape)
         if self.covariance == "diagonal":

@@ -1,7 +1,6 @@
 """The factorised normal posterior of Bayes by backprop."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -66,7 +65,7 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
         return _exp_times(parameters["log_scale"], noise)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         log_scale = parameters["log_scale"]
         standardized = (weights - parameters["mean"]) * ops.exp(-log_scale)

@@ -1,7 +1,5 @@
 """The point posterior: maximum likelihood, or maximum a posteriori."""
 
-from typing import Any
-
 import keras
 import tensorflow as tf
 
@@ -53,7 +51,7 @@ class Point(PointPosterior, Posterior):
         return tf.zeros(tf.concat([leading, shape], axis=0), noise.dtype)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         raise ValueError(
             "The posterior 'point' has no density. Use the `mean` of the weight, or "

@@ -102,7 +102,7 @@ class Posterior(PosteriorFamily, Strategy):
         return mean + self.perturb(parameters, noise, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         """Returns log q(weights), summed over the weights, [...], in nats."""
         raise NotImplementedError

@@ -105,7 +105,7 @@ class Rank1(Rank1Posterior, Posterior):
         return draws - self.mean(parameters, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         raise ValueError(
             "The posterior 'rank_1' has no density over the weights: its draws lie on "

@@ -285,7 +285,7 @@ class TFPDistribution(Posterior):
         return draws - self.mean(parameters, shape)
 
     def log_prob(
-        self, parameters: Parameters, weights: Any, shape: tuple[int, ...]
+        self, parameters: Parameters, weights: Tensor, shape: tuple[int, ...]
     ) -> Tensor:
         distribution = self.distribution(parameters)
         batch_axes = shape[: len(shape) - len(distribution.event_shape)]

@@ -45,7 +45,10 @@ def block_sizes(
 
 
 def map_blocks(
-    compute: Callable[[Any, Any], Any], total: Any, block: Any, specs: Any
+    compute: Callable[[Any, Any], Any],
+    total: int | Tensor,
+    block: int | Tensor,
+    specs: Any,
 ) -> Any:
     """Returns `compute(first, count)` of consecutive blocks, concatenated.
 
@@ -84,8 +87,8 @@ def map_blocks(
 def reduce_blocks(
     compute: Callable[[Any, Any], Any],
     merge: Callable[[Any, Any], Any],
-    total: Any,
-    block: Any,
+    total: int | Tensor,
+    block: int | Tensor,
 ) -> Any:
     """Returns `compute(first, count)` of consecutive blocks, merged into one.
 

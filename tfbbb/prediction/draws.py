@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import keras
 import tensorflow as tf
 
 from tfbbb import noise
@@ -78,7 +79,7 @@ def draw(
     return drawn
 
 
-def _is_normal(layer: Any) -> bool:
+def _is_normal(layer: keras.Layer) -> bool:
     """Whether a layer's moments give the same draws as its posterior."""
     return layer.compute_dtype == "float32" and all(
         weight.posterior.factorised

@@ -19,7 +19,7 @@ _ELEMENTWISE = (
 )
 
 
-def is_dropout(operation: Any) -> bool:
+def is_dropout(operation: keras.Operation) -> bool:
     """Whether a layer drops out in training, and nothing else."""
     return isinstance(operation, _ELEMENTWISE)
 

@@ -199,7 +199,7 @@ class Engine:
 
         return run_through_graph(graph, standardized, operation)
 
-    def _call(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+    def _call(self, operation: keras.Operation, *args: Any, **kwargs: Any) -> Any:
         if self._plan.dropout and is_dropout(operation):
             return self._drop(operation, args[0] if args else kwargs["inputs"])
         stochastic = is_stochastic(operation)

@@ -129,7 +129,7 @@ def num_members(model: keras.Model) -> int:
     return members.pop() if members else 1
 
 
-def is_stochastic(operation: Any) -> bool:
+def is_stochastic(operation: keras.Operation) -> bool:
     """Whether an operation of a graph is, or holds, a variational layer."""
     return isinstance(operation, keras.Layer) and any(
         isinstance(layer, VariationalLayer) for layer in sublayers(operation)
@@ -187,7 +187,7 @@ def _first_layers(model: keras.Layer) -> set[int]:
     """Returns the ids of the linear layers whose inputs depend on no weight drawn."""
     firsts: set[int] = set()
 
-    def outputs(operation: Any, inputs: Tensor) -> Any:
+    def outputs(operation: keras.Operation, inputs: Tensor) -> Any:
         """Returns the mark of an operation's outputs, and notes first layers."""
         stochastic = is_stochastic(operation)
         graph = graph_of(operation) if stochastic else None

@@ -105,7 +105,7 @@ class EmpiricalNormal(EmpiricalNormalPrior, Prior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

@@ -162,7 +162,7 @@ class FromPosterior(Prior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

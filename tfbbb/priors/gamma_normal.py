@@ -1,7 +1,6 @@
 """The normal prior with a gamma-distributed precision."""
 
 import math
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -47,7 +46,7 @@ class GammaNormal(GammaNormalPrior, Prior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

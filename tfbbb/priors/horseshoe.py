@@ -44,7 +44,7 @@ class Horseshoe(HorseshoePrior, ScaledPrior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

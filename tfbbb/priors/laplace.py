@@ -35,7 +35,7 @@ class Laplace(LaplacePrior, ScaledPrior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

@@ -1,7 +1,7 @@
 """The Gaussian prior with mean zero."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import tensorflow as tf
@@ -51,7 +51,7 @@ class Normal(NormalPrior, ScaledPrior):
         start = keras.initializers.Constant(math.log(self.scale_for(fan_in)))
         return {"log_scale": add_weight("prior_log_scale", (), start)}
 
-    def log_scale(self, parameters: Parameters, fan_in: int) -> Any:
+    def log_scale(self, parameters: Parameters, fan_in: int) -> Tensor:
         """Returns `log s`: a number, or [...] if it is learnt."""
         if self.trainable:
             return parameters["log_scale"]
@@ -60,7 +60,7 @@ class Normal(NormalPrior, ScaledPrior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:
@@ -86,7 +86,7 @@ class Normal(NormalPrior, ScaledPrior):
         squares: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
-    ) -> Any:
+    ) -> Tensor:
         """Returns log p of weights whose squares add up to `squares`, [...]."""
         log_scale = self.log_scale(parameters, fan_in)
         precision = (

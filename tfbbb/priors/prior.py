@@ -38,7 +38,7 @@ class WeightMoments(Protocol):
     @property
     def prior_parameters(self) -> Parameters: ...
 
-    def sum(self, values: ArrayLike) -> Any:
+    def sum(self, values: ArrayLike) -> Tensor:
         """Returns `values` summed over the weights, [...]."""
 
 
@@ -72,7 +72,7 @@ class Prior(PriorFamily, Strategy):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

@@ -52,7 +52,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:
@@ -63,7 +63,7 @@ class ScaleMixtureNormal(ScaleMixtureNormalPrior, Prior):
 
     def estimated_expected_log_prob(
         self, mean: Tensor, variance: Tensor, noise: Tensor, shape: tuple[int, ...]
-    ) -> Any:
+    ) -> Tensor:
         """Returns an unbiased estimate of E[log p(w)] for normal weights.
 
         For one component k and the other component j,

@@ -1,7 +1,7 @@
 """The Student-t prior."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import keras
 import tensorflow as tf
@@ -41,7 +41,7 @@ class StudentT(StudentTPrior, ScaledPrior):
     def log_prob(
         self,
         parameters: Parameters,
-        weights: Any,
+        weights: Tensor,
         shape: tuple[int, ...],
         fan_in: int,
     ) -> Tensor:

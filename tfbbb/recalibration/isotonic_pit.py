@@ -177,7 +177,7 @@ class IsotonicPIT(Recalibration):
         change = 0.5 * (tf.square(score) - tf.square(mapped)) + tf.math.log(slope)
         return targets, tf.reduce_sum(change, axis=-1)
 
-    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
         # By quantiles: R acts on the mixture, not on the draws of a component.
         scores = tf.cast(noise[..., :1], tf.float64)
         return mixture.quantiles(_probability(self._raw_score(scores)))

@@ -112,7 +112,7 @@ class Recalibration(Strategy):
         # A row may have several places, each with its own targets.
         return tf.reduce_sum(log_probs, axis=list(range(2, len(log_probs.shape))))
 
-    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
         """Returns draws, [rows, n, ..., k], of classes [rows, n, ...].
 
         Args:

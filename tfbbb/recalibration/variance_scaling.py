@@ -121,7 +121,7 @@ class VarianceScaling(Recalibration):
         log_factors = np.broadcast_to(np.log(self.factors), values.shape[-1:])
         return values, tf.constant(-log_factors.sum(), tf.float64)
 
-    def sample(self, mixture: Mixture, components: Any, noise: Tensor) -> tf.Tensor:
+    def sample(self, mixture: Mixture, components: Tensor, noise: Tensor) -> tf.Tensor:
         drawn = tf.cast(mixture.sample(components, noise), tf.float64)
         return self._scaled(drawn, mixture.mean[:, tf.newaxis])
 

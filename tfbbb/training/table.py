@@ -23,10 +23,11 @@ from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.trained_table import TrainedTable
+from tfbbb.types import TableLike
 
 
 def train_table(
-    table: Any,
+    table: TableLike,
     spec: JobSpec | Mapping[str, Any],
     *,
     start_from: Path | None = None,
@@ -82,20 +83,19 @@ def train_table(
             "`spec` must be a `tfbbb.training.JobSpec` or a mapping of its fields, "
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
-    if not isinstance(table, TableScan):
-        table = as_source(table)
+    source: Any = table if isinstance(table, TableScan) else as_source(table)
     training = spec.training
     if start_from is None:
-        prepared = prepare(table, spec, directory=directory)
+        prepared = prepare(source, spec, directory=directory)
         plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
         network = with_units(spec.model, plan.hidden_units)
         model = make_network(prepared.schema, network, seed=training.seed)
     else:
         parent = ParentVersion.read(start_from)
-        check_continuation(spec, parent.record, table.schema.names)
+        check_continuation(spec, parent.record, source.schema.names)
         network = parent.record.spec.model
         spec = spec.model_copy(update={"model": network})
-        prepared = prepare(table, spec, parent.record.schema, directory)
+        prepared = prepare(source, spec, parent.record.schema, directory)
         plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
         model = parent.network(training.seed)
     spec = spec.model_copy(update={"model": network})

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+import keras
 import numpy as np
 
 
@@ -31,11 +32,11 @@ def leaf_layers(model: Any) -> list[Any]:
     return leaves
 
 
-def ordered_weights(layer: Any) -> list[Any]:
+def ordered_weights(layer: keras.Layer) -> list[Any]:
     """Returns the weights of a layer in the order of legacy files."""
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
-def is_variational(layer: Any) -> bool:
+def is_variational(layer: keras.Layer) -> bool:
     """Whether a layer is a variational layer of `tfbbb.layers`."""
     return hasattr(layer, "variational_weights")

@@ -77,7 +77,7 @@ class AutoregressiveNetwork(keras.Layer):
 
     def __init__(
         self,
-        params: Any,
+        params: Tensor,
         event_shape: Shape = None,
         conditional: bool = False,
         conditional_event_shape: Shape = None,

@@ -1,7 +1,7 @@
 """A layer whose output is a distribution."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -66,7 +66,7 @@ class DistributionLambda(keras.Layer):
     def __init__(
         self,
         make_distribution_fn: Any,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         **kwargs: Any,
     ):
         self._arguments = kwargs.pop("arguments", None) or {}

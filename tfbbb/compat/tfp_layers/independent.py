@@ -1,5 +1,6 @@
 """Layers of independent scalar distributions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -13,7 +14,7 @@ from tfbbb.compat.tfp_layers.event_shape import (
 )
 from tfbbb.compat.tfp_layers.parametric import Parametric
 from tfbbb.private_apis import give_bernoulli_parameters
-from tfbbb.types import DType, Shape
+from tfbbb.types import Distribution, DType, Shape, Tensor
 
 tfd = tfp.distributions
 
@@ -26,7 +27,7 @@ class _Independent(Parametric):
     def __init__(
         self,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -54,7 +55,7 @@ class IndependentBernoulli(Parametric):
     def __init__(
         self,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -69,12 +70,12 @@ class IndependentBernoulli(Parametric):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_shape: Shape = (),
         dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         bernoulli = tfd.Bernoulli(
@@ -109,11 +110,11 @@ class IndependentLogistic(_Independent):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         return _loc_scale(tfd.Logistic, params, event_shape, validate_args)
 
@@ -147,11 +148,11 @@ class IndependentNormal(_Independent):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         return _loc_scale(tfd.Normal, params, event_shape, validate_args)
 
@@ -175,11 +176,11 @@ class IndependentPoisson(_Independent):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         poisson = tfd.Poisson(
@@ -194,7 +195,7 @@ class IndependentPoisson(_Independent):
 
 
 def _loc_scale(
-    family: Any, params: Any, event_shape: Shape, validate_args: bool
+    family: Any, params: Tensor, event_shape: Shape, validate_args: bool
 ) -> Any:
     loc, scale = tf.split(tf.convert_to_tensor(params, name="params"), 2, axis=-1)
     base = family(

@@ -1,5 +1,6 @@
 """Layers of mixtures."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,7 +11,7 @@ from tfbbb.compat.tfp_layers.distribution_tensor import as_distribution
 from tfbbb.compat.tfp_layers.function_config import to_config
 from tfbbb.compat.tfp_layers.independent import IndependentLogistic, IndependentNormal
 from tfbbb.compat.tfp_layers.parametric import Parametric
-from tfbbb.types import Shape
+from tfbbb.types import Distribution, Shape, Tensor
 
 tfd = tfp.distributions
 
@@ -38,7 +39,7 @@ class MixtureSameFamily(Parametric):
         self,
         num_components: int,
         component_layer: Any,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -53,12 +54,12 @@ class MixtureSameFamily(Parametric):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         num_components: int,
         component_layer: Any,
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         shape = tf.concat([tf.shape(params)[:-1], [num_components, -1]], axis=0)
@@ -87,7 +88,7 @@ class _Mixture(Parametric):
         self,
         num_components: int,
         event_shape: Shape = (),
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -115,12 +116,12 @@ class MixtureNormal(_Mixture):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         num_components: int,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         return _mixture(
             IndependentNormal, params, num_components, event_shape, validate_args
@@ -151,12 +152,12 @@ class MixtureLogistic(_Mixture):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         num_components: int,
         event_shape: Shape = (),
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         return _mixture(
             IndependentLogistic, params, num_components, event_shape, validate_args
@@ -174,7 +175,7 @@ class MixtureLogistic(_Mixture):
 
 def _mixture(
     layer: keras.Layer,
-    params: Any,
+    params: Tensor,
     num_components: int,
     event_shape: Shape,
     validate_args: bool,

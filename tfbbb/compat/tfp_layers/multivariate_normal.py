@@ -1,5 +1,6 @@
 """The multivariate normal of a vector of parameters."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.parametric import Parametric
+from tfbbb.types import Distribution, Tensor
 
 tfd = tfp.distributions
 tfb = tfp.bijectors
@@ -39,7 +41,7 @@ class MultivariateNormalTriL(Parametric):
     def __init__(
         self,
         event_size: int,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         validate_args: bool = False,
         **kwargs: Any,
     ):
@@ -52,11 +54,11 @@ class MultivariateNormalTriL(Parametric):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_size: int,
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         lower_triangle = tfb.FillScaleTriL(

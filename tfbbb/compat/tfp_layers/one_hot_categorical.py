@@ -1,6 +1,7 @@
 """Layers of one-hot encoded classes."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,7 +11,7 @@ import tensorflow_probability as tfp
 from tfbbb.compat.tfp_layers.mixture import MixtureSameFamily
 from tfbbb.compat.tfp_layers.parametric import Parametric
 from tfbbb.private_apis import set_mean
-from tfbbb.types import Distribution, DType
+from tfbbb.types import Distribution, DType, Tensor
 
 tfd = tfp.distributions
 
@@ -33,7 +34,7 @@ class OneHotCategorical(Parametric):
     def __init__(
         self,
         event_size: int,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -48,12 +49,12 @@ class OneHotCategorical(Parametric):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_size: int,
         dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         params = tf.convert_to_tensor(params, name="params")
         return tfd.OneHotCategorical(
@@ -90,7 +91,7 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
         self,
         event_size: int,
         num_components: int,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         sample_dtype: DType = None,
         validate_args: bool = False,
         **kwargs: Any,
@@ -106,13 +107,13 @@ class CategoricalMixtureOfOneHotCategorical(Parametric):
 
     @staticmethod
     def new(
-        params: Any,
+        params: Tensor,
         event_size: int,
         num_components: int,
         dtype: DType = None,
         validate_args: bool = False,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of a tensor of parameters."""
         distribution = MixtureSameFamily.new(
             params,

@@ -1,5 +1,6 @@
 """Base of the layers that make a known distribution of a vector of parameters."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -8,7 +9,7 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 from tfbbb.compat.tfp_layers.distribution_lambda import DistributionLambda
-from tfbbb.types import Shape
+from tfbbb.types import Shape, Tensor
 
 tfd = tfp.distributions
 
@@ -22,7 +23,9 @@ class Parametric(DistributionLambda):
         **options: Arguments of `new`, which the layer's configuration holds.
     """
 
-    def __init__(self, convert_to_tensor_fn: Any, kwargs: Any, **options: Any):
+    def __init__(
+        self, convert_to_tensor_fn: Callable[..., Tensor], kwargs: Any, **options: Any
+    ):
         super().__init__(self._make, convert_to_tensor_fn, **kwargs)
         self._options = options
 
@@ -30,11 +33,13 @@ class Parametric(DistributionLambda):
         # Keras would call the layer to build a layer of components, which needs none.
         self.built = True
 
-    def _make(self, params: Any) -> tfp.distributions.Distribution:
+    def _make(self, params: Tensor) -> tfp.distributions.Distribution:
         return type(self).new(params, **self._options)
 
     @staticmethod
-    def new(params: Any, *args: Any, **kwargs: Any) -> tfp.distributions.Distribution:
+    def new(
+        params: Tensor, *args: Any, **kwargs: Any
+    ) -> tfp.distributions.Distribution:
         """Returns the distribution of a tensor of parameters."""
         raise NotImplementedError
 

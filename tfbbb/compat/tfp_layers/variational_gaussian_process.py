@@ -1,5 +1,6 @@
 """The sparse variational Gaussian process as a layer."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -15,7 +16,7 @@ from tfbbb.compat.tfp_layers.function_config import (
     to_config,
 )
 from tfbbb.compat.tfp_layers.variable_reference import VariableReference
-from tfbbb.types import ArrayLike, Initializer, Shape
+from tfbbb.types import ArrayLike, Distribution, Initializer, Shape, Tensor
 
 tfd = tfp.distributions
 tfb = tfp.bijectors
@@ -67,7 +68,7 @@ class VariationalGaussianProcess(DistributionLambda):
         variational_inducing_observations_scale_initializer: Initializer = None,
         mean_fn: Any = None,
         jitter: float = 1e-6,
-        convert_to_tensor_fn: Any = tfd.Distribution.sample,
+        convert_to_tensor_fn: Callable[..., Tensor] = tfd.Distribution.sample,
         name: str | None = None,
     ):
         super().__init__(
@@ -130,7 +131,7 @@ class VariationalGaussianProcess(DistributionLambda):
         observation_noise_variance: Any,
         jitter: float = 1e-6,
         name: str | None = None,
-    ) -> Any:
+    ) -> Distribution:
         """Returns the distribution of the process at the points x."""
         process = tfd.VariationalGaussianProcess(
             kernel=kernel_provider.kernel,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import tensorflow as tf
 from keras import layers, ops
 
@@ -105,7 +106,7 @@ def _linear(call: Call, linear: Any) -> Marginals:
     return activated(call, layer.activation, outputs)
 
 
-def _geometry(layer: Any) -> dict[str, Any]:
+def _geometry(layer: keras.Layer) -> dict[str, Any]:
     return {
         "strides": layer.strides,
         "padding": layer.padding,
@@ -114,11 +115,11 @@ def _geometry(layer: Any) -> dict[str, Any]:
     }
 
 
-def _has_channels_first(layer: Any) -> bool:
+def _has_channels_first(layer: keras.Layer) -> bool:
     return getattr(layer, "data_format", None) == "channels_first"
 
 
-def _bias(layer: Any) -> Tensor:
+def _bias(layer: keras.Layer) -> Tensor:
     if layer.bias is None:
         return None
     bias = tf.convert_to_tensor(layer.bias)

@@ -47,12 +47,12 @@ def are_independent(*tensors: Any) -> bool:
     return len(sources) == sum(len(x.sources) for x in uncertain)
 
 
-def mean_of(tensor: Tensor) -> Any:
+def mean_of(tensor: Tensor) -> Tensor:
     """Returns the means, which for a tensor that is certain are its values."""
     return tensor.mean if isinstance(tensor, Marginals) else tf.cast(tensor, tf.float32)
 
 
-def variance_of(tensor: Tensor) -> Any:
+def variance_of(tensor: Tensor) -> Tensor:
     """Returns the variances: zeros for a tensor that is certain."""
     if isinstance(tensor, Marginals):
         return tensor.variance

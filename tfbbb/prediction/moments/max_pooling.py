@@ -4,6 +4,7 @@ import itertools
 import math
 from typing import Any
 
+import keras
 import tensorflow as tf
 from keras import layers
 
@@ -106,7 +107,7 @@ def _larger(m_1: Any, v_1: Any, m_2: Any, v_2: Any) -> tuple[Any, Any]:
     return mean, tf.nn.relu(spread)
 
 
-def _windows(layer: Any, tensor: Tensor, padding: float) -> Tensor:
+def _windows(layer: keras.Layer, tensor: Tensor, padding: float) -> Tensor:
     """Returns the elements of every window, [elements, n, ...]."""
     axes = position_axes(layer, tensor)
     windows = []

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import keras
 import tensorflow as tf
 from keras import layers, ops
 
@@ -58,13 +59,13 @@ def global_average_pooling(call: Call) -> Marginals:
     return x.replace(mean=mean, variance=variance / tf.cast(number, tf.float32))
 
 
-def position_axes(layer: Any, tensor: Tensor) -> list[int]:
+def position_axes(layer: keras.Layer, tensor: Tensor) -> list[int]:
     """Returns the axes of a tensor that a pooling layer moves or sums along."""
     first = 1 if layer.data_format == "channels_last" else 2
     return list(range(first, first + len(tensor.shape) - 2))
 
 
-def _elements_of_windows(layer: Any, inputs: Tensor) -> Any:
+def _elements_of_windows(layer: keras.Layer, inputs: Tensor) -> Any:
     """Returns how many elements each window has, in a shape that broadcasts."""
     counts: Any = 1.0
     for place, axis in enumerate(position_axes(layer, inputs)):

@@ -50,7 +50,7 @@ class Propagation:
 
     def of_weights(
         self, layer: keras.Layer, name: str, compute: Callable[[], Any]
-    ) -> Any:
+    ) -> Tensor:
         """Returns a tensor that depends on weights alone, prepared or computed now."""
         key = f"{self._indices[id(layer)]}/{layer.name}/{name}"
         self.of_weights_alone[key] = compute

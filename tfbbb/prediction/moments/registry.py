@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import keras
 
 from tfbbb.prediction.moments.marginals import Marginals
+from tfbbb.types import Tensor
 
 
 class MomentsError(ValueError):
@@ -16,7 +17,7 @@ class MomentsError(ValueError):
         kind: Its class.
     """
 
-    def __init__(self, operation: Any, reason: str):
+    def __init__(self, operation: keras.Operation, reason: str):
         self.operation: str = operation.name
         self.kind = type(operation).__name__
         super().__init__(
@@ -41,7 +42,7 @@ class Call:
 
     def __init__(
         self,
-        operation: Any,
+        operation: keras.Operation,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         members: int,
@@ -70,7 +71,7 @@ class Call:
 
     def of_weights(
         self, name: str, compute: Callable[[], Any], layer: keras.Layer = None
-    ) -> Any:
+    ) -> Tensor:
         """Returns a tensor that depends on a layer's weights alone.
 
         Args:
@@ -128,7 +129,7 @@ def register_moments(*kinds: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def find_rule(operation: Any) -> Rule | None:
+def find_rule(operation: keras.Operation) -> Rule | None:
     """Returns the rule of the operation's class, or of its nearest base that has one.
 
     Returns None for a subclass of a layer with its own `call`: the rule of the base

@@ -16,12 +16,12 @@ import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
 from tfbbb import recalibration as recalibrations
+from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
 from tfbbb.first_callbacks import first_callbacks
-from tfbbb.fold import dimensions
 from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer

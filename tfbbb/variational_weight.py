@@ -10,8 +10,8 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.batch_layout import with_gradient_times
 from tfbbb.call_context import call_with, current_call
-from tfbbb.fold import with_gradient_times
 from tfbbb.posteriors.normal_posterior import NormalPosterior
 from tfbbb.posteriors.posterior import Posterior
 from tfbbb.priors.prior import Prior

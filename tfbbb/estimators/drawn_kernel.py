@@ -8,8 +8,8 @@ from keras import ops
 from tfbbb.types import ArrayLike, Tensor
 
 
-class BatchFold(Protocol):
-    """The order of the groups' rows in a batch: see `tfbbb.fold.Fold`."""
+class GroupLayout(Protocol):
+    """The order of the groups' rows in a batch: see `BatchLayout`."""
 
     def split(self, tensor: Tensor) -> Tensor:
         """Returns a batch [n, ...] as [groups, n / groups, ...], if there are groups.
@@ -49,26 +49,26 @@ class GroupedKernel:
 
     Args:
         values: [groups, *shape], or [*shape] for a single group.
-        fold: The order of the groups in the batch.
-        linear: `linear(inputs, kernel)` for inputs as `fold` splits them.
+        layout: The order of the groups in the batch.
+        linear: `linear(inputs, kernel)` for inputs as `layout` splits them.
     """
 
     def __init__(
         self,
         values: ArrayLike,
-        fold: BatchFold,
+        layout: GroupLayout,
         linear: Callable[[Any, Any], Any] = matmul,
     ):
         self.values = values
-        self.fold = fold
+        self.layout = layout
         self.linear = linear
 
     def product(self, inputs: Tensor) -> Tensor:
-        outputs = self.linear(self.fold.split(inputs), self.values)
-        return self.fold.merge(outputs, ops.shape(inputs)[0])
+        outputs = self.linear(self.layout.split(inputs), self.values)
+        return self.layout.merge(outputs, ops.shape(inputs)[0])
 
     def columns(self, first: int, last: int) -> "GroupedKernel":
-        return GroupedKernel(self.values[..., first:last], self.fold, self.linear)
+        return GroupedKernel(self.values[..., first:last], self.layout, self.linear)
 
 
 class FlippedKernel:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from tfbbb.batch_layout import BatchLayout
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.families.estimators import EstimatorFamily
-from tfbbb.fold import Fold
 from tfbbb.posteriors import Posterior
 from tfbbb.strategy import Strategy
 from tfbbb.types import Tensor
@@ -31,7 +31,7 @@ class EstimatedLayer(Protocol):
     def can_use(self, estimator: "Estimator") -> bool:
         """Whether this kind of layer can be trained by the estimator."""
 
-    def fold(self) -> Fold:
+    def batch_layout(self) -> BatchLayout:
         """Returns the order of the batch of the current call: members, draws, rows."""
 
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:

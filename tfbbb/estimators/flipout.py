@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.batch_layout import BatchLayout
 from tfbbb.estimators.drawn_kernel import (
     DrawnKernel,
     FlippedKernel,
@@ -20,7 +21,6 @@ from tfbbb.estimators.estimator import (
 )
 from tfbbb.estimators.weight import affine, as_matrix
 from tfbbb.families.estimators import FlipoutEstimator
-from tfbbb.fold import Fold
 from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -60,7 +60,7 @@ class Flipout(FlipoutEstimator, Estimator):
         outputs = mean.product(inputs)
         input_shape = layer.input_sign_shape(inputs)
         outputs += flipped_product(
-            GroupedKernel(draw.delta(layer.kernel), draw.fold, layer.linear),
+            GroupedKernel(draw.delta(layer.kernel), draw.layout, layer.linear),
             inputs,
             None if input_shape is None else draw.signs("input_signs", input_shape),
             draw.signs("output_signs", layer.output_sign_shape(outputs)),
@@ -70,7 +70,7 @@ class Flipout(FlipoutEstimator, Estimator):
             def signed(signs: Tensor, bias: Tensor) -> Tensor:
                 return signs * layer.broadcast_bias(bias, len(signs.shape))
 
-            bias = GroupedKernel(draw.delta(layer.bias), draw.fold, signed)
+            bias = GroupedKernel(draw.delta(layer.bias), draw.layout, signed)
             ones = (1,) * (len(outputs.shape) - 1)
             outputs += bias.product(draw.signs("bias_signs", ones))
         return outputs, draw.weights()
@@ -85,7 +85,7 @@ class Flipout(FlipoutEstimator, Estimator):
             *inputs, outputs = weight.shape
             kernels[name] = FlippedKernel(
                 GroupedKernel(as_matrix(draw.mean(weight), weight), draw.members),
-                GroupedKernel(as_matrix(draw.delta(weight), weight), draw.fold),
+                GroupedKernel(as_matrix(draw.delta(weight), weight), draw.layout),
                 draw.signs(f"{name}_input_signs", tuple(inputs or [1])),
                 draw.signs(f"{name}_output_signs", (outputs,)),
             )
@@ -96,13 +96,13 @@ class _Draw:
     """One draw of a layer's weights, and the signs of the rows that share it."""
 
     def __init__(self, layer: EstimatedLayer, rows: int | Tensor):
-        self.fold = layer.fold()
-        self.members = Fold(layer.members)
+        self.layout = layer.batch_layout()
+        self.members = BatchLayout(layer.members)
         self._layer = layer
         self._rows = rows
         self._noise = {
             weight.name: weight.noise(
-                layer.noise_seed(weight.name, shared=True), self.fold.samples
+                layer.noise_seed(weight.name, shared=True), self.layout.samples
             )
             for weight in layer.variational_weights
         }

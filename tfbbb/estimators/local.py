@@ -7,13 +7,13 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import noise
+from tfbbb.batch_layout import BatchLayout
 from tfbbb.estimators.estimator import (
     Estimator,
     LinearLayer,
     validate_num_samples,
 )
 from tfbbb.families.estimators import LocalEstimator
-from tfbbb.fold import Fold
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -49,14 +49,14 @@ class Local(LocalEstimator, Estimator):
     def __call__(
         self, layer: LinearLayer, inputs: Tensor
     ) -> tuple[Any, dict[str, Any]]:
-        fold = Fold(layer.members)
+        layout = BatchLayout(layer.members)
         mean, variance = pre_activation_moments(
-            layer, fold.split(inputs), weight_moments(layer)
+            layer, layout.split(inputs), weight_moments(layer)
         )
         stddev = _safe_sqrt(variance)
         seed = layer.noise_seed("pre_activations", shared=False)
         outputs = mean + stddev * noise.normal(seed, ops.shape(mean), mean.dtype)
-        return fold.merge(outputs, ops.shape(inputs)[0]), {}
+        return layout.merge(outputs, ops.shape(inputs)[0]), {}
 
 
 def weight_moments(layer: LinearLayer) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class ScoreFunction(ScoreFunctionEstimator, Estimator):
         self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = scored_weights(layer)
-        return grouped_kernels(layer, draws, layer.fold()), draws
+        return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
 def scored_weights(layer: EstimatedLayer) -> dict[str, Any]:

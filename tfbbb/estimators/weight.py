@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from tfbbb.estimators.drawn_kernel import BatchFold, DrawnKernel, GroupedKernel
+from tfbbb.estimators.drawn_kernel import DrawnKernel, GroupedKernel, GroupLayout
 from tfbbb.estimators.estimator import (
     EstimatedLayer,
     Estimator,
@@ -51,7 +51,7 @@ class Weight(WeightEstimator, Estimator):
         self, layer: EstimatedLayer, rows: int | Tensor
     ) -> tuple[dict[str, DrawnKernel], dict[str, Any]]:
         draws = drawn_weights(layer)
-        return grouped_kernels(layer, draws, layer.fold()), draws
+        return grouped_kernels(layer, draws, layer.batch_layout()), draws
 
 
 def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def drawn_weights(layer: EstimatedLayer) -> dict[str, Any]:
 
     [members * samples, *shape], without the leading axis for a single draw.
     """
-    samples = layer.fold().samples
+    samples = layer.batch_layout().samples
     return {
         weight.name: weight.draw(layer.noise_seed(weight.name, shared=True), samples)
         for weight in layer.variational_weights
@@ -71,7 +71,7 @@ def with_weights(layer: LinearLayer, inputs: Tensor, draws: dict[str, Any]) -> T
     dtype = layer.compute_dtype
     bias = ops.cast(draws["bias"], dtype) if layer.bias is not None else None
     kernel = GroupedKernel(
-        ops.cast(draws["kernel"], dtype), layer.fold(), affine(layer, bias)
+        ops.cast(draws["kernel"], dtype), layer.batch_layout(), affine(layer, bias)
     )
     return kernel.product(layer.cast_inputs(inputs))
 
@@ -89,18 +89,18 @@ def affine(layer: LinearLayer, bias: Tensor) -> Callable[[Any, Any], Any]:
 
 
 def grouped_kernels(
-    layer: EstimatedLayer, draws: dict[str, Any], fold: BatchFold
+    layer: EstimatedLayer, draws: dict[str, Any], layout: GroupLayout
 ) -> dict[str, DrawnKernel]:
     """Returns the kernels of a layer with drawn weights, by name.
 
     Args:
         layer: The layer that the weights were drawn for.
         draws: The draws by name, [draws, *shape], one for each group.
-        fold: The order of the groups' rows in the batch.
+        layout: The order of the groups' rows in the batch.
     """
     return {
         weight.name: GroupedKernel(
-            as_matrix(ops.cast(draws[weight.name], layer.compute_dtype), weight), fold
+            as_matrix(ops.cast(draws[weight.name], layer.compute_dtype), weight), layout
         )
         for weight in layer.variational_weights
     }

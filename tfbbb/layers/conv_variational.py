@@ -7,9 +7,9 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import positive_integer
-from tfbbb.fold import dimensions
 from tfbbb.layers.convolution import (
     Convolution,
     Size,

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.types import DType, Shape, Tensor
 

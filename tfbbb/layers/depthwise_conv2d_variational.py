@@ -7,8 +7,8 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.batch_layout import dimensions
 from tfbbb.checked_numbers import positive_integer
-from tfbbb.fold import dimensions
 from tfbbb.layers.convolution import (
     Convolution,
     Size,

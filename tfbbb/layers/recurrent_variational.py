@@ -7,12 +7,12 @@ import keras
 import tensorflow as tf
 from keras import ops
 
+from tfbbb.batch_layout import merge_leading, split_leading
 from tfbbb.call_context import call_with, current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.estimators import Estimator, Local
 from tfbbb.estimators.drawn_kernel import DrawnKernel
 from tfbbb.estimators.weight import grouped_kernels
-from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers.variational import VariationalLayer
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Shape, Tensor
 

@@ -12,11 +12,11 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb import estimators, noise, posteriors, priors
+from tfbbb.batch_layout import BatchLayout
 from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
 from tfbbb.estimators import Estimator
-from tfbbb.fold import Fold
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.posteriors import Posterior
@@ -314,12 +314,12 @@ class VariationalLayer(keras.Layer):
         """Keeps draws whose gradient `BayesianModel` estimates by `score_function`."""
         self._step.draws = draws
 
-    def fold(self) -> Fold:
+    def batch_layout(self) -> BatchLayout:
         """Returns the order of the batch of the current call: members, draws, rows."""
         samples = current_call().samples_in_batch
         if samples is not None:
-            return Fold(self.members, samples)
-        return Fold(self.members, self.estimator.num_samples, dealt=True)
+            return BatchLayout(self.members, samples)
+        return BatchLayout(self.members, self.estimator.num_samples, dealt=True)
 
     def noise_seed(self, place: str, *, shared: bool) -> Tensor:
         """Returns the seed of one piece of this step's noise.

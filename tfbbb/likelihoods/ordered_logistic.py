@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.batch_layout import with_gradient_times
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.families.likelihoods import OrderedLogisticLikelihood
-from tfbbb.fold import with_gradient_times
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.likelihoods.regression import at_least_float32, positive
 from tfbbb.types import ArrayLike, Tensor

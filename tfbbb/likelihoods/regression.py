@@ -6,7 +6,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tfbbb.fold import with_gradient_times
+from tfbbb.batch_layout import with_gradient_times
 from tfbbb.likelihoods.standardized_targets import StandardizedTargets
 from tfbbb.types import ArrayLike, Tensor
 

@@ -16,8 +16,8 @@ import keras
 import tensorflow as tf
 
 from tfbbb import noise
+from tfbbb.batch_layout import merge_leading
 from tfbbb.estimators.local import weight_moments
-from tfbbb.fold import merge_leading
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import LayerInfo, Structure
 from tfbbb.types import Shape, Tensor

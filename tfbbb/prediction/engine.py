@@ -6,9 +6,9 @@ import keras
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.batch_layout import merge_leading, split_leading
 from tfbbb.call_context import call_with
 from tfbbb.estimators.local import pre_activation_moments
-from tfbbb.fold import merge_leading, split_leading
 from tfbbb.layers import VariationalLayer
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.draws import Tensors, normal_noise

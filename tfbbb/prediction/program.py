@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.draws import Tensors, draw, local_moments

@@ -6,7 +6,7 @@ and LeVeque 1983), so that nothing is lost by a small variance beside a large me
 
 import tensorflow as tf
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.likelihoods import Likelihood
 from tfbbb.types import Tensor
 

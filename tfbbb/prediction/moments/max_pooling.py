@@ -8,7 +8,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.mean_pooling import position_axes, same_padding

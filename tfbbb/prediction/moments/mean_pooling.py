@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from keras import layers, ops
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.prediction.moments.linear import require_independence
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments

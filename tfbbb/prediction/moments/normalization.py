@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from tfbbb.fold import dimensions
+from tfbbb.batch_layout import dimensions
 from tfbbb.prediction.moments.marginals import Marginals
 from tfbbb.prediction.moments.registry import Call, register_moments
 from tfbbb.types import ArrayLike, Tensor

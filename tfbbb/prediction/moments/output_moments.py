@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 from keras import tree
 
-from tfbbb.fold import split_leading
+from tfbbb.batch_layout import split_leading
 from tfbbb.prediction.moments.marginals import Marginals, mean_of, variance_of
 from tfbbb.prediction.moments.propagation import Propagation
 from tfbbb.prediction.moments.registry import MomentsError

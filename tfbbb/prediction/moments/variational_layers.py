@@ -4,7 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfbbb.fold import merge_leading, split_leading
+from tfbbb.batch_layout import merge_leading, split_leading
 from tfbbb.layers import EmbeddingVariational, SeparableConv2DVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.posteriors import NormalPosterior, TFPDistribution

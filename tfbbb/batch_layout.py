@@ -9,7 +9,7 @@ from tfbbb.types import ArrayLike, Tensor
 
 
 @dataclass(frozen=True)
-class Fold:
+class BatchLayout:
     """The order of a batch that serves several draws: by member, by draw, by row.
 
     Attributes:
@@ -76,11 +76,10 @@ def dimensions(tensor: Tensor, first: int) -> list[Any]:
 
 
 def with_gradient_times(values: ArrayLike, factor: int) -> Tensor:
-    """Returns `values`, whose gradient comes out multiplied by `factor`.
+    """Returns `values`, and multiplies their gradient by `factor`.
 
-    A loss is the mean over K members. What belongs to one of them has only the K-th
-    part of the gradient that it would have if its member trained alone; times K, it
-    trains as it would.
+    A loss is the mean over K members, so the gradient of one member's values is a K-th
+    of the gradient if the member trained alone. The factor K restores it.
     """
 
     @tf.custom_gradient

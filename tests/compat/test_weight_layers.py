@@ -362,7 +362,7 @@ ERRORS = {
     "the_divergence_of_a_tensor": (
         lambda: tfpl.KLDivergenceAddLoss(tfd.Normal(0.0, 1.0))(tf.ones([1, 3])),
         TypeError,
-        "is that of a distribution",
+        "needs a distribution",
     ),
     "a_shape_of_a_matrix": (
         lambda: tfpl.VariableLayer([[2, 3]]),

@@ -52,6 +52,16 @@ def test_fit_traces_the_training_step_once():
     assert len(traces) == 1
 
 
+def test_second_fit_keeps_the_variables_of_the_optimizer():
+    model = regression()
+    # Its `build` adds its variables whenever it is called.
+    model.compile(keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam()))
+    model.fit(X, Y, verbose=0)
+    before = list(model.optimizer.variables)
+    model.fit(X, Y, verbose=0)
+    assert [id(v) for v in model.optimizer.variables] == [id(v) for v in before]
+
+
 def test_each_fit_sets_kl_weight_from_its_rows():
     model = regression()
     model.fit(X, Y, validation_split=0.25, verbose=0)

@@ -281,7 +281,7 @@ class BayesianModel(keras.Model):
         finite_loss = FiniteLoss()
         first = [finite_loss, ScheduleCallback(self.kl_schedule)]
         with self.training_on(rows), first_callbacks(self, arguments, first):
-            if self.compiled:
+            if self.compiled and not self.optimizer.built:
                 # A step that creates the optimizer's variables is traced twice.
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)

@@ -2,13 +2,11 @@
 
 TensorFlow and Keras carry no types of their own, so a type checker takes tensors,
 layers and distributions for `Any`; the aliases tell readers what is meant. Importing
-this module does not import TensorFlow.
+this module imports neither TensorFlow nor NumPy.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
-
-import numpy as np
 
 if TYPE_CHECKING:
     import keras
@@ -19,9 +17,6 @@ if TYPE_CHECKING:
 
 Tensor: TypeAlias = Union["tf.Tensor", "keras.KerasTensor"]
 """A tensor: eager, of a traced graph, or symbolic while Keras builds a model."""
-
-Array: TypeAlias = np.ndarray[Any, Any]
-"""A NumPy array."""
 
 ArrayLike: TypeAlias = Union["tf.Tensor", Any]
 """Numbers that NumPy and TensorFlow convert: a tensor, an array, a table, lists."""

@@ -34,7 +34,9 @@ for arguments in {commands!r}:
 
 def run(*commands: list[str]) -> subprocess.CompletedProcess[str]:
     """Runs commands, until one fails, in one process without the extra."""
-    program = PROGRAM.format(missing=sorted(errors._OF_THE_SERVICE), commands=commands)
+    program = PROGRAM.format(
+        missing=sorted(errors._SERVICE_PACKAGES), commands=commands
+    )
     return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -55,7 +57,7 @@ def test_the_list_of_packages_is_that_of_the_extra():
         if any(name.lower().replace("_", "-") in distributions for name in names)
     }
     # The old name of `python_multipart`.
-    assert packages - {"multipart"} == errors._OF_THE_SERVICE
+    assert packages - {"multipart"} == errors._SERVICE_PACKAGES
 
 
 @pytest.mark.parametrize("command", [[], ["keys"], ["remote", "train"]])

@@ -182,7 +182,7 @@ def test_the_same_seed_makes_the_same_network():
         ("number", {"likelihood": "categorical"}, "is for a classification, but"),
         ("grade", {"likelihood": "bernoulli"}, "has two classes, but the target"),
         ("side", {"likelihood": "ordered_logistic"}, "the target 'side' is text"),
-        ("number", {"prior": "empirical_normal"}, "at least 10 of them"),
+        ("number", {"prior": "empirical_normal"}, "at least 10 weights"),
     ],
 )
 def test_a_network_that_the_table_does_not_allow_is_refused(target, model, reason):

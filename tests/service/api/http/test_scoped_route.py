@@ -72,7 +72,7 @@ def ask(
     scopes = [Scope(scope) for scope in (key or "").split()]
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
     caller = Caller("1", "a test", implied, 1, 1, 1)
-    keyring = SimpleNamespace(recall=lambda _: caller, is_use_due=lambda _: False)
+    keyring = SimpleNamespace(find_cached=lambda _: caller, is_use_due=lambda _: False)
     models = SimpleNamespace(predict=None)
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})

@@ -24,7 +24,7 @@ def root(tmp_path: Path, database: Database) -> Path:
     for number in (1, 2):
         place = tmp_path / "models" / "wine.red" / str(number)
         shutil.copytree(GOLDEN, place)
-        Ledger(database).take_up("wine.red", number, place)
+        Ledger(database).record("wine.red", number, place)
     return tmp_path / "models"
 
 
@@ -97,7 +97,7 @@ def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
                     created_at=0.0,
                 )
             )
-    with pytest.raises(VersionInUse, match="the jobs one start from"):
+    with pytest.raises(VersionInUse, match="The jobs one start from"):
         delete_version(database, root, "wine.red", 1)
     with database.writing() as session:
         session.get_one(Job, "one").state = "succeeded"

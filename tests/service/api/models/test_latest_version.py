@@ -27,5 +27,5 @@ def test_success_is_reported_although_its_version_loads_for_long(
         )
     (told,) = caplog.messages
     assert told.startswith(
-        "version 3 of the model 'wine' does not answer yet: it loads"
+        "version 3 of the model 'wine' does not serve requests yet: loading"
     )

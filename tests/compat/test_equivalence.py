@@ -305,7 +305,7 @@ def test_logits_of_bernoulli_variables_stand_for_them():
     np.testing.assert_array_equal(tf.convert_to_tensor(a), tf.convert_to_tensor(b))
 
 
-def test_logarithms_of_the_mean_of_a_categorical_mixture_are_the_same():
+def test_log_means_of_a_categorical_mixture_are_the_same():
     params = tf.random.normal([7, 8], seed=2)
     a, b = (
         m.CategoricalMixtureOfOneHotCategorical(3, 2, lambda d: d.log_mean())(params)

@@ -47,7 +47,7 @@ def test_outputs_have_the_mean_and_variance_of_the_posterior(cls):
     )
 
 
-def test_flipout_signs_are_plus_or_minus_one_and_differ_between_rows():
+def test_flipout_signs_are_one_and_differ_between_rows():
     rows = 2000
     layer = tfpl.DenseFlipout(
         1,

@@ -135,7 +135,7 @@ def test_bounds_that_are_none_are_refused(model, name, value):
         model.predictive(X, **{name: value})
 
 
-def test_a_relative_error_takes_fewer_draws_of_rows_that_vary_more(model):
+def test_relative_error_needs_fewer_draws_where_rows_vary_more(model):
     asked = {"num_samples": 64, "method": "local", "max_standard_error": 0.05}
     absolute = model.predictive(X, **asked)
     relative = model.predictive(X, **asked, relative_error=True)

@@ -75,7 +75,7 @@ def predictive(
             `tfbbb.likelihoods.Likelihood`; of a model with several outputs a list of
             them, or a dictionary where the outputs are one. Not needed for a
             `tfbbb.BayesianModel`.
-        num_samples: Number S of draws from the posterior, two at the least. They come
+        num_samples: Number S of draws from the posterior, at least 2. They come
             in pairs of opposite noise, equally many from each member: S is rounded up
             to two whole pairs or more.
         method: `"local"` draws pre-activations in layers where that is exact, with
@@ -170,7 +170,7 @@ def predictive(
 def _check_num_samples(num_samples: int) -> None:
     if int32("num_samples", num_samples) < 2:
         raise ValueError(
-            "It takes two samples at the least to tell epistemic from aleatoric "
+            "At least two samples are needed to tell epistemic from aleatoric "
             f"variance. Received: num_samples={num_samples}"
         )
 

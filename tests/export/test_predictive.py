@@ -55,12 +55,9 @@ CASES = {
     "OrderedLogistic": (likelihoods.OrderedLogistic(3), 1, LABELS, "weight"),
 }
 
-# Where quantiles are iterated for and what others answer by the same code. (The
-# ensemble below is of the first.)
-LONG = {
-    *("Normal", "StudentT", "Laplace", "LogNormal", "Gamma", "Beta"),
-    *("NegativeBinomial", "Bernoulli", "OrderedLogistic"),
-}
+# One of each kind of targets answers in short: numbers and classes those of the files
+# below, vectors and counts these.
+SHORT = {"MultivariateNormal", "Poisson"}
 
 
 def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianModel:
@@ -74,7 +71,7 @@ def network(likelihood: Any, units: int, members: int = 1) -> tfbbb.BayesianMode
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        pytest.param(name, marks=[] if name in SHORT else [pytest.mark.slow])
         for name in CASES
     ],
 )
@@ -125,6 +122,7 @@ def test_exported_targets_have_the_bounds_of_the_likelihood(
         assert len(refused) == (0 if inside else 2)
 
 
+@pytest.mark.slow
 def test_bounds_of_a_likelihood_are_exported(tmp_path: Path) -> None:
     likelihood = likelihoods.Beta(10.0, 20.0, heteroscedastic=True)
     inputs = keras.Input((3,))
@@ -220,7 +218,7 @@ def assert_same_signatures(path: Path, live: Any, targets: Any) -> None:
 
 @pytest.fixture(scope="module")
 def ensemble(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    live = network("normal", 2, members=3)
+    live = network(likelihoods.Normal(heteroscedastic=True), 4, members=3)
     live.likelihood.adapt(NUMBERS)
     path = tmp_path_factory.mktemp("ensemble")
     live.export_predictive(path / "1", num_samples=60, seed=4)
@@ -242,6 +240,17 @@ def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> N
         expected = ensemble.live.predictive(X, 20, by, seed=5)
         assert_same(found, expected, NUMBERS, ordered=True)
     assert_same_signatures(ensemble.path / "2", ensemble.live, NUMBERS)
+
+
+def test_classes_are_answered_from_a_file_as_live(classes: SimpleNamespace) -> None:
+    for by in ("local", "weight", "moments"):
+        found = classes.loaded.predictive(X, 20, by, seed=5)
+        expected = classes.live.predictive(X, 20, by, seed=5)
+        assert_same(found, expected, LABELS, ordered=False)
+    assert_same_signatures(classes.path, classes.live, LABELS)
+    for value in (-1e19, -1.0, 0.0, 0.5, 1.0, 2.0, 1e13, 1e19):
+        given = np.full(12, value)
+        assert refuses(found, given) == refuses(expected, given)
 
 
 def test_defaults_come_from_the_manifest(
@@ -326,7 +335,7 @@ def test_what_signatures_do_not_read_is_not_stored(ensemble: SimpleNamespace) ->
     # Mean and variance of each kernel, and a square where moments take one; neither
     # log scales nor the priors', and each of these once for all methods.
     assert shapes.count([3, 3, 5]) == 2
-    assert shapes.count([3, 5, 2]) == 3
+    assert shapes.count([3, 5, 4]) == 3
 
 
 def test_classes_have_their_names(classes: SimpleNamespace) -> None:
@@ -405,34 +414,39 @@ def test_classes_are_indices_or_one_hot_rows(classes: SimpleNamespace) -> None:
             prediction.log_prob(given)
 
 
-def test_model_without_moments_says_which_operation_has_none(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def cubes(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    """A model with a lookup table and an operation that has no moments."""
+
     class Cubed(keras.layers.Layer):
         def call(self, inputs: Any) -> Any:
             return inputs**3
 
-    inputs = keras.Input((3,))
-    hidden = Cubed(name="cubed")(DenseVariational(4)(inputs))
-    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
-    model.export_predictive(tmp_path / "1")
-    loaded = tfbbb.load(tmp_path / "1")
-    assert not loaded.manifest.has_signature("moments")
-    assert loaded.manifest.without_moments is not None
-    assert "cubed" in loaded.manifest.without_moments
+    inputs = {"city": keras.Input((), dtype="string", name="city")}
+    lookup = keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")
+    hidden = Cubed(name="cubed")(DenseVariational(4)(lookup(inputs["city"])))
+    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
+    path = tmp_path_factory.mktemp("cubes") / "1"
+    live.export_predictive(path)
+    return SimpleNamespace(live=live, loaded=tfbbb.load(path))
+
+
+def test_model_without_moments_says_which_operation_has_none(
+    cubes: SimpleNamespace,
+) -> None:
+    assert not cubes.loaded.manifest.has_signature("moments")
+    assert cubes.loaded.manifest.without_moments is not None
+    assert "cubed" in cubes.loaded.manifest.without_moments
     with pytest.raises(ValueError, match=r"'cubed'.* Received: method='moments'"):
-        loaded.predictive(X, method="moments")
+        cubes.loaded.predictive({"city": ["a"]}, method="moments")
 
 
 def test_lookup_tables_are_saved_with_the_functions_that_read_them(
-    tmp_path: Path,
+    cubes: SimpleNamespace,
 ) -> None:
-    inputs = {"city": keras.Input((), dtype="string", name="city")}
-    lookup = keras.layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")
-    outputs = DenseVariational(1)(lookup(inputs["city"]))
-    model = tfbbb.BayesianModel(inputs, outputs)
-    model.export_predictive(tmp_path / "1")
     rows = {"city": ["a", "b", "c"]}
-    found = tfbbb.load(tmp_path / "1").predictive(rows, 20)
-    expected = model.predictive({"city": np.array(["a", "b", "c"])}, 20, "local")
+    found = cubes.loaded.predictive(rows, 20)
+    expected = cubes.live.predictive({"city": np.array(["a", "b", "c"])}, 20, "local")
     np.testing.assert_allclose(found.mean, expected.mean, **CLOSE)
     assert len(np.unique(found.mean)) == 3
 

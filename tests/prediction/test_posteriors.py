@@ -5,6 +5,8 @@ not be odd (`rank_1` multiplies two noises) nor even continuous (a distribution 
 takes its seeds from it): every draw has to be one from the posterior all the same.
 """
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -68,15 +70,21 @@ def network(name, members=1):
     return model
 
 
+@functools.cache
+def network_and_draws(name):
+    """Returns a network and the outputs of ordinary calls of it."""
+    model = network(name)
+    return model, brute_force_draws(model, X, 300 if name in SLOW else 1500)
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_draws_are_those_of_ordinary_calls(name):
-    model, number = network(name), 300 if name in SLOW else 1500
-    loop = brute_force_draws(model, X, number)
+    model, loop = network_and_draws(name)
     prediction = tfbbb.predictive(
         model,
         X,
         likelihood=Normal(scale=1.0),
-        num_samples=2 * number,
+        num_samples=2 * len(loop),
         method="weight",
     )
     drawn = np.moveaxis(prediction.of_outputs(lambda outputs: outputs), 1, 0)
@@ -87,8 +95,8 @@ def test_draws_are_those_of_ordinary_calls(name):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_predictions_have_mean_and_variance_of_ordinary_calls(name):
-    model, number = network(name), 300 if name in SLOW else 1500
-    loop = brute_force_draws(model, X, number).astype(np.float64)
+    model, loop = network_and_draws(name)
+    number, loop = len(loop), loop.astype(np.float64)
     for method in ("local", "auto"):
         found = tfbbb.predictive(
             model,

@@ -11,8 +11,16 @@ from tfbbb.recalibration import ConformalIntervals
 LIKELIHOOD = tfbbb.likelihoods.Normal()
 
 
-@pytest.mark.parametrize("rows", [19, 30])
-@pytest.mark.parametrize("level", [0.5, 0.83, 0.9])
+@pytest.mark.parametrize(
+    ("rows", "level"),
+    [
+        *((19, 0.9), (30, 0.83)),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((19, 0.5), (19, 0.83), (30, 0.5), (30, 0.9))
+        ),
+    ],
+)
 def test_coverage_is_between_the_level_and_one_row_above(rows, level):
     # For heavy tails and wrong means and spreads, over held-out rows and a new one.
     generator = np.random.default_rng(0)

@@ -1,3 +1,5 @@
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -21,8 +23,14 @@ LARGEST_DISTANCE = 1.95 * np.sqrt(2 / 2000)
 BENT = IsotonicPIT([0.05, 0.3, 0.6, 0.99], [0.1, 0.2, 0.7, 0.9])
 
 
+@functools.cache
+def plain():
+    """A model that no test recalibrates."""
+    return network()
+
+
 def skewed(x, seed):
-    prediction = network().predictive(x, num_samples=DRAWS)
+    prediction = plain().predictive(x, num_samples=DRAWS)
     noise = SKEWED.rvs((len(x), 1), random_state=seed)
     return prediction.mean + prediction.stddev * noise
 
@@ -64,7 +72,7 @@ def test_fresh_rows_have_a_uniform_probability_integral_transform():
     prediction = model.predictive(FRESH, num_samples=DRAWS)
     after = tfbbb.metrics.pit_values(prediction, y)
     assert stats.kstest(after[:, 0], "uniform").statistic < LARGEST_DISTANCE
-    raw = network().predictive(FRESH, num_samples=DRAWS)
+    raw = plain().predictive(FRESH, num_samples=DRAWS)
     gain = np.mean(prediction.log_prob(y) - raw.log_prob(y))
     # What the form of the density is worth, as far as 13 knots can tell it.
     second_moment = SKEWED.var() + SKEWED.mean() ** 2
@@ -96,9 +104,9 @@ def test_a_calibrated_model_hardly_changes():
     levels = np.array(found.levels)
     error = np.sqrt(levels * (1.0 - levels) / len(X))
     assert np.all(np.abs(np.array(found.pit) - levels) < 4.0 * error)
-    y = drawn(network(), FRESH, seed=1)
+    y = drawn(plain(), FRESH, seed=1)
     after = model.predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
-    before = network().predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
+    before = plain().predictive(FRESH, num_samples=DRAWS).log_prob(y).mean()
     # m / (2n) in the mean, a sum of m squares of normals of which half the variance is
     # twice their number.
     knots = len(levels)
@@ -116,7 +124,7 @@ def test_quantiles_invert_the_distribution_function(bent):
 
 
 def test_the_map_goes_through_its_knots(bent):
-    raw = network().predictive(X[:5], num_samples=DRAWS)
+    raw = plain().predictive(X[:5], num_samples=DRAWS)
     prediction = bent.predictive(X[:5], num_samples=DRAWS)
     expected = raw.quantile(list(BENT.pit))
     np.testing.assert_allclose(prediction.quantile(list(BENT.levels)), expected)
@@ -149,7 +157,7 @@ def test_draws_follow_the_distribution(bent):
 
 def test_the_decomposition_adds_up_in_the_shares_of_the_mixture(bent):
     prediction = bent.predictive(X[:5], num_samples=DRAWS)
-    raw = network().predictive(X[:5], num_samples=DRAWS)
+    raw = plain().predictive(X[:5], num_samples=DRAWS)
     parts = prediction.epistemic + prediction.aleatoric
     np.testing.assert_allclose(prediction.variance, parts, rtol=1e-12)
     share, expected = (p.epistemic / p.variance for p in (prediction, raw))

@@ -37,8 +37,18 @@ def test_without_epistemic_variance_t_maximises_the_likelihood():
     assert found.temperature == pytest.approx(best.x, rel=1e-3)
 
 
-@pytest.mark.parametrize("members", [None, 2])
-@pytest.mark.parametrize("name", CLASSES)
+# Classes of each kind in short, half of them of members.
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        *(("categorical", None), ("bernoulli", 2)),
+        *(("ordered", None), ("ordered_with_scale", 2)),
+        pytest.param("categorical", 2, marks=pytest.mark.slow),
+        pytest.param("bernoulli", None, marks=pytest.mark.slow),
+        pytest.param("ordered", 2, marks=pytest.mark.slow),
+        pytest.param("ordered_with_scale", None, marks=pytest.mark.slow),
+    ],
+)
 def test_the_temperature_of_the_labels_is_recovered(name, members):
     units, likelihood = CLASSES[name]()
     model = network(units, likelihood, spread=1.0, members=members)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,18 +71,27 @@ def test_file_without_the_question_says_so() -> None:
         answers.ask("density", None)
 
 
-@pytest.fixture
-def added(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture(scope="module")
+def exported(
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[tfbbb.BayesianModel, tfbbb.export.ExportedModel]:
-    """A live model and its export, with two questions that only this test has."""
+    """A live model and its export, with two questions that only these tests have."""
+    path = tmp_path_factory.mktemp("questions") / "1"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
+        inputs = keras.Input((3,))
+        outputs = tfbbb.layers.DenseVariational(1)(inputs)
+        likelihood = tfbbb.likelihoods.Normal(scale=0.5)
+        live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+        live.export_predictive(path)
+        return live, tfbbb.load(path)
+
+
+@pytest.fixture
+def added(exported: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same where the questions are asked."""
     monkeypatch.setattr(questions, "QUESTIONS", (*QUESTIONS, DENSITY, UPPER))
-    inputs = keras.Input((3,))
-    outputs = tfbbb.layers.DenseVariational(1)(inputs)
-    likelihood = tfbbb.likelihoods.Normal(scale=0.5)
-    live = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    live.export_predictive(tmp_path / "1")
-    return live, tfbbb.load(tmp_path / "1")
+    return exported
 
 
 def test_one_entry_adds_an_answer(added: Any) -> None:

@@ -1,23 +1,31 @@
 """Training on several devices by `tf.distribute.MirroredStrategy`."""
 
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
 
 import numpy as np
 import pytest
 
 
-def two_devices():
-    """Returns what is found with two logical CPUs, in a process of its own."""
+@cache
+def two_replicas():
+    """Returns a strategy of two logical CPUs, in a process of its own."""
     import tensorflow as tf
 
     devices = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(
         devices[0], [tf.config.LogicalDeviceConfiguration()] * 2
     )
-    import keras
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
-    from tests import every_layer
+
+def two_devices():
+    """Returns what is found with two logical CPUs."""
+    strategy = two_replicas()
+    import keras
+    import tensorflow as tf
+
     from tests.ensembles import ALMOST_A_POINT, X, Y, network
     from tests.metrics import test_in_keras as metrics
     from tests.test_members import exact_gradient, linear
@@ -27,7 +35,6 @@ def two_devices():
     # In the last batch of 41 rows, one replica has a row and the other none; in that of
     # 39 they do not have the same number.
     x, y = np.concatenate([X, X[:1]]), np.concatenate([Y, Y[:1]])
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
     def plain(estimator):
         keras.utils.set_random_seed(1)
@@ -70,30 +77,13 @@ def two_devices():
         "recurrent": (recurrent, 41),
     }
     for name, (make, rows) in cases.items():
-        one = trained(make(), rows)
+        model = make()
+        # To trace the few steps takes longer than to run them.
+        model.run_eagerly = True
+        one = trained(model, rows)
         with strategy.scope():
             model = make()
         found[name] = one, trained(model, rows)
-
-    def of_every_kind(posterior):
-        model = every_layer.every_layer(
-            of_model=2, posterior=posterior, bias_posterior=posterior
-        )
-        # To trace all kinds for both devices takes a minute.
-        model.run_eagerly = True
-        history = model.fit(
-            every_layer.X,
-            every_layer.Y,
-            # The last batch has five rows. (Keras needs the first one to be even.)
-            batch_size=8,
-            shuffle=False,
-            verbose=0,
-        ).history
-        return history, [v.numpy() for v in model.trainable_variables]
-
-    one = of_every_kind(ALMOST_A_POINT)
-    with strategy.scope():
-        found["every layer"] = one, of_every_kind(ALMOST_A_POINT)
 
     def gradient_draws(estimator, number):
         """Returns draws of the sum of both replicas' gradients, and its mean."""
@@ -126,13 +116,13 @@ def two_devices():
     for estimator in ("local", "weight", "flipout"):
         found[estimator, "gradients"] = gradient_draws(estimator, 400)
 
-    def evaluated(model):
+    def evaluated(model, **options):
         chosen = [metric(name=name) for name, (metric, _) in metrics.NUMBERS.items()]
-        values = metrics.evaluated(model, chosen, metrics.Y)
+        values = metrics.evaluated(model, chosen, metrics.Y, **options)
         return {name: values[name] for name in metrics.NUMBERS}
 
     one = metrics.of_numbers(2)
-    expected = evaluated(one)
+    expected = evaluated(one, run_eagerly=True)
     with strategy.scope():
         model = metrics.of_numbers(2)
         # In the last batch of 9 rows the replicas have 5 and 4.
@@ -150,19 +140,57 @@ def two_devices():
     return found
 
 
+def kinds_on_one_and_two_devices(few):
+    """Returns how a model of few or all kinds of layers trains."""
+    strategy = two_replicas()
+    from tests import every_layer as kinds
+
+    def trained():
+        model = kinds.every_layer(
+            of_model=2,
+            kinds=kinds.FEW_KINDS if few else tuple(kinds.KINDS),
+            posterior=kinds.ALMOST_A_POINT,
+            bias_posterior=kinds.ALMOST_A_POINT,
+        )
+        # To trace all kinds for both devices takes a minute.
+        model.run_eagerly = True
+        # The last batch has five rows. (Keras needs the first one to be even.)
+        history = model.fit(kinds.X, kinds.Y, batch_size=8, shuffle=False, verbose=0)
+        return history.history, [v.numpy() for v in model.trainable_variables]
+
+    one = trained()
+    with strategy.scope():
+        return one, trained()
+
+
 @pytest.fixture(scope="module")
-def found():
+def process():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(two_devices).result()
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def found(process):
+    return process.submit(two_devices).result()
+
+
+@pytest.mark.parametrize("model", ["plain", "local", "weight", "members", "recurrent"])
+def test_two_devices_train_as_one_where_there_is_no_noise(found, model):
+    assert_alike(*found[model], () if model == "plain" else ("loss", "nll", "kl"))
 
 
 @pytest.mark.parametrize(
-    "model", ["plain", "local", "weight", "members", "recurrent", "every layer"]
+    "few", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["few", "all"]
 )
-def test_two_devices_train_as_one_where_there_is_no_noise(found, model):
-    (one, variables), (two, others) = found[model]
+def test_kinds_of_layers_train_alike_on_two_devices(process, few):
+    found = process.submit(kinds_on_one_and_two_devices, few).result()
+    assert_alike(*found, ("loss", "nll", "kl"))
+
+
+def assert_alike(first, second, names):
+    (one, variables), (two, others) = first, second
     # Keras reports the loss of the rows of each replica.
-    for name in () if model == "plain" else ("loss", "nll", "kl"):
+    for name in names:
         np.testing.assert_allclose(two[name], one[name], rtol=1e-4)
     for variable, other in zip(variables, others, strict=True):
         np.testing.assert_allclose(other, variable, rtol=1e-4, atol=1e-5)

@@ -61,9 +61,10 @@ class Arrays:
         return value if callable(value) or name == "discrete" else np.asarray(value)
 
 
-def evaluated(model, chosen, y, weights=None):
+def evaluated(model, chosen, y, weights=None, **options):
     """Returns metrics by Keras, in batches that do not divide the rows."""
-    model.compile(**{"metrics" if weights is None else "weighted_metrics": chosen})
+    name = "metrics" if weights is None else "weighted_metrics"
+    model.compile(**{name: chosen}, **options)
     return model.evaluate(
         X, y, batch_size=16, sample_weight=weights, verbose=0, return_dict=True
     )

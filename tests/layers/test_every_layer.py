@@ -10,6 +10,7 @@ import tensorflow_probability as tfp
 
 from tests.every_layer import (
     ALMOST_A_POINT,
+    FEW_KINDS,
     KINDS,
     RECURRENT,
     X,
@@ -65,6 +66,12 @@ EVERY_FAMILY = [
         pytest.param(of_family(family), id=str(family), marks=pytest.mark.slow)
         for family in FAMILIES
     ),
+]
+# What a layer does for its estimator is common to all kinds but the linear operation.
+ESTIMATORS = [
+    {"estimator": "local"},
+    {"estimator": estimators.Weight(2), "prior": "scale_mixture_normal"},
+    {"estimator": estimators.Flipout(2)},
 ]
 
 
@@ -204,6 +211,8 @@ def test_mixed_precision_trains_every_layer_with_the_divergence_in_float32(polic
     keras.config.set_dtype_policy(policy)
     try:
         model = every_layer()
+        # To trace its one step takes longer than to run it.
+        model.run_eagerly = True
         before = [variable.numpy() for variable in model.trainable_variables]
         history = model.fit(X, Y, batch_size=13, verbose=0).history
     finally:
@@ -250,13 +259,17 @@ def spread(model):
     "options",
     [
         *EVERY_FAMILY,
-        pytest.param({"estimator": "weight"}, marks=pytest.mark.slow),
-        pytest.param({"estimator": "flipout"}, marks=pytest.mark.slow),
-        {"estimator": "local"},
-        {"estimator": estimators.Weight(2), "prior": "scale_mixture_normal"},
-        {"estimator": estimators.Flipout(2)},
-        pytest.param({"estimator": estimators.Weight(2)}, marks=pytest.mark.slow),
-        pytest.param({"prior": "scale_mixture_normal"}, marks=pytest.mark.slow),
+        pytest.param({"cycle": ESTIMATORS}, id="estimators in turn"),
+        *(
+            pytest.param(options, marks=pytest.mark.slow)
+            for options in (
+                *ESTIMATORS,
+                {"estimator": "weight"},
+                {"estimator": "flipout"},
+                {"estimator": estimators.Weight(2)},
+                {"prior": "scale_mixture_normal"},
+            )
+        ),
     ],
     ids=str,
 )
@@ -278,16 +291,15 @@ def test_gradients_of_members_are_those_of_each_alone(options, noise_of_its_plac
             )
 
 
-@pytest.fixture(scope="module")
-def ensemble():
-    """A model of two members that differ, whose draws do not."""
-    model = every_layer(of_model=2, **of_family(ALMOST_A_POINT))
+def ensemble_of(kinds):
+    """Returns a model of two members that differ, whose draws do not."""
+    model = every_layer(of_model=2, kinds=kinds, **of_family(ALMOST_A_POINT))
     spread_means(model)
     return model
 
 
-def test_members_of_all_layers_are_saved_cloned_and_predicted(ensemble, tmp_path):
-    model = ensemble
+def test_members_of_all_layers_are_saved_and_cloned(tmp_path):
+    model = ensemble_of(tuple(KINDS))
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     clone = keras.models.clone_model(model)
@@ -295,10 +307,25 @@ def test_members_of_all_layers_are_saved_cloned_and_predicted(ensemble, tmp_path
         for mine, other in zip(model.layers, twin.layers, strict=True):
             if type(mine) in KINDS:
                 assert mine.get_config() == other.get_config()
-    members = [m.likelihood.mean(m(X)).numpy() for m in model.members]
+    for mine, other in zip(model.weights, loaded.weights, strict=True):
+        np.testing.assert_array_equal(mine, other, err_msg=mine.path)
+
+
+# Engines and exports run the graph of a model, of which every kind is one operation.
+@pytest.fixture(
+    params=[FEW_KINDS, pytest.param(tuple(KINDS), marks=pytest.mark.slow)],
+    ids=["few", "all"],
+    scope="module",
+)
+def ensemble(request):
+    return ensemble_of(request.param)
+
+
+def test_members_of_all_layers_are_predicted(ensemble):
+    members = [m.likelihood.mean(m(X)).numpy() for m in ensemble.members]
     assert not np.allclose(*members, atol=0.01)
-    for each, method in ((model, "local"), (loaded, "weight")):
-        means = each.predictive(X, num_samples=4, method=method).mean
+    for method in ("local", "weight"):
+        means = ensemble.predictive(X, num_samples=4, method=method).mean
         np.testing.assert_allclose(means, np.mean(members, axis=0), atol=1e-3)
 
 

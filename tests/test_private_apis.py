@@ -1,6 +1,7 @@
 """Private names of libraries stay in one module, and mean what it relies on."""
 
 import ast
+import functools
 import importlib
 import inspect
 import re
@@ -20,6 +21,7 @@ ATTRIBUTE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr")
 PRIVATE_MODULES = ("keras.src", "tensorflow.python", "tensorflow_probability.python")
 
 
+@functools.cache
 def modules():
     paths = [path for path in ROOT.rglob("*.py") if path.name != "private_apis.py"]
     return {path: ast.parse(path.read_text()) for path in sorted(paths)}
@@ -110,6 +112,7 @@ def is_of_a_library(cls):
     return cls.__module__.startswith(("keras", "tensorflow", "tensorflow_probability"))
 
 
+@functools.cache
 def private_names_of(cls):
     """The private names that a library's class defines, or uses on an object."""
     used = re.findall(r"\b\w+\.(_\w+)", inspect.getsource(cls))
@@ -428,7 +431,7 @@ def compiled(assign):
     """Returns an assignment that runs in a graph, past Python."""
 
     def run(variable):
-        tf.function(lambda: assign(variable))()
+        tf.function(lambda: assign(variable), autograph=False)()
 
     return run
 

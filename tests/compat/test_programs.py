@@ -97,20 +97,21 @@ def aleatoric_and_epistemic_uncertainty(rows):
     ]
 
 
+# The last one has the layers of all four.
 REGRESSIONS = [
-    no_uncertainty,
-    aleatoric_uncertainty,
-    epistemic_uncertainty,
-    aleatoric_and_epistemic_uncertainty,
+    pytest.param(no_uncertainty, "float32", marks=pytest.mark.slow),
+    pytest.param(aleatoric_uncertainty, "float32", marks=pytest.mark.slow),
+    (epistemic_uncertainty, "float32"),
+    pytest.param(
+        aleatoric_and_epistemic_uncertainty, "float32", marks=pytest.mark.slow
+    ),
+    (aleatoric_and_epistemic_uncertainty, "mixed_bfloat16"),
 ]
 
 
 @pytest.mark.parametrize(
     ("layers", "policy"),
-    [
-        *((layers, "float32") for layers in REGRESSIONS),
-        (aleatoric_and_epistemic_uncertainty, "mixed_bfloat16"),
-    ],
+    REGRESSIONS,
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_probabilistic_layers_regression(layers, policy, line):
@@ -154,7 +155,10 @@ class RBFKernelFn(keras.layers.Layer):
         )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+# `test_variational_gaussian_process.py` trains under `float64` too.
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)]
+)
 def test_functional_uncertainty_by_a_variational_gaussian_process(dtype, line):
     x, y = line
     x, y = x.astype(dtype), y.astype(dtype)
@@ -282,7 +286,9 @@ def test_variational_autoencoder_with_an_added_loss():
     np.testing.assert_allclose(loss, tf.reduce_sum(exact), rtol=1e-5)
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+@pytest.mark.parametrize(
+    "policy", [pytest.param("float32", marks=pytest.mark.slow), "mixed_float16"]
+)
 def test_bayesian_lenet(policy):
     x = images()
     y = keras.utils.to_categorical(np.arange(len(x)) % 10, 10)
@@ -433,13 +439,19 @@ def test_trainable_normal():
     x = tf.zeros([1])
     assert model(x).stddev().numpy() == pytest.approx(1.0)
     optimizer = keras.optimizers.Adam(0.1)
-    for _ in range(200):
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step():
         with tf.GradientTape() as tape:
             loss = -tf.reduce_mean(model(x).log_prob(data))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(
             zip(gradients, model.trainable_variables, strict=True)
         )
+
+    for _ in range(200):
+        step()
     # The maximum of the likelihood, to which two hundred steps come this close.
     assert model(x).mean().numpy() == pytest.approx(data.mean(), abs=0.05)
     assert model(x).stddev().numpy() == pytest.approx(data.std(), abs=0.05)

@@ -125,7 +125,8 @@ def test_conversion_and_its_inverse_give_the_same_model(case):
 
 def test_converted_models_train_and_are_saved(case, tmp_path):
     _, converted, x = case
-    converted.compile("sgd", "mse")
+    # To trace the one step takes longer than to run it.
+    converted.compile("sgd", "mse", run_eagerly=True)
     y = np.zeros((3, converted.output_shape[-1]))
     assert np.isfinite(converted.fit(x, y, verbose=0).history["loss"]).all()
     converted.save(tmp_path / "model.keras")

@@ -27,7 +27,7 @@ class AutoEstimator(EstimatorFamily):
 
 
 class LocalEstimator(EstimatorFamily):
-    """Draws pre-activations; for weights that are independent under q."""
+    """Draws pre-activations; for weights that are independent normals under q."""
 
     num_samples: NumSamples = 1
 

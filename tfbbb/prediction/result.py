@@ -297,10 +297,16 @@ class Predictive:
             The answer, rows first, in the shape that the question states.
 
         Raises:
-            ValueError: For an unknown question, an argument that does not fit, or, for
-                unordered classes, a question that needs an order.
+            ValueError: The question is unknown, has other arguments, an argument does
+                not fit, or the question needs an order that the classes lack.
         """
         asked = question_named(question)
+        if len(arguments) != len(asked.arguments):
+            raise ValueError(
+                f"`ask({question!r}, ...)` takes {len(asked.arguments)} arguments: "
+                f"{', '.join(asked.arguments) or 'none'}. "
+                f"Received: {len(arguments)} arguments"
+            )
         if asked.needs_order:
             self._check_ordered(asked.text)
         if asked.takes_levels:

@@ -259,7 +259,14 @@ def test_row_of_zeros_has_no_variance_without_a_bias(method):
     assert not np.any(engine_draws(model, np.zeros((2, 4), "float32"), method, 20))
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "mixed_float16",
+        pytest.param("mixed_bfloat16", marks=pytest.mark.slow),
+        "float64",
+    ],
+)
 def test_answer_is_as_precise_as_the_layers_at_most(policy):
     # bfloat16 keeps eight bits: a part in 256, of each of some ten terms.
     keras.utils.set_random_seed(0)

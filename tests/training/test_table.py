@@ -251,7 +251,10 @@ def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypa
     assert trained.spec.model.hidden_units == (20,)
 
 
-@pytest.mark.parametrize("bytes_in_memory", [0, 2**26])
+# Rows in memory: the command line trains on files so in its tests.
+@pytest.mark.parametrize(
+    "bytes_in_memory", [0, pytest.param(2**26, marks=pytest.mark.slow)]
+)
 def test_a_file_is_trained_on_as_the_table_in_it(
     table, tmp_path, monkeypatch, bytes_in_memory
 ):

@@ -231,7 +231,15 @@ def test_every_draw_of_the_exact_posterior_tells_the_evidence():
     np.testing.assert_allclose(elbo, np.full(20, EVIDENCE), rtol=1e-4)
 
 
-@pytest.mark.parametrize("estimator", ["local", "flipout", "weight"])
+# Where training stands still is tested of every estimator.
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        "local",
+        pytest.param("flipout", marks=pytest.mark.slow),
+        pytest.param("weight", marks=pytest.mark.slow),
+    ],
+)
 def test_training_finds_the_best_factorised_posterior(estimator):
     rate = 2e-3
     layer = DenseVariational(

@@ -29,6 +29,16 @@ from tfbbb.posteriors import MeanFieldNormal
 
 ESTIMATORS = ("weight", "flipout")
 every_kind = pytest.mark.parametrize("kind", KINDS)
+# Draws and engines see no equation of a kind, but whether it has one state or two.
+plain_and_lstm = pytest.mark.parametrize(
+    "kind",
+    [
+        "simple_rnn",
+        "lstm",
+        pytest.param("gru", marks=pytest.mark.slow),
+        pytest.param("gru_reset_before", marks=pytest.mark.slow),
+    ],
+)
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
@@ -172,7 +182,7 @@ def test_all_time_steps_see_the_same_weights(estimator):
 
 
 @pytest.mark.parametrize(("estimator", "expected"), [("weight", 1.0), ("flipout", 0.0)])
-@every_kind
+@plain_and_lstm
 def test_sequences_are_as_correlated_as_the_estimator_says(kind, estimator, expected):
     # Small variances: the output is linear in the weights to first order.
     num_draws = 1000
@@ -367,7 +377,7 @@ def test_saved_and_cloned_layers_are_the_same(kind, tmp_path):
     assert clone.layers[0].prior == layer.prior
 
 
-@every_kind
+@plain_and_lstm
 def test_engines_draw_what_ordinary_calls_draw(kind):
     inputs = keras.Input((4, 2))
     hidden = variational(kind, estimator="weight", return_sequences=True)(

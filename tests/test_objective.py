@@ -135,6 +135,7 @@ def test_loss_that_plain_fit_reports_is_the_full_negative_elbo():
     model.compile(
         keras.optimizers.SGD(0.0),
         loss=losses.NegativeLogLikelihood(Normal(scale=1.0)),
+        steps_per_execution=4,
     )
     history = model.fit(X, Y, batch_size=16, epochs=40, verbose=0).history["loss"]
     error = np.std(history) / np.sqrt(len(history))

@@ -1,4 +1,4 @@
-"""Private names of libraries stay in one module, and mean what it relies on."""
+"""Private names of libraries are used in one module, which tests what each means."""
 
 import ast
 import functools

@@ -35,7 +35,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def changing():
-    """A model that keeps what it compiled between the changes of its weights."""
+    """A model whose compiled functions outlive the changes of its weights."""
     return network()
 
 

@@ -83,7 +83,7 @@ class Recalibration(Strategy):
     def change_of_variables(
         self, mixture: Mixture, targets: ArrayLike
     ) -> tuple[ArrayLike, tf.Tensor | None]:
-        """Returns where the mixture's density is read, and what it is multiplied by.
+        """Returns the values at which to evaluate the density, and its log factor.
 
         The density of y is `p(values) exp(log_factor)`.
 

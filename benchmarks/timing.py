@@ -81,10 +81,10 @@ def write_json(program: str, results: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(rounded(results), indent=2) + "\n")
 
 
-def rounded(value: Any) -> Any:
-    """Rounds every float in a value to four significant digits."""
+def rounded(value: Any, digits: int = 4) -> Any:
+    """Rounds every float in a value to significant digits."""
     if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+        return {key: rounded(item, digits) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item, digits) for item in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value

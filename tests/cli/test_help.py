@@ -11,7 +11,10 @@ HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "f
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["train"], ["predict"], ["serve"], ["demo"], ["remote"], ["remote", "train"]],
+    [
+        *([], ["train"], ["predict"], ["serve"], ["demo"], ["benchmark"]),
+        *(["remote"], ["remote", "train"]),
+    ],
 )
 def test_help_imports_no_slow_module(command):
     program = f"""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli import backup, demo, predict, serve, train
+from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
 from tfbbb.version import __version__
@@ -48,6 +49,7 @@ app.add_typer(keys)
 app.command("backup")(backup.backup)
 app.add_typer(remote)
 app.command("demo")(demo.demo)
+app.add_typer(benchmark)
 
 
 def main() -> None:

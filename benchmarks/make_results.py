@@ -1,0 +1,107 @@
+"""Makes `RESULTS.md` from the records beside it.
+
+    python benchmarks/make_results.py [--pictures]
+
+Every program of `tfbbb benchmark` with records has a section: its report, its pictures
+and its command. `causes.toml` names the causes of what is lost.
+"""
+
+import argparse
+import importlib
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+from program import FOLDER, Comparison, save_pictures
+from records import RecordFile
+
+from tfbbb.cli.benchmark import find_programs
+
+_HEAD = """# Results
+
+`python benchmarks/make_results.py` makes this page from `benchmarks/NAME.json`, the
+records of `tfbbb benchmark NAME --data DIR`. Means have standard errors. Each record
+has its seed, its settings and its time, and each run its machine and versions.
+"""
+_LOST = """## What we lose on, and why
+
+Every comparison of the benchmarks above in which our figure is the worse one.
+"""
+
+
+def main() -> None:
+    """Writes the page and, if asked for, the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--pictures", action="store_true", help="draw them, too")
+    if parser.parse_args().pictures:
+        for name, records in recorded_programs().items():
+            draw = getattr(importlib.import_module(name), "draw", None)
+            if draw is not None:
+                save_pictures(draw(records), records.path)
+    path = FOLDER / "RESULTS.md"
+    path.write_text(results_page(), encoding="utf-8")
+    print(path)
+
+
+def recorded_programs() -> dict[str, RecordFile]:
+    """Returns the records of the benchmarks that have any."""
+    files = {name: RecordFile(FOLDER / f"{name}.json") for name in find_programs()}
+    return {name: file for name, file in files.items() if file.records}
+
+
+def results_page() -> str:
+    """Returns the page as Markdown."""
+    sections = [_HEAD]
+    lost: list[str] = []
+    for name, records in recorded_programs().items():
+        module = importlib.import_module(name)
+        sections.append(_section(module, records))
+        compare = getattr(module, "compare", lambda records: [])
+        lost += [_lost_line(name, found) for found in compare(records) if found.lost]
+    sections.append(_LOST)
+    sections.append("\n".join(lost) if lost else "Nothing.")
+    return "\n".join(sections).rstrip() + "\n"
+
+
+def _section(module: ModuleType, records: RecordFile) -> str:
+    name = records.path.stem
+    what = (module.__doc__ or "").partition("\n")[0]
+    pictures = "\n\n".join(
+        f"![{_alternative_text(picture)}]({picture.name})"
+        for picture in sorted(FOLDER.glob(f"{name}*.png"))
+        if picture.name.partition(".")[0] == name
+    )
+    parts = [
+        f"## {name}",
+        what,
+        f"`tfbbb benchmark {name} --data DIR`{_when(records)}",
+        module.report(records),
+        pictures,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _when(records: RecordFile) -> str:
+    run = records.runs[-1]
+    return (
+        f", last run on {run['started'][:10]} with {run['cores']} cores, "
+        f"TensorFlow {run['tensorflow']} and Keras {run['keras']}."
+    )
+
+
+def _alternative_text(picture: Path) -> str:
+    return picture.stem.replace(".", ", ").replace("_", " ")
+
+
+def _lost_line(program: str, found: Comparison) -> str:
+    with (FOLDER / "causes.toml").open("rb") as file:
+        causes = tomllib.load(file).get(program, {})
+    cause = causes.get(found.name, "No cause is known.")
+    return (
+        f"- **{program}, {found.name}**: {found.ours:.4g}, {found.rival} "
+        f"{found.theirs:.4g}. {cause}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""What all programs of `tfbbb benchmark` share: options, tables, pictures, report."""
+
+import argparse
+import math
+import os
+import statistics
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from records import RecordFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = Path(__file__).resolve().parent
+_DATA = FOLDER.parents[1] / "shared" / "data"
+
+
+class DataError(Exception):
+    """The data directory lacks what a benchmark needs; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of ours beside the best other one, for "what we lose on".
+
+    Attributes:
+        name: What was measured, e.g. `energy log-likelihood`; the key of a cause in
+            `causes.toml`.
+        ours: Our figure.
+        theirs: The other figure.
+        rival: Whose the other figure is.
+        larger_is_better: Whether the larger figure is the better one.
+    """
+
+    name: str
+    ours: float
+    theirs: float
+    rival: str
+    larger_is_better: bool = True
+
+    @property
+    def lost(self) -> bool:
+        """Whether our figure is worse."""
+        # A figure that is not a number is lost, too.
+        if self.larger_is_better:
+            return not self.ours >= self.theirs
+        return not self.ours <= self.theirs
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """Returns a parser with the options of all benchmarks.
+
+    Args:
+        description: The docstring of the program, whose first line describes it.
+    """
+    parser = argparse.ArgumentParser(
+        description=(description or "").partition("\n")[0],
+        prog=f"tfbbb benchmark {Path(sys.argv[0]).stem}",
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(os.environ.get("TFBBB_DATA", _DATA)),
+        metavar="DIR",
+        help="directory of the data (default: $TFBBB_DATA, else ../shared/data)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="JSON file of the records; a file that exists is continued (default: "
+        "beside the program, or in this directory if tfbbb is installed)",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="measure again what the file has"
+    )
+    parser.add_argument(
+        "--smoke", action="store_true", help="a run of seconds, of no use as a result"
+    )
+    return parser
+
+
+def run(
+    program: str,
+    options: argparse.Namespace,
+    measure: Callable[[RecordFile], None],
+    report: Callable[[RecordFile], str],
+    draw: Callable[[RecordFile], "Mapping[str, Figure]"] | None = None,
+) -> None:
+    """Measures what the file lacks, prints the report and saves the pictures.
+
+    Args:
+        program: `__file__` of the program.
+        options: Options of `argument_parser`.
+        measure: Adds the records.
+        report: Returns Markdown made from the records alone.
+        draw: Returns pictures by name, made from the records alone; the picture `x` of
+            `FILE.json` is saved as `FILE.x.png`, and that of the empty name as
+            `FILE.png`.
+    """
+    output = options.output or _default_output(Path(program), smoke=options.smoke)
+    measured = RecordFile(output, smoke=options.smoke, again=options.again)
+    if measured.records and not options.again:
+        print(f"{output} has {len(measured.records)} records; measures what it lacks")
+    try:
+        measure(measured)
+    except DataError as error:
+        sys.exit(f"Error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"Interrupted; the same command goes on. Records: {output}")
+    finally:
+        if measured.records:
+            print(f"\n{report(measured)}", flush=True)
+    print(f"\nrecords: {output}")
+    if draw is not None and measured.records:
+        for path in save_pictures(draw(measured), output):
+            print(f"picture: {path}")
+
+
+def _default_output(program: Path, *, smoke: bool) -> Path:
+    name = f"{program.stem}.json"
+    if smoke:
+        return Path(tempfile.mkdtemp(prefix="tfbbb-benchmark-")) / name
+    is_checkout = (FOLDER.parent / "pyproject.toml").exists()
+    return (FOLDER if is_checkout else Path.cwd()) / name
+
+
+def save_pictures(pictures: "Mapping[str, Figure]", output: Path) -> list[Path]:
+    """Saves pictures beside a JSON file; returns their paths."""
+    paths = []
+    for name, figure in pictures.items():
+        path = output.with_suffix(f".{name}.png" if name else ".png")
+        figure.savefig(path, dpi=120, metadata={"Software": None})
+        paths.append(path)
+    return paths
+
+
+def mean_and_error(values: Iterable[float | None]) -> tuple[float, float]:
+    """Returns the mean and its standard error; NaN where it is not known.
+
+    The standard error is that of independent values, s / sqrt(n).
+    """
+    numbers = [math.nan if value is None else value for value in values]
+    if not numbers:
+        return math.nan, math.nan
+    mean = statistics.fmean(numbers)
+    if len(numbers) < 2 or not math.isfinite(mean):
+        return mean, math.nan
+    return mean, statistics.stdev(numbers) / math.sqrt(len(numbers))
+
+
+def with_error(
+    values: Iterable[float | None], digits: int = 2, factor: float = 1.0
+) -> str:
+    """Returns `mean ± standard error` as text; empty without values."""
+    numbers = list(values)
+    mean, error = mean_and_error(numbers)
+    if not numbers:
+        return ""
+    if not math.isfinite(mean):
+        return "not finite"
+    text = f"{factor * mean:.{digits}f}"
+    return f"{text} ± {factor * error:.{digits}f}" if math.isfinite(error) else text
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Returns a table in Markdown; all columns but the first are right-aligned."""
+    lines = [list(columns), *map(list, rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = cells
+        numbers = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
+        return f"| {' | '.join([first.ljust(widths[0]), *numbers])} |"
+
+    rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
+    head, *body = map(line, lines)
+    return "\n".join([head, f"|{rule}|", *body])
+
+
+def published(name: str) -> dict[str, Any]:
+    """Returns the published figures of a benchmark, a table of `published.toml`."""
+    return tomllib.loads((FOLDER / "published.toml").read_text("utf-8"))[name]

@@ -1,0 +1,200 @@
+"""Records of measurements in a JSON file that grows while a benchmark runs."""
+
+import fcntl
+import json
+import math
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from timing import rounded
+
+_LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
+_DIGITS = 6
+
+
+class SkippedError(Exception):
+    """Something cannot be measured on this machine; the message says why."""
+
+
+class RecordFile:
+    """The records of one benchmark, each written as soon as it is measured.
+
+    A record is a mapping: its key (such as set, method and split), `settings`, `seed`,
+    the figures, `seconds`, and `run_index`, the place in `runs` of the time, the
+    machine and the versions. The file holds one record per key. A record of the same
+    key with other settings is measured anew and replaced. Several processes may write
+    to one file.
+
+    Args:
+        path: The JSON file; created with the first record.
+        smoke: Whether this is a short run, whose records count for no other.
+        again: Whether to measure again what the file has.
+    """
+
+    def __init__(self, path: Path, *, smoke: bool = False, again: bool = False) -> None:
+        self.path = path
+        self._smoke = smoke
+        self._again = again
+        self._run: dict[str, Any] | None = None
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """All records, in the order of their measurement."""
+        return self._read()["records"]
+
+    @property
+    def skipped(self) -> list[dict[str, Any]]:
+        """Keys, or parts of keys, each with the `reason` why it was not measured."""
+        return self._read()["skipped"]
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The machine and the versions of each run."""
+        return self._read()["runs"]
+
+    def select(self, **fields: Any) -> list[dict[str, Any]]:
+        """Returns the records with these values."""
+        return [record for record in self.records if _has(record, fields)]
+
+    def measure(
+        self,
+        key: Mapping[str, Any],
+        function: Callable[[], Mapping[str, Any]],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        seed: int | None = 0,
+    ) -> dict[str, Any] | None:
+        """Returns the record of a key; measures and writes it if the file lacks it.
+
+        Args:
+            key: Names and values that no two records share.
+            function: Measures; returns figures by name, as plain JSON values. If they
+                have no `seconds`, the time of the call is recorded. It may raise
+                `SkippedError`.
+            settings: What else the figures depend on, as plain JSON values.
+            seed: The seed of the measurement.
+
+        Returns:
+            The record; None if `function` skipped the measurement.
+        """
+        settings = dict(settings or {}) | ({"smoke": True} if self._smoke else {})
+        wanted = {**key, "settings": rounded(settings, _DIGITS)}
+        found = self.select(**wanted)
+        if found and not self._measures_again(found[0]):
+            return found[0]
+        name = ", ".join(f"{name} {value}" for name, value in key.items())
+        start = time.perf_counter()
+        try:
+            figures = dict(function())
+        except SkippedError as reason:
+            self.skip(key, str(reason))
+            return None
+        figures.setdefault("seconds", time.perf_counter() - start)
+        self._add(key, {**wanted, "seed": seed, **figures})
+        print(f"{name}: {figures['seconds']:.1f} s", flush=True)
+        return self.select(**wanted)[0]
+
+    def skip(self, key: Mapping[str, Any], reason: str) -> None:
+        """Writes why something is not measured; the next run tries it again."""
+        name = ", ".join(f"{name} {value}" for name, value in key.items())
+        print(f"{name}: skipped, {reason}", flush=True)
+        with self._changing() as content:
+            self._forget_skipped(content, key)
+            content["skipped"].append({**key, "reason": reason})
+
+    def _measures_again(self, record: Mapping[str, Any]) -> bool:
+        runs = self.runs
+        return self._again and runs[record["run_index"]] != self._run
+
+    def _add(self, key: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        with self._changing() as content:
+            if self._run is None:
+                self._run = describe_run()
+            if self._run not in content["runs"]:
+                content["runs"].append(self._run)
+            run = content["runs"].index(self._run)
+            records = content["records"]
+            new = rounded({**record, "run_index": run}, _DIGITS)
+            content["records"] = [r for r in records if not _has(r, key)] + [new]
+            self._forget_skipped(content, key)
+
+    def _forget_skipped(self, content: dict[str, Any], key: Mapping[str, Any]) -> None:
+        """Drops entries that the key makes untrue."""
+        content["skipped"] = [
+            entry
+            for entry in content["skipped"]
+            if not all(key.get(k) == v for k, v in entry.items() if k != "reason")
+        ]
+
+    def _read(self) -> dict[str, Any]:
+        if not self.path.exists():
+            return {"runs": [], "skipped": [], "records": []}
+        return json.loads(self.path.read_text("utf-8"))
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        """Reads the file, lets the caller change it, and replaces it as a whole."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # A lock on the directory leaves no file behind.
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            content = self._read()
+            yield content
+            with tempfile.NamedTemporaryFile(
+                "w", dir=self.path.parent, suffix=".json", delete=False
+            ) as file:
+                file.write(_format(content))
+            Path(file.name).chmod(0o644)
+            Path(file.name).replace(self.path)
+        finally:
+            os.close(directory)
+
+
+def describe_run() -> dict[str, Any]:
+    """Returns time, machine and versions."""
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": os.cpu_count(),
+        "architecture": platform.machine(),
+        "load_average_at_start": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in _LIBRARIES},
+    }
+
+
+def _has(record: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
+    return all(record.get(name) == value for name, value in fields.items())
+
+
+def _format(content: Mapping[str, Any]) -> str:
+    """Returns JSON with one entry per line."""
+    lists = []
+    for name, entries in content.items():
+        lines = ",\n".join(f"    {_format_entry(entry)}" for entry in entries)
+        lists.append(f'  "{name}": [\n{lines}\n  ]' if lines else f'  "{name}": []')
+    return "{\n" + ",\n".join(lists) + "\n}\n"
+
+
+def _format_entry(entry: Mapping[str, Any]) -> str:
+    # NumPy's numbers and arrays have `tolist`.
+    return json.dumps(
+        _finite(entry), allow_nan=False, default=lambda value: value.tolist()
+    )
+
+
+def _finite(value: Any) -> Any:
+    """Replaces NaN and infinities, which JSON lacks, by None."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,74 @@
+import math
+import re
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.programs import load
+
+program = load("program")
+
+
+def test_mean_and_error_are_those_of_independent_values():
+    values = np.random.default_rng(0).normal(size=20)
+    mean, error = program.mean_and_error(values.tolist())
+    assert mean == pytest.approx(values.mean())
+    assert error == pytest.approx(values.std(ddof=1) / math.sqrt(20))
+
+
+def test_an_infinite_figure_is_shown_as_such():
+    assert program.with_error([1.0, None]) == "not finite"
+    assert program.with_error([]) == ""
+    assert program.with_error([0.5], digits=1, factor=100.0) == "50.0"
+    assert program.with_error([1.0, 3.0]) == "2.00 ± 1.00"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "larger", "lost"),
+    [
+        (1.0, 2.0, True, True),
+        (2.0, 1.0, True, False),
+        (1.0, 1.0, True, False),
+        (2.0, 1.0, False, True),
+        (math.nan, 1.0, True, True),
+        (math.nan, 1.0, False, True),
+    ],
+)
+def test_a_worse_figure_is_lost(ours, theirs, larger, lost):
+    found = program.Comparison("a", ours, theirs, "other", larger_is_better=larger)
+    assert found.lost is lost
+
+
+def test_a_table_is_aligned():
+    table = program.markdown_table(["set", "rmse"], [["a", "1.00"], ["bcde", "10.00"]])
+    assert table.splitlines() == [
+        "| set  |  rmse |",
+        "|------|------:|",
+        "| a    |  1.00 |",
+        "| bcde | 10.00 |",
+    ]
+
+
+def test_records_of_a_smoke_run_stay_out_of_the_folder(tmp_path, capsys):
+    options = program.argument_parser("What it does.").parse_args(["--smoke"])
+
+    def measure(measured):
+        measured.measure({"method": "a"}, lambda: {"rmse": 1.0})
+
+    program.run("benchmarks/some.py", options, measure, lambda records: "a report")
+    printed = capsys.readouterr().out
+    assert "a report" in printed
+    (path,) = re.findall("records: (.*)", printed)
+    assert program.FOLDER not in program.Path(path).parents
+
+
+def test_missing_data_end_the_program_with_a_sentence(tmp_path):
+    options = program.argument_parser("").parse_args(
+        ["--output", str(tmp_path / "a.json")]
+    )
+
+    def measure(measured):
+        raise program.DataError("There is no set.")
+
+    with pytest.raises(SystemExit, match=r"Error: There is no set\."):
+        program.run("some.py", options, measure, lambda records: "")

@@ -1,0 +1,96 @@
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from tests.benchmarks.programs import FOLDER, load
+
+records = load("records")
+KEY = {"set": "a", "method": "b", "split": 0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some.json"
+
+
+def test_a_measurement_is_read_instead_of_repeated(path):
+    first = records.RecordFile(path).measure(KEY, lambda: {"rmse": 1.5})
+    again = records.RecordFile(path).measure(KEY, pytest.fail)
+    assert first == again
+    assert first["rmse"] == 1.5
+    assert first["seconds"] >= 0.0
+    assert records.RecordFile(path).runs[first["run_index"]]["python"]
+
+
+def test_other_settings_replace_a_record(path):
+    file = records.RecordFile(path)
+    file.measure(KEY, lambda: {"rmse": 1.0}, settings={"epochs": 1})
+    file.measure({**KEY, "split": 1}, lambda: {"rmse": 2.0}, settings={"epochs": 1})
+    file.measure(KEY, lambda: {"rmse": 3.0}, settings={"epochs": 2})
+    assert [record["rmse"] for record in file.records] == [2.0, 3.0]
+
+
+def test_a_smoke_record_counts_for_no_other_run(path):
+    records.RecordFile(path, smoke=True).measure(KEY, lambda: {"rmse": 1.0})
+    found = records.RecordFile(path).measure(KEY, lambda: {"rmse": 2.0})
+    assert found["rmse"] == 2.0
+
+
+def test_again_measures_once_per_run(path):
+    records.RecordFile(path).measure(KEY, lambda: {"rmse": 1.0})
+    file = records.RecordFile(path, again=True)
+    file._run = records.describe_run() | {"started": "later"}
+    assert file.measure(KEY, lambda: {"rmse": 2.0})["rmse"] == 2.0
+    assert file.measure(KEY, pytest.fail)["rmse"] == 2.0
+
+
+def test_a_skipped_measurement_is_tried_again(path):
+    def skip():
+        raise records.SkippedError("no such package")
+
+    file = records.RecordFile(path)
+    assert file.measure(KEY, skip) is None
+    assert file.measure(KEY, skip) is None
+    assert file.skipped == [{**KEY, "reason": "no such package"}]
+    file.measure(KEY, lambda: {"rmse": 1.0})
+    assert file.skipped == []
+
+
+def test_a_measured_split_ends_the_skipping_of_its_method(path):
+    file = records.RecordFile(path)
+    file.skip({"method": "b"}, "cannot be installed")
+    file.measure({**KEY, "method": "c"}, lambda: {"rmse": 1.0})
+    assert len(file.skipped) == 1
+    file.measure(KEY, lambda: {"rmse": 1.0})
+    assert file.skipped == []
+
+
+def test_the_file_is_json_even_for_infinite_figures(path):
+    file = records.RecordFile(path)
+    file.measure(KEY, lambda: {"log_likelihood": -math.inf, "curve": [1.0, math.nan]})
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    (record,) = json.loads(path.read_text(), parse_constant=refuse)["records"]
+    assert record["log_likelihood"] is None
+    assert record["curve"] == [1.0, None]
+
+
+def test_processes_lose_no_record_of_each_other(path):
+    program = (
+        "import sys; from pathlib import Path; from records import RecordFile\n"
+        "for split in range(20):\n"
+        "    key = {'method': sys.argv[1], 'split': split}\n"
+        "    RecordFile(Path(sys.argv[2])).measure(key, dict)\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", program, name, path], cwd=FOLDER)
+        for name in "ab"
+    ]
+    assert [process.wait() for process in running] == [0, 0]
+    assert len(records.RecordFile(path).records) == 40
+    assert [file.name for file in path.parent.iterdir()] == ["some.json"]

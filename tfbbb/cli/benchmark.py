@@ -1,0 +1,89 @@
+"""`tfbbb benchmark`: runs the programs of `benchmarks/`."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+# Of an installed package, and of a checkout.
+_FOLDERS = (_PACKAGE / "benchmark_programs", _PACKAGE.parent / "benchmarks")
+
+
+def find_programs() -> dict[str, Path]:
+    """Returns the benchmarks by name.
+
+    A benchmark is a program whose function `main` takes arguments; the other files
+    beside it are modules, or programs that compare speeds.
+    """
+    folder = next(folder for folder in _FOLDERS if folder.is_dir())
+    paths = sorted(folder.glob("*.py"))
+    return {path.stem: path for path in paths if _takes_arguments(path)}
+
+
+def describe_program(path: Path) -> str:
+    """Returns the first line of a program's docstring, without importing it."""
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def _takes_arguments(path: Path) -> bool:
+    return "\ndef main(arguments" in path.read_text("utf-8")
+
+
+class Program(TyperCommand):
+    """Runs one benchmark with the options after its name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = args
+        return args
+
+    def invoke(self, ctx: Any) -> None:
+        with errors_in_one_sentence():
+            path = find_programs()[str(self.name)]
+            # A process of its own: the program's folder is the first of its `sys.path`.
+            done = subprocess.run(
+                [sys.executable, str(path), *ctx.args],
+                env={"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ},
+                check=False,
+            )
+        raise typer.Exit(done.returncode)
+
+
+class Programs(TyperGroup):
+    """The benchmarks as commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(find_programs())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        path = find_programs().get(cmd_name)
+        if path is None:
+            return None
+        return Program(cmd_name, help=describe_program(path))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        with errors_in_one_sentence():
+            names = find_programs()
+            if args[0] not in names:
+                raise CommandError(
+                    f"Name one of the benchmarks {', '.join(names)}. "
+                    f"Received: {args[0]!r}"
+                )
+        return super().resolve_command(ctx, args)
+
+
+benchmark = typer.Typer(
+    name="benchmark",
+    cls=Programs,
+    no_args_is_help=True,
+    help="Measure the defaults and the layers on public data, beside published figures."
+    " `tfbbb benchmark NAME --help` shows the options of one benchmark.",
+)

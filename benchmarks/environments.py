@@ -1,0 +1,115 @@
+"""Other libraries, each in a virtual environment of its own."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from records import SkippedError
+
+_PROGRAMS = Path(__file__).resolve().parent / "peers"
+_ERROR_LINES = 3
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A library to compare with.
+
+    Attributes:
+        program: Name of the program in `peers/` that fits and predicts.
+        requirements: What pip installs into its environment.
+    """
+
+    program: str
+    requirements: tuple[str, ...]
+
+    def run(self, **inputs: Any) -> dict[str, np.ndarray]:
+        """Runs the program in its environment; returns its arrays.
+
+        The program reads the arguments from one npz file and writes another.
+
+        Raises:
+            SkippedError: The environment cannot be made, or the program fails.
+        """
+        python = self.environment()
+        with tempfile.TemporaryDirectory() as folder:
+            given, answer = Path(folder, "input.npz"), Path(folder, "output.npz")
+            np.savez(given, **inputs)
+            program = _PROGRAMS / f"{self.program}.py"
+            _run([python, program, given, answer], f"{self.program} failed")
+            with np.load(answer, allow_pickle=False) as arrays:
+                return dict(arrays)
+
+    def environment(self) -> Path:
+        """Returns the Python of the environment, which is made at the first call.
+
+        Raises:
+            SkippedError: A requirement cannot be installed.
+        """
+        key = " ".join([sys.version, *self.requirements])
+        digest = hashlib.sha256(key.encode()).hexdigest()[:8]
+        folder = _cache() / f"{self.program}-{digest}"
+        python = folder / "bin" / "python"
+        complete = folder / "complete"
+        with _lock(folder.parent):
+            if not complete.exists():
+                what = f"cannot install {' '.join(self.requirements)}"
+                print(f"installs {' '.join(self.requirements)}", flush=True)
+                base = getattr(sys, "_base_executable", sys.executable)
+                _run([base, "-m", "venv", "--clear", folder], what)
+                pip = [python, "-m", "pip", "install", "--quiet", *self.requirements]
+                _run(pip, what)
+                complete.touch()
+        return python
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "tfbbb" / "benchmarks"
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _run(command: list[Any], what: str) -> None:
+    """Runs a command.
+
+    Raises:
+        SkippedError: The command failed; the message ends with its last lines.
+    """
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=_environment_variables(),
+        check=False,
+    )
+    if done.returncode:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR:")] or lines
+        reason = " ".join(errors[-_ERROR_LINES:]) or f"exit code {done.returncode}"
+        raise SkippedError(f"{what}: {reason}")
+
+
+def _environment_variables() -> Mapping[str, str]:
+    """Returns the variables of this process without those of its own packages."""
+    own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    return {name: value for name, value in os.environ.items() if name not in own}

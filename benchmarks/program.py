@@ -86,6 +86,28 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    """Returns the type of an option with names, separated by commas."""
+
+    def parse(text: str) -> list[str]:
+        names = text.split(",")
+        for name in names:
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(
+                    f"name some of {', '.join(allowed)}. Received: {name!r}"
+                )
+        return names
+
+    return parse
+
+
+def number_of_splits(text: str) -> int:
+    """Parses a positive integer, as the type of an option."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text!r}")
+    return int(text)
+
+
 def run(
     program: str,
     options: argparse.Namespace,
@@ -182,6 +204,15 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
     head, *body = map(line, lines)
     return "\n".join([head, f"|{rule}|", *body])
+
+
+def skipped_lines(measured: RecordFile) -> list[str]:
+    """Returns a line for each method that was skipped, with the reason."""
+    return [
+        f"Skipped: {', '.join(str(v) for k, v in entry.items() if k != 'reason')}: "
+        f"{entry['reason']}"
+        for entry in measured.skipped
+    ]
 
 
 def published(name: str) -> dict[str, Any]:

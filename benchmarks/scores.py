@@ -1,4 +1,4 @@
-"""Scores of predictive distributions of a number, equal for every method."""
+"""Scores of predictive distributions, computed alike for every method."""
 
 import math
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 _LEVELS = (50, 90, 95)
-# The score of a whole number of (almost) no probability.
+# The score of a number or class of (almost) no probability.
 _LEAST_PROBABILITY = 1e-12
 _ROWS_AT_ONCE = 1000
+_BINS = 15
 
 
 @dataclass(frozen=True)
@@ -131,3 +132,28 @@ def prediction_scores(
         logs = np.log(np.maximum(probability, _LEAST_PROBABILITY))
         scores["log_probability"] = float(logs.mean())
     return scores
+
+
+def class_scores(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Returns the scores of probabilities of classes.
+
+    Args:
+        probabilities: Probabilities [rows, 2].
+        y: Classes 0 and 1 [rows].
+
+    Returns:
+        `log_likelihood` in nats per row, `accuracy`, `brier_score` of the second class,
+        and `expected_calibration_error`, the mean over rows of |accuracy - confidence|
+        of the row's bin, one of 15 of equal width (Guo et al. 2017).
+    """
+    given = probabilities[np.arange(len(y)), y]
+    confidence = probabilities.max(axis=1)
+    correct = probabilities.argmax(axis=1) == y
+    bins = np.minimum((confidence * _BINS).astype(int), _BINS - 1)
+    gaps = np.bincount(bins, weights=correct - confidence, minlength=_BINS)
+    return {
+        "log_likelihood": float(np.log(np.maximum(given, _LEAST_PROBABILITY)).mean()),
+        "accuracy": float(correct.mean()),
+        "brier_score": float(np.mean((probabilities[:, 1] - y) ** 2)),
+        "expected_calibration_error": float(np.abs(gaps).sum() / len(y)),
+    }

@@ -11,7 +11,7 @@ test rows are scored in units of the target.
 
 import argparse
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +25,11 @@ from program import (
     argument_parser,
     markdown_table,
     mean_and_error,
+    names_among,
+    number_of_splits,
     published,
     run,
+    skipped_lines,
     with_error,
 )
 from records import RecordFile, SkippedError
@@ -52,6 +55,7 @@ PEERS = {
     ),
 }
 METHODS = ("default", *PEERS, *NETWORKS)
+_SMOKE_ROWS = 120
 _SMOKE = {
     "rounds": 20,
     "members": 2,
@@ -101,10 +105,11 @@ class Table:
         """Whether all targets are whole numbers."""
         return bool(np.all(self.y == np.round(self.y)))
 
-    def split(self, index: int) -> "Split":
+    def split(self, index: int, *, smoke: bool = False) -> "Split":
         train, test = (self.arrays[f"{part}_idx"][index] for part in ("train", "test"))
+        most = _SMOKE_ROWS if smoke else None
         # Splits of different lengths end with negative numbers.
-        return Split(self, train[train >= 0], test[test >= 0])
+        return Split(self, train[train >= 0][:most], test[test >= 0])
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     parser.add_argument(
         "--methods",
-        type=_names(METHODS),
+        type=names_among(METHODS),
         default=list(METHODS),
         metavar="A,B",
         help=f"methods (default: all of {', '.join(METHODS)})",
@@ -150,31 +155,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument(
         "--splits",
-        type=_positive,
+        type=number_of_splits,
         metavar="N",
         help="the first N splits (default: all)",
     )
     options = parser.parse_args(arguments)
     run(__file__, options, lambda measured: measure(measured, options), report, draw)
-
-
-def _names(allowed: Sequence[str]) -> Callable[[str], list[str]]:
-    def parse(text: str) -> list[str]:
-        names = text.split(",")
-        for name in names:
-            if name not in allowed:
-                raise argparse.ArgumentTypeError(
-                    f"name some of {', '.join(allowed)}. Received: {name!r}"
-                )
-        return names
-
-    return parse
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text!r}")
-    return int(text)
 
 
 def measure(measured: RecordFile, options: argparse.Namespace) -> None:
@@ -191,7 +177,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
                 measured.measure(
                     {"set": table.name, "method": method, "split": split},
                     lambda m=method, t=table, s=split: score(
-                        m, t.split(s), seed=s, smoke=options.smoke
+                        m, t.split(s, smoke=options.smoke), seed=s, smoke=options.smoke
                     ),
                     settings={**settings(method), "data": table.digest},
                     seed=split,
@@ -272,11 +258,13 @@ def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any
         }
     import networks
 
-    mixture, seconds, chosen = networks.fit_and_predict(
+    found, seconds, chosen = networks.fit_and_predict(
         method, split.x_train, split.y_train, split.x_test, seed=seed, smoke=smoke
     )
+    is_mixture = isinstance(found, MixtureOfNormals)
+    scores = mixture_scores if is_mixture else prediction_scores
     return {
-        **mixture_scores(mixture, split.y_test, whole_numbers=whole_numbers),
+        **scores(found, split.y_test, whole_numbers=whole_numbers),
         "seconds": seconds,
         "chosen": chosen,
     }
@@ -329,7 +317,7 @@ def report(measured: RecordFile) -> str:
         ("seconds", "Seconds to fit and predict"),
     ):
         parts.append(_scores_table(means, score, title))
-    parts += [_splits_line(means), *_skipped_lines(measured), _standing(means)]
+    parts += [_splits_line(means), *skipped_lines(measured), _standing(means)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -450,14 +438,6 @@ def _splits_line(means: Means) -> str:
         f"Splits of each set: {listed}. The published figures are means over 20 "
         "splits, of protein over 5."
     )
-
-
-def _skipped_lines(measured: RecordFile) -> list[str]:
-    return [
-        f"Skipped: {', '.join(str(v) for k, v in entry.items() if k != 'reason')}: "
-        f"{entry['reason']}"
-        for entry in measured.skipped
-    ]
 
 
 def _standing(means: Means) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from environments import Peer
+from network_settings import SETTINGS
 from program import (
     Comparison,
     DataError,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KEYS = ("data", "index_features", "index_target", "train_idx", "test_idx")
-NETWORKS = ("maximum_likelihood", "map", "dropout", "mean_field", "deep_ensemble")
 PEERS = {
     "ngboost": (
         Peer("fit_ngboost", ("ngboost==0.5.11",)),
@@ -54,7 +54,7 @@ PEERS = {
         {"members": 8, "epochs": 200, "warmup_steps": 5000, "samples": 2000},
     ),
 }
-METHODS = ("default", *PEERS, *NETWORKS)
+METHODS = ("default", *PEERS, *SETTINGS)
 _SMOKE_ROWS = 120
 _SMOKE = {
     "rounds": 20,
@@ -227,11 +227,7 @@ def settings(method: str) -> dict[str, Any]:
     """Returns what the scores of a method depend on beside the rows."""
     if method in PEERS:
         return dict(PEERS[method][1])
-    if method in NETWORKS:
-        from network_settings import SETTINGS
-
-        return dict(SETTINGS[method])
-    return {}
+    return dict(SETTINGS.get(method, {}))
 
 
 def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any]:
@@ -473,7 +469,7 @@ def _standing(means: Means) -> str:
         rows.append([*cells, f"{100 * coverage:.1f} %"])
     columns = [
         "set",
-        *("default", "best other log-likelihood", "default", "HMC"),
+        *("our log-likelihood", "best other", "beside HMC", "HMC"),
         *("better tree's RMSE", "ours over it", "90 % cover"),
     ]
     table = markdown_table(columns, rows)

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from tests.benchmarks.programs import load, run_smoke
+
+classification = load("classification")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    cancer = load_breast_cancer()
+    np.savez(folder / "pima.npz", x=cancer.data[:, :5], y=1 + cancer.target)
+    np.savez(
+        folder / "mushroom.npz",
+        onehot=(cancer.data[:, :4] > cancer.data[:, :4].mean(axis=0)).astype("uint8"),
+        poisonous=cancer.target.astype("uint8"),
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def smoke(data, tmp_path_factory):
+    output = tmp_path_factory.mktemp("output") / "classification.json"
+    methods = ("--methods", "default,logistic_regression")
+    return run_smoke("classification", data, output, "--sets", "pima", *methods)
+
+
+def test_both_methods_learn_the_classes(smoke):
+    default, logistic = smoke.records
+    for record in (default, logistic):
+        # 63 % of the rows are of one class.
+        assert record["accuracy"] > 0.75
+        assert record["log_likelihood"] > -0.66
+        assert 0.0 <= record["brier_score"] < 0.25
+    assert logistic["chosen"]["C"] > 0.0
+    assert smoke.path.with_suffix(".png").exists()
+
+
+def test_the_report_says_who_is_ahead(smoke):
+    text = classification.report(smoke)
+    found = classification.compare(smoke)
+    assert [c.name for c in found] == ["pima log-likelihood", "pima ECE"]
+    assert all(c.rival == "logistic_regression" for c in found)
+    ahead = int(not found[0].lost)
+    assert f"{ahead} of 1 sets" in text.split("log-likelihood is at least")[1]
+
+
+def test_classes_of_any_two_numbers_become_0_and_1(data):
+    tables = classification.find_tables(data)
+    assert [table.name for table in tables] == ["mushroom", "pima"]
+    for table in tables:
+        assert set(table.y) == {0, 1}
+        assert np.array_equal(table.y, load_breast_cancer().target)
+        train, test = table.split(3)
+        assert sorted([*train, *test]) == list(range(len(table.y)))
+        assert len(test) == len(table.y) // 10
+
+
+def test_a_directory_without_a_set_is_refused(tmp_path):
+    error = load("program").DataError
+    with pytest.raises(error, match=r"mushroom\.npz.*Received"):
+        classification.find_tables(tmp_path)
+    with pytest.raises(error, match=r"no pima\.npz"):
+        classification.find_tables(tmp_path, ["pima"])

@@ -1,0 +1,80 @@
+import sys
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.programs import load
+
+environments = load("environments")
+records = load("records")
+
+DOUBLING = """
+import sys
+import numpy as np
+given = np.load(sys.argv[1])
+if "fail" in given:
+    sys.exit("There is no model.")
+np.savez(sys.argv[2], means=2.0 * given["x"], versions="peer 1.0")
+"""
+
+
+@pytest.fixture
+def peer(tmp_path, monkeypatch):
+    """A peer that needs NumPy alone, with this environment as its own."""
+    (tmp_path / "fit_double.py").write_text(DOUBLING)
+    monkeypatch.setattr(environments, "_PROGRAMS", tmp_path)
+    monkeypatch.setattr(
+        environments.Peer, "environment", lambda self: environments.Path(sys.executable)
+    )
+    return environments.Peer("fit_double", ())
+
+
+def test_a_peer_gets_and_returns_arrays(peer):
+    found = peer.run(x=np.arange(3.0), seed=1)
+    assert found["means"].tolist() == [0.0, 2.0, 4.0]
+    assert str(found["versions"]) == "peer 1.0"
+
+
+def test_a_failing_peer_is_skipped_with_its_last_words(peer):
+    with pytest.raises(
+        records.SkippedError, match=r"fit_double failed: There is no model\."
+    ):
+        peer.run(fail=1)
+
+
+def test_a_peer_that_cannot_be_installed_is_skipped(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    peer = environments.Peer("fit_nothing", (str(tmp_path / "nothing.whl"),))
+    with pytest.raises(
+        records.SkippedError, match=r"cannot install .*nothing\.whl: .+"
+    ):
+        peer.environment()
+    # The next call does not take the half of an environment for the whole.
+    with pytest.raises(records.SkippedError):
+        peer.environment()
+
+
+def test_an_environment_is_made_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    commands = []
+    monkeypatch.setattr(
+        environments,
+        "_run",
+        lambda command, what: (
+            commands.append(command),
+            (tmp_path / "tfbbb" / "benchmarks").mkdir(parents=True, exist_ok=True),
+            environments.Path(command[-1]).mkdir(parents=True)
+            if "venv" in command
+            else None,
+        ),
+    )
+    peer = environments.Peer("fit_some", ("some==1.0",))
+    assert peer.environment() == peer.environment()
+    assert [command[-1] for command in commands][-1] == "some==1.0"
+    assert len(commands) == 2
+
+
+@pytest.mark.parametrize("program", ["fit_bde", "fit_catboost", "fit_ngboost"])
+def test_programs_of_peers_compile(program):
+    path = environments._PROGRAMS / f"{program}.py"
+    compile(path.read_text(), str(path), "exec")

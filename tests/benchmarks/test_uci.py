@@ -1,0 +1,176 @@
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+
+from tests.benchmarks.programs import load, run_smoke
+
+uci = load("uci")
+program = load("program")
+NETWORKS = ("maximum_likelihood", "dropout", "mean_field", "deep_ensemble")
+
+
+def write_set(folder, name, x, y, splits=2):
+    folder.mkdir(exist_ok=True)
+    orders = [np.random.default_rng(i).permutation(len(y)) for i in range(splits)]
+    np.savez(
+        folder / f"{name}.npz",
+        data=np.column_stack([x, y]),
+        index_features=np.arange(x.shape[1]),
+        index_target=np.array(x.shape[1]),
+        train_idx=[order[len(y) // 10 :] for order in orders],
+        test_idx=[order[: len(y) // 10] for order in orders],
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    diabetes = load_diabetes()
+    # A table and one in the subdirectory; the targets of the first are whole numbers.
+    write_set(folder, "diabetes", diabetes.data, diabetes.target)
+    write_set(folder / "uci", "yacht", diabetes.data, diabetes.target + 0.5)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def smoke(data, tmp_path_factory):
+    output = tmp_path_factory.mktemp("output") / "uci.json"
+    methods = ",".join(("default", *NETWORKS))
+    options = ("--sets", "diabetes", "--methods", methods)
+    return run_smoke("uci", data, output, *options)
+
+
+def test_every_method_does_better_than_nothing(smoke):
+    spread = load_diabetes().target.std()
+    records = smoke.records
+    assert [r["method"] for r in records] == ["default", *NETWORKS]
+    for record in records:
+        assert record["set"] == "diabetes"
+        assert record["split"] == 0
+        assert record["rmse"] < 2.0 * spread
+        assert -9.0 < record["log_likelihood"] < -3.0
+        assert -9.0 < record["log_probability"] < -3.0
+        assert 0.0 < record["crps"] < record["rmse"]
+        assert record["coverage_50"] <= record["coverage_90"] <= record["coverage_95"]
+        assert record["seconds"] > 0.0
+
+
+def test_pictures_and_report_come_from_the_records(smoke, tmp_path):
+    assert smoke.path.with_suffix(".png").stat().st_size > 5000
+    text = uci.report(smoke)
+    assert re.search(r"\| default +\| +\d+\.\d\d \|", text)
+
+
+def test_a_second_run_measures_what_is_missing(smoke, data, monkeypatch):
+    asked = []
+
+    def score(method, *arguments, **options):
+        asked.append(method)
+        return {"rmse": 1.0}
+
+    monkeypatch.setattr(uci, "score", score)
+    monkeypatch.setattr(uci, "report", lambda measured: "")
+    monkeypatch.setattr(uci, "draw", lambda measured: {})
+    output = smoke.path.with_name("copy.json")
+    output.write_bytes(smoke.path.read_bytes())
+    options = ("--sets", "diabetes", "--methods", "default,map")
+    again = run_smoke("uci", data, output, *options)
+    assert asked == ["map"]
+    assert len(again.records) == len(smoke.records) + 1
+
+
+@pytest.fixture
+def empty(tmp_path):
+    np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
+    return tmp_path
+
+
+def test_a_directory_without_a_set_is_refused_with_the_layout(empty):
+    with pytest.raises(program.DataError, match=r"uci/SET\.npz.*train_idx.*Received"):
+        uci.find_tables(empty)
+
+
+def test_a_missing_set_is_refused_with_those_that_exist(data):
+    with pytest.raises(program.DataError, match="no set 'energy'; it has diabetes, ya"):
+        uci.find_tables(data, ["energy"])
+
+
+def test_sets_are_found_in_both_places(data):
+    tables = uci.find_tables(data)
+    assert [table.name for table in tables] == ["diabetes", "yacht"]
+    assert [table.whole_numbers for table in tables] == [True, False]
+    split = tables[0].split(0)
+    assert split.x_train.shape == (398, 10)
+    assert not set(split.train) & set(split.test)
+
+
+def test_an_unknown_method_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        uci.main(["--methods", "default,xgboost"])
+    assert "Received: 'xgboost'" in capsys.readouterr().err
+
+
+def test_a_peer_without_an_environment_is_skipped_with_the_reason(
+    data, tmp_path, monkeypatch, capsys
+):
+    records = load("records")
+
+    def fail(self):
+        raise records.SkippedError("cannot install ngboost: no network")
+
+    monkeypatch.setattr(load("environments").Peer, "environment", fail)
+    options = ("--sets", "diabetes", "--methods", "ngboost")
+    found = run_smoke("uci", data, tmp_path / "uci.json", *options)
+    reason = "cannot install ngboost: no network"
+    assert found.skipped == [{"method": "ngboost", "reason": reason}]
+    assert f"Skipped: ngboost: {reason}" in uci.report(found)
+
+
+def record(name, method, split, **scores):
+    return {"set": name, "method": method, "split": split, **scores}
+
+
+class Measured:
+    """Records that no file holds."""
+
+    skipped = ()
+
+    def __init__(self, records):
+        self.records = records
+
+
+def test_rivals_are_compared_over_common_splits():
+    figures = {"coverage_90": 0.9}
+    found = Measured(
+        [
+            record("yacht", "default", 0, log_likelihood=0.2, rmse=0.4, **figures),
+            record("yacht", "default", 1, log_likelihood=-9.0, rmse=9.0, **figures),
+            record("yacht", "ngboost", 0, log_likelihood=-0.3, rmse=0.5, **figures),
+        ]
+    )
+    by_name = {c.name: c for c in uci.compare(found)}
+    # The published DVI is the best of the others, over all splits of ours.
+    likelihood = by_name["yacht log-likelihood"]
+    assert (likelihood.rival, likelihood.theirs) == ("DVI", -0.47)
+    assert likelihood.ours == pytest.approx(-4.4)
+    assert likelihood.lost
+    error = by_name["yacht RMSE"]
+    assert (error.rival, error.ours, error.theirs) == ("ngboost", 0.4, 0.5)
+    assert not error.lost
+    assert by_name["yacht log-likelihood beside HMC"].theirs == -1.62
+
+
+def test_a_set_of_a_longer_name_has_its_published_figures():
+    means = uci.Means([])
+    find = means.published_value
+    assert find("naval-propulsion-plant", "PBP", "log_likelihood") == 3.73
+    assert find("protein-tertiary-structure", "HMC", "rmse") == 3.91
+    assert find("diabetes", "HMC", "rmse") is None
+
+
+def test_small_means_are_shown_with_three_digits():
+    assert uci._digits([0.00051234]) == 6
+    assert uci._digits([3.4]) == 2
+    assert uci._digits([-0.05]) == 4

@@ -19,7 +19,7 @@ from tfbbb.cli.benchmark import find_programs
 
 _HEAD = """# Results
 
-`python benchmarks/make_results.py` makes this page from `benchmarks/NAME.json`, the
+`python benchmarks/make_results.py` makes this page from the JSON files beside it, the
 records of `tfbbb benchmark NAME --data DIR`. Means have standard errors. Each record
 has its seed, its settings and its time, and each run its machine and versions.
 """
@@ -52,15 +52,21 @@ def recorded_programs() -> dict[str, RecordFile]:
 def results_page() -> str:
     """Returns the page as Markdown."""
     sections = [_HEAD]
-    lost: list[str] = []
+    compared: list[tuple[str, Comparison]] = []
     for name, records in recorded_programs().items():
         module = importlib.import_module(name)
         sections.append(_section(module, records))
         compare = getattr(module, "compare", lambda records: [])
-        lost += [_lost_line(name, found) for found in compare(records) if found.lost]
-    sections.append(_LOST)
-    sections.append("\n".join(lost) if lost else "Nothing.")
+        compared += [(name, found) for found in compare(records)]
+    sections += [_LOST, _losses(compared)]
     return "\n".join(sections).rstrip() + "\n"
+
+
+def _losses(compared: list[tuple[str, Comparison]]) -> str:
+    if not compared:
+        return "No figure of ours is recorded yet."
+    lost = [_lost_line(name, found) for name, found in compared if found.lost]
+    return "\n".join(lost) if lost else "Nothing."
 
 
 def _section(module: ModuleType, records: RecordFile) -> str:
@@ -94,13 +100,16 @@ def _alternative_text(picture: Path) -> str:
 
 
 def _lost_line(program: str, found: Comparison) -> str:
-    with (FOLDER / "causes.toml").open("rb") as file:
-        causes = tomllib.load(file).get(program, {})
-    cause = causes.get(found.name, "No cause is known.")
+    cause = read_causes().get(program, {}).get(found.name, "No cause is known.")
     return (
         f"- **{program}, {found.name}**: {found.ours:.4g}, {found.rival} "
         f"{found.theirs:.4g}. {cause}"
     )
+
+
+def read_causes() -> dict[str, dict[str, str]]:
+    """Returns the causes by benchmark and name of the comparison."""
+    return tomllib.loads((FOLDER / "causes.toml").read_text("utf-8"))
 
 
 if __name__ == "__main__":

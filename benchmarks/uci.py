@@ -368,7 +368,10 @@ class Means:
             score: `log_likelihood` or `rmse`.
             others: Rivals: measured methods, and names of published ones.
         """
-        own = mean_and_error(self.values(name, "default", score).values())[0]
+        values = self.values(name, "default", score).values()
+        if not values:
+            return {}
+        own, _ = mean_and_error(values)
         found = {}
         for other in others:
             if other in self.published:

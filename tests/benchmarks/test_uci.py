@@ -162,6 +162,11 @@ def test_rivals_are_compared_over_common_splits():
     assert by_name["yacht log-likelihood beside HMC"].theirs == -1.62
 
 
+def test_nothing_is_compared_without_figures_of_ours():
+    scores = {"log_likelihood": -0.3, "rmse": 0.5, "coverage_90": 0.9}
+    assert uci.compare(Measured([record("yacht", "ngboost", 0, **scores)])) == []
+
+
 def test_a_set_of_a_longer_name_has_its_published_figures():
     means = uci.Means([])
     find = means.published_value

@@ -72,3 +72,20 @@ def test_missing_data_end_the_program_with_a_sentence(tmp_path):
 
     with pytest.raises(SystemExit, match=r"Error: There is no set\."):
         program.run("some.py", options, measure, lambda records: "")
+
+
+def test_an_interrupted_run_keeps_and_reports_its_records(tmp_path, capsys):
+    output = tmp_path / "a.json"
+    options = program.argument_parser("").parse_args(["--output", str(output)])
+
+    def measure(measured):
+        measured.measure({"method": "a"}, lambda: {"rmse": 1.0})
+        raise KeyboardInterrupt
+
+    def report(measured):
+        return f"{len(measured.records)} record"
+
+    with pytest.raises(SystemExit, match="the same command goes on"):
+        program.run("some.py", options, measure, report)
+    assert "1 record" in capsys.readouterr().out
+    assert output.exists()

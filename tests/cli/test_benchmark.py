@@ -1,7 +1,28 @@
 import subprocess
 import sys
 
+import pytest
+
 from tfbbb.cli.benchmark import describe_program, find_programs
+
+PROGRAM = '''"""A benchmark."""
+import sys
+def main(arguments=None):
+    print("given", sys.argv[1:])
+    sys.exit(3)
+main()
+'''
+
+
+# The module's name is that of its command in `tfbbb.cli`, too.
+FOLDERS = find_programs.__globals__["_FOLDERS"]
+
+
+@pytest.fixture
+def set_folders(monkeypatch):
+    """Sets the folders of the programs."""
+    names = find_programs.__globals__
+    return lambda *folders: monkeypatch.setitem(names, "_FOLDERS", folders)
 
 
 def test_help_names_every_benchmark(tfbbb):
@@ -25,3 +46,25 @@ def test_options_go_to_the_program():
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "usage: tfbbb benchmark uci" in done.stdout
     assert "--splits" in done.stdout
+
+
+def test_programs_of_an_installed_package_come_first(
+    tfbbb, tmp_path, set_folders, capfd
+):
+    folder = tmp_path / "benchmark_programs"
+    folder.mkdir()
+    (folder / "some.py").write_text(PROGRAM)
+    (folder / "shared.py").write_text("def main():\n    pass\n")
+    set_folders(folder, *FOLDERS)
+    assert list(find_programs()) == ["some"]
+    result = tfbbb("benchmark", "some", "--data", "x", "-h")
+    assert result.exit_code == 3
+    assert capfd.readouterr().out == "given ['--data', 'x', '-h']\n"
+
+
+def test_an_installation_without_benchmarks_says_so(tfbbb, tmp_path, set_folders):
+    set_folders(tmp_path / "nothing")
+    result = tfbbb("benchmark", "uci")
+    assert result.exit_code == 1
+    assert "This installation has no benchmarks" in result.stderr
+    assert tfbbb("benchmark", "--help").exit_code == 0

@@ -23,8 +23,8 @@ def find_programs() -> dict[str, Path]:
     A benchmark is a program whose function `main` takes arguments; the other files
     beside it are modules, or programs that compare speeds.
     """
-    folder = next(folder for folder in _FOLDERS if folder.is_dir())
-    paths = sorted(folder.glob("*.py"))
+    folder = next((folder for folder in _FOLDERS if folder.is_dir()), None)
+    paths = sorted(folder.glob("*.py")) if folder else []
     return {path.stem: path for path in paths if _takes_arguments(path)}
 
 
@@ -38,6 +38,15 @@ def _takes_arguments(path: Path) -> bool:
     return "\ndef main(arguments" in path.read_text("utf-8")
 
 
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Returns the exit code of a program, which Ctrl-C ends after its report."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue
+
+
 class Program(TyperCommand):
     """Runs one benchmark with the options after its name."""
 
@@ -49,12 +58,11 @@ class Program(TyperCommand):
         with errors_in_one_sentence():
             path = find_programs()[str(self.name)]
             # A process of its own: the program's folder is the first of its `sys.path`.
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [sys.executable, str(path), *ctx.args],
                 env={"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ},
-                check=False,
             )
-        raise typer.Exit(done.returncode)
+        raise typer.Exit(_wait(process))
 
 
 class Programs(TyperGroup):
@@ -72,6 +80,11 @@ class Programs(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         with errors_in_one_sentence():
             names = find_programs()
+            if not names:
+                raise CommandError(
+                    "This installation has no benchmarks; install the package from its "
+                    f"wheel or use a checkout. Received: {args[0]!r}"
+                )
             if args[0] not in names:
                 raise CommandError(
                     f"Name one of the benchmarks {', '.join(names)}. "

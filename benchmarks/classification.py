@@ -114,7 +114,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
                 continue
         for table in tables:
             for seed in range(1 if options.smoke else options.splits):
-                measured.measure(
+                found = measured.measure(
                     {"set": table.name, "method": method, "split": seed},
                     lambda m=method, t=table, s=seed: score(
                         m, t, seed=s, smoke=options.smoke
@@ -122,6 +122,9 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
                     settings={**SETTINGS[method], "data": table.digest},
                     seed=seed,
                 )
+                if found is None and method == "catboost":
+                    # The other splits would fail alike.
+                    break
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:
@@ -185,12 +188,16 @@ def default_probabilities(
     """Returns the probabilities [rows, 2] of `train_table` with a target alone."""
     import pyarrow as pa
 
-    from tfbbb.training import train_table
+    from tfbbb.data import TableError
+    from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     columns = {f"x{i}": table.x[:, i] for i in range(table.x.shape[1])}
     names = np.array(["class 0", "class 1"])
     rows = pa.table({**columns, "target": names[table.y]})
-    trained = train_table(rows.take(train), {"target": "target"})
+    try:
+        trained = train_table(rows.take(train), {"target": "target"})
+    except (TableError, SpecError, TrainingDivergedError) as error:
+        raise SkippedError(f"it failed: {error}") from error
     prediction = trained.model.predictive(trained.schema.inputs(rows.take(test)))
     order = [list(trained.schema.classes).index(name) for name in names]
     return np.asarray(prediction.probabilities, float)[:, order]

@@ -17,6 +17,7 @@ from records import SkippedError
 
 _PROGRAMS = Path(__file__).resolve().parent / "peers"
 _ERROR_LINES = 3
+_MOST_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class Peer:
         The program reads the arguments from one npz file and writes another.
 
         Raises:
-            SkippedError: The environment cannot be made, or the program fails.
+            SkippedError: The environment cannot be made, or the program fails or takes
+                longer than an hour.
         """
         python = self.environment()
         with tempfile.TemporaryDirectory() as folder:
@@ -93,15 +95,20 @@ def _run(command: list[Any], what: str) -> None:
     Raises:
         SkippedError: The command failed; the message ends with its last lines.
     """
-    done = subprocess.run(
-        [str(part) for part in command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=_environment_variables(),
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=_environment_variables(),
+            timeout=_MOST_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        hours = f"{_MOST_SECONDS / 3600:g}"
+        raise SkippedError(f"{what}: it took longer than {hours} h") from None
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith("ERROR:")] or lines

@@ -137,8 +137,8 @@ def run(
     except KeyboardInterrupt:
         sys.exit(f"Interrupted; the same command goes on. Records: {output}")
     finally:
-        if measured.records:
-            print(f"\n{report(measured)}", flush=True)
+        lines = [report(measured)] if measured.records else skipped_lines(measured)
+        print("", *lines, sep="\n", flush=True)
     print(f"\nrecords: {output}")
     if draw is not None and measured.records:
         for path in save_pictures(draw(measured), output):

@@ -11,6 +11,7 @@ test rows are scored in units of the target.
 
 import argparse
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -174,7 +175,7 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
         for table in tables:
             splits = range(table.num_splits)
             for split in splits[: 1 if options.smoke else options.splits]:
-                measured.measure(
+                found = measured.measure(
                     {"set": table.name, "method": method, "split": split},
                     lambda m=method, t=table, s=split: score(
                         m, t.split(s, smoke=options.smoke), seed=s, smoke=options.smoke
@@ -182,6 +183,9 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
                     settings={**settings(method), "data": table.digest},
                     seed=split,
                 )
+                if found is None and method in PEERS:
+                    # The other splits would fail alike.
+                    break
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:
@@ -268,17 +272,19 @@ def score(method: str, split: Split, *, seed: int, smoke: bool) -> dict[str, Any
 
 def score_default(split: Split) -> dict[str, Any]:
     """Scores `train_table` with the name of the target and nothing else."""
-    import time
-
     import pyarrow as pa
 
-    from tfbbb.training import train_table
+    from tfbbb.data import TableError
+    from tfbbb.training import SpecError, TrainingDivergedError, train_table
 
     def table(x: np.ndarray, y: np.ndarray) -> pa.Table:
         return pa.table({**{f"x{i}": x[:, i] for i in range(x.shape[1])}, "target": y})
 
     start = time.perf_counter()
-    trained = train_table(table(split.x_train, split.y_train), {"target": "target"})
+    try:
+        trained = train_table(table(split.x_train, split.y_train), {"target": "target"})
+    except (TableError, SpecError, TrainingDivergedError) as error:
+        raise SkippedError(f"it failed: {error}") from error
     test = table(split.x_test, split.y_test)
     prediction = trained.model.predictive(trained.schema.inputs(test))
     np.asarray(prediction.mean)

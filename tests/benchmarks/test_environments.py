@@ -12,6 +12,9 @@ DOUBLING = """
 import sys
 import numpy as np
 given = np.load(sys.argv[1])
+if "slow" in given:
+    import time
+    time.sleep(60.0)
 if "fail" in given:
     sys.exit("There is no model.")
 np.savez(sys.argv[2], means=2.0 * given["x"], versions="peer 1.0")
@@ -40,6 +43,12 @@ def test_a_failing_peer_is_skipped_with_its_last_words(peer):
         records.SkippedError, match=r"fit_double failed: There is no model\."
     ):
         peer.run(fail=1)
+
+
+def test_a_peer_that_takes_too_long_is_skipped(peer, monkeypatch):
+    monkeypatch.setattr(environments, "_MOST_SECONDS", 0.5)
+    with pytest.raises(records.SkippedError, match="took longer than"):
+        peer.run(slow=1)
 
 
 def test_a_peer_that_cannot_be_installed_is_skipped(tmp_path, monkeypatch):

@@ -128,6 +128,19 @@ def test_a_peer_without_an_environment_is_skipped_with_the_reason(
     assert f"Skipped: ngboost: {reason}" in uci.report(found)
 
 
+def test_a_failure_of_ours_is_shown_and_ends_nothing(data, tmp_path, monkeypatch):
+    import tfbbb.training
+
+    def fail(table, spec):
+        raise tfbbb.training.TrainingDivergedError(0.1)
+
+    monkeypatch.setattr(tfbbb.training, "train_table", fail)
+    options = ("--methods", "default")
+    found = run_smoke("uci", data, tmp_path / "uci.json", *options)
+    assert [entry["set"] for entry in found.skipped] == ["diabetes", "yacht"]
+    assert "it failed: " in found.skipped[0]["reason"]
+
+
 def record(name, method, split, **scores):
     return {"set": name, "method": method, "split": split, **scores}
 

@@ -7,13 +7,15 @@ from sklearn.datasets import load_diabetes
 from tests.benchmarks.programs import load, run_smoke
 
 uci = load("uci")
+uci_report = load("uci_report")
+splits = load("standard_splits")
 program = load("program")
 NETWORKS = ("maximum_likelihood", "dropout", "mean_field", "deep_ensemble")
 
 
-def write_set(folder, name, x, y, splits=2):
+def write_set(folder, name, x, y):
     folder.mkdir(exist_ok=True)
-    orders = [np.random.default_rng(i).permutation(len(y)) for i in range(splits)]
+    orders = [np.random.default_rng(i).permutation(len(y)) for i in range(2)]
     np.savez(
         folder / f"{name}.npz",
         data=np.column_stack([x, y]),
@@ -89,16 +91,16 @@ def empty(tmp_path):
 
 def test_a_directory_without_a_set_is_refused_with_the_layout(empty):
     with pytest.raises(program.DataError, match=r"uci/SET\.npz.*train_idx.*Received"):
-        uci.find_tables(empty)
+        splits.find_tables(empty)
 
 
 def test_a_missing_set_is_refused_with_those_that_exist(data):
     with pytest.raises(program.DataError, match="no set 'energy'; it has diabetes, ya"):
-        uci.find_tables(data, ["energy"])
+        splits.find_tables(data, ["energy"])
 
 
 def test_sets_are_found_in_both_places(data):
-    tables = uci.find_tables(data)
+    tables = splits.find_tables(data)
     assert [table.name for table in tables] == ["diabetes", "yacht"]
     assert [table.whole_numbers for table in tables] == [True, False]
     split = tables[0].split(0)
@@ -181,14 +183,47 @@ def test_nothing_is_compared_without_figures_of_ours():
 
 
 def test_a_set_of_a_longer_name_has_its_published_figures():
-    means = uci.Means([])
+    means = uci_report.Means([])
     find = means.published_value
     assert find("naval-propulsion-plant", "PBP", "log_likelihood") == 3.73
     assert find("protein-tertiary-structure", "HMC", "rmse") == 3.91
     assert find("diabetes", "HMC", "rmse") is None
 
 
+def test_the_report_counts_the_sets_ahead():
+    ahead = {"log_likelihood": 0.5, "rmse": 0.4, "coverage_90": 0.9}
+    behind = {"log_likelihood": -3.0, "rmse": 0.7, "coverage_90": 0.8}
+    text = uci.report(
+        Measured(
+            [
+                record("yacht", "default", 0, **ahead),
+                record("yacht", "catboost", 0, **behind),
+                record("energy", "default", 0, **behind),
+                record("energy", "catboost", 0, **ahead),
+            ]
+        )
+    )
+    assert "log-likelihood at least that of the best other: 1 of 2 sets" in text
+    assert "log-likelihood at least that of HMC: 1 of 2 sets" in text
+    assert "RMSE at most that of the better tree: 1 of 2 sets" in text
+    assert "largest RMSE over the better tree's: 1.75" in text
+    assert "cover 85.0 % on average over the sets, from 80.0 to 90.0 %" in text
+
+
+def test_a_margin_over_a_paper_is_that_of_its_decimals():
+    found = uci.compare(
+        Measured(
+            [
+                record("yacht", "default", 0, log_likelihood=-0.474, rmse=1.0),
+                record("yacht", "ngboost", 0, log_likelihood=-0.473, rmse=1.0),
+            ]
+        )
+    )
+    # Behind NGBoost by less than the paper's DVI can show.
+    assert (found[0].rival, found[0].lost) == ("ngboost", True)
+
+
 def test_small_means_are_shown_with_three_digits():
-    assert uci._digits([0.00051234]) == 6
-    assert uci._digits([3.4]) == 2
-    assert uci._digits([-0.05]) == 4
+    assert uci_report._digits([0.00051234]) == 6
+    assert uci_report._digits([3.4]) == 2
+    assert uci_report._digits([-0.05]) == 4

@@ -91,7 +91,8 @@ def _when(records: RecordFile) -> str:
     run = records.runs[-1]
     return (
         f", last run on {run['started'][:10]} with {run['cores']} cores, "
-        f"TensorFlow {run['tensorflow']} and Keras {run['keras']}."
+        f"TensorFlow {run['tensorflow']} and Keras {run['keras']}. Times depend on the "
+        f"load of the machine, which was {run['load_average_at_start']:g} at the start."
     )
 
 

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -68,3 +69,14 @@ def test_an_installation_without_benchmarks_says_so(tfbbb, tmp_path, set_folders
     assert result.exit_code == 1
     assert "This installation has no benchmarks" in result.stderr
     assert tfbbb("benchmark", "--help").exit_code == 0
+
+
+def test_a_wheel_holds_the_programs_where_they_are_looked_for():
+    installed, checkout = FOLDERS
+    root = checkout.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert checkout.name in wheel["only-include"]
+    assert wheel["sources"] == {
+        checkout.name: installed.relative_to(root).as_posix(),
+    }

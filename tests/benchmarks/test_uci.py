@@ -10,7 +10,7 @@ uci = load("uci")
 uci_report = load("uci_report")
 splits = load("standard_splits")
 program = load("program")
-NETWORKS = ("maximum_likelihood", "dropout", "mean_field", "deep_ensemble")
+NETWORKS = ("dropout", "mean_field", "deep_ensemble")
 
 
 def write_set(folder, name, x, y):

@@ -22,12 +22,14 @@ from program import (
     Comparison,
     DataError,
     argument_parser,
+    decimals,
     markdown_table,
     mean_and_error,
     names_among,
     number_of_splits,
     run,
     skipped_lines,
+    splits_line,
     with_error,
 )
 from records import RecordFile, SkippedError
@@ -232,16 +234,15 @@ def report(measured: RecordFile) -> str:
         rows = []
         for method in methods_of(records):
             percent = 100.0 if score_name == "accuracy" else 1.0
-            cells = [
-                with_error(
-                    values(records, name, method, score_name).values(), digits, percent
-                )
-                for name in sets_of(records)
-            ]
+            cells = []
+            for name in sets_of(records):
+                found = values(records, name, method, score_name).values()
+                places = digits if percent > 1.0 else max(digits, decimals(found))
+                cells.append(with_error(found, places, percent))
             rows.append([method, *cells])
         table = markdown_table(["method", *sets_of(records)], rows)
         parts.append(f"{title}:\n\n{table}")
-    parts += skipped_lines(measured)
+    parts += [splits_line(records), *skipped_lines(measured)]
     standing = [
         _standing(compare(measured), what) for what in ("log-likelihood", "ECE")
     ]

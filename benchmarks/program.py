@@ -191,6 +191,14 @@ def with_error(
     return f"{text} ± {factor * error:.{digits}f}" if math.isfinite(error) else text
 
 
+def decimals(values: Iterable[float | None]) -> int:
+    """Returns how many decimals show two digits, or three of a mean below 0.1."""
+    size = abs(mean_and_error(values)[0])
+    if not 0.0 < size < 0.1:
+        return 2
+    return 2 - math.floor(math.log10(size))
+
+
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Returns a table in Markdown; all columns but the first are right-aligned."""
     lines = [list(columns), *map(list, rows)]
@@ -204,6 +212,23 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     rule = "|".join(["-" * (widths[0] + 2), *["-" * (w + 1) + ":" for w in widths[1:]]])
     head, *body = map(line, lines)
     return "\n".join([head, f"|{rule}|", *body])
+
+
+def splits_line(records: Sequence[Mapping[str, Any]]) -> str:
+    """Returns a sentence with the number of splits of each method.
+
+    Args:
+        records: Records with `set`, `method` and `split`.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for record in records:
+        sets = counts.setdefault(record["method"], {})
+        sets[record["set"]] = sets.get(record["set"], 0) + 1
+    listed = [
+        f"{method} {'–'.join(map(str, sorted({min(n.values()), max(n.values())})))}"
+        for method, n in counts.items()
+    ]
+    return f"Splits of each set: {', '.join(listed)}."
 
 
 def skipped_lines(measured: RecordFile) -> list[str]:

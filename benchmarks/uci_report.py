@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from program import (
     Comparison,
+    decimals,
     markdown_table,
     mean_and_error,
     published,
     skipped_lines,
+    splits_line,
     with_error,
 )
 from records import RecordFile
@@ -43,7 +45,11 @@ def report(measured: RecordFile) -> str:
         ("seconds", "Seconds to fit and predict"),
     ):
         parts.append(_scores_table(means, score, title))
-    parts += [_splits_line(means), *skipped_lines(measured), _standing(means)]
+    parts.append(
+        f"{splits_line(measured.records)} The published figures are means over 20 "
+        "splits, of protein over 5."
+    )
+    parts += [*skipped_lines(measured), _standing(means)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -139,7 +145,7 @@ def _scores_table(means: Means, score: str, title: str) -> str:
         cells = []
         for name in sets:
             values = list(means.values(name, method, score).values())
-            digits = 1 if percent or score == "seconds" else _digits(values)
+            digits = 1 if percent or score == "seconds" else decimals(values)
             cells.append(with_error(values, digits, 100.0 if percent else 1.0))
         rows.append([method, *cells])
     for method, figures in means.published.items():
@@ -148,26 +154,6 @@ def _scores_table(means: Means, score: str, title: str) -> str:
             texts = ["" if cell is None else f"{cell:.2f}" for cell in cells]
             rows.append([f"{method} ({figures['source']})", *texts])
     return f"{title}:\n\n{markdown_table(['method', *sets], rows)}"
-
-
-def _digits(values: Sequence[float | None]) -> int:
-    """Returns the decimals that show three digits of a small mean."""
-    size = abs(mean_and_error(values)[0])
-    if not 0.0 < size < 0.1:
-        return 2
-    return 2 - int(np.floor(np.log10(size)))
-
-
-def _splits_line(means: Means) -> str:
-    counts = {}
-    for method in means.methods:
-        found = {len(means.values(name, method, "rmse")) for name in means.sets} - {0}
-        counts[method] = "–".join(map(str, sorted({min(found), max(found)})))
-    listed = ", ".join(f"{method} {count}" for method, count in counts.items())
-    return (
-        f"Splits of each set: {listed}. The published figures are means over 20 "
-        "splits, of protein over 5."
-    )
 
 
 def _standing(means: Means) -> str:

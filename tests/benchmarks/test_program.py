@@ -23,6 +23,20 @@ def test_an_infinite_figure_is_shown_as_such():
     assert program.with_error([1.0, 3.0]) == "2.00 ± 1.00"
 
 
+def test_small_means_are_shown_with_three_digits():
+    assert program.decimals([0.00051234]) == 6
+    assert program.decimals([3.4]) == 2
+    assert program.decimals([-0.05]) == 4
+    assert program.decimals([None]) == 2
+
+
+def test_splits_are_counted_by_method():
+    records = [{"set": "a", "method": "m", "split": i} for i in range(3)]
+    records += [{"set": "b", "method": "m", "split": 0}]
+    records += [{"set": "a", "method": "n", "split": 0}]
+    assert program.splits_line(records) == "Splits of each set: m 1–3, n 1."
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs", "larger", "lost"),
     [

@@ -221,9 +221,3 @@ def test_a_margin_over_a_paper_is_that_of_its_decimals():
     )
     # Behind NGBoost by less than the paper's DVI can show.
     assert (found[0].rival, found[0].lost) == ("ngboost", True)
-
-
-def test_small_means_are_shown_with_three_digits():
-    assert uci_report._digits([0.00051234]) == 6
-    assert uci_report._digits([3.4]) == 2
-    assert uci_report._digits([-0.05]) == 4

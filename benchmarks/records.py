@@ -1,6 +1,7 @@
 """Records of measurements in a JSON file that grows while a benchmark runs."""
 
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from timing import rounded
+
+import tfbbb
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6
@@ -160,7 +163,7 @@ class RecordFile:
 
 
 def describe_run() -> dict[str, Any]:
-    """Returns time, machine and versions."""
+    """Returns time, machine and versions, and a digest of the code of `tfbbb`."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
@@ -168,7 +171,19 @@ def describe_run() -> dict[str, Any]:
         "load_average_at_start": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in _LIBRARIES},
+        "source": _digest_of_source(),
     }
+
+
+def _digest_of_source() -> str:
+    """Identifies the code of `tfbbb`, which changes more often than its version."""
+    folder = Path(tfbbb.__file__).parent
+    found = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        if "benchmark_programs" not in path.parts:
+            found.update(path.relative_to(folder).as_posix().encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def _has(record: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:

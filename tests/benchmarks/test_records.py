@@ -68,6 +68,15 @@ def test_a_measured_split_ends_the_skipping_of_its_method(path):
     assert file.skipped == []
 
 
+def test_a_run_names_the_code(tmp_path, monkeypatch):
+    def digest(text):
+        (tmp_path / "module.py").write_text(text)
+        return records.describe_run()["source"]
+
+    monkeypatch.setattr(records.tfbbb, "__file__", str(tmp_path / "__init__.py"))
+    assert digest("x = 1") == digest("x = 1") != digest("x = 2")
+
+
 def test_the_file_is_json_even_for_infinite_figures(path):
     file = records.RecordFile(path)
     file.measure(KEY, lambda: {"log_likelihood": -math.inf, "curve": [1.0, math.nan]})

@@ -10,11 +10,12 @@ import orjson
 from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
+from service.model_process.targets import read_targets
 from service.model_process.version import ServedVersion
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Inputs, to_tensors
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
 
@@ -29,7 +30,7 @@ _MOMENTS = (
 )
 
 # Each array has one entry per row.
-Outputs = dict[str, npt.NDArray[Any] | list[str]]
+Outputs = dict[str, npt.NDArray[Any] | list[str] | list[list[list[str]]]]
 
 
 def answer(
@@ -59,7 +60,7 @@ def answer(
     model = version.load()
     manifest = model.manifest
     query = query.move_tensor_parameters(manifest.features)
-    _check_signature(query, manifest)
+    _check_signature(query, model)
     inputs = _read_table(query, manifest)
     num_samples = (
         query.parameters.num_samples
@@ -67,7 +68,10 @@ def answer(
         or manifest.default_num_samples
     )
     _check_size(_count_rows(inputs), num_samples, settings.max_rows_times_samples)
-    outputs = _compute(model, inputs, query, num_samples)
+    targets = None
+    if query.targets is not None:
+        targets = read_targets(query.targets, manifest, _count_rows(inputs))
+    outputs = _compute(model, inputs, query, num_samples, targets)
     _check_finite(outputs, version)
     uncertainty.observe(version.name, outputs)
     body = _by_rows(outputs) if query.by_rows else _by_columns(outputs)
@@ -81,17 +85,22 @@ def answer(
     return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _check_signature(query: Query, manifest: Manifest) -> None:
+def _check_signature(query: Query, model: "ExportedModel") -> None:
     for question in questions.served_questions():
         chosen = query.signature == question.name
-        if not (chosen or query.parameters.asks(question)):
+        if not (chosen or query.asks(question)):
             continue
-        if not manifest.has_signature(question.name):
-            raise InvalidRequest(_explain_missing(question, manifest))
+        if not model.answers(question):
+            raise InvalidRequest(_explain_missing(question, model.manifest))
         if chosen and question.takes_levels and not query.parameters.asks(question):
             raise InvalidRequest(
                 f"The signature `{question.name}` needs levels: give "
                 f"`parameters.{question.parameter}`."
+            )
+        if chosen and question.takes_targets and query.targets is None:
+            raise InvalidRequest(
+                f"The signature `{question.name}` needs the targets of the rows: give "
+                "`targets`."
             )
 
 
@@ -101,6 +110,8 @@ def _explain_missing(question: Question, manifest: Manifest) -> str:
             "The model predicts classes, which have no order and thus no "
             f"{question.text}."
         )
+    if question.needs_classes and manifest.task == "regression":
+        return f"The model predicts numbers, which have no {question.text}."
     return (
         f"The model was exported without the signature `{question.name}`: export the "
         "model again."
@@ -137,7 +148,11 @@ def _check_size(rows: int, num_samples: int, most: int) -> None:
 
 
 def _compute(
-    model: "ExportedModel", inputs: Inputs, query: Query, num_samples: int
+    model: "ExportedModel",
+    inputs: Inputs,
+    query: Query,
+    num_samples: int,
+    targets: npt.NDArray[Any] | None,
 ) -> Outputs:
     parameters, outputs = query.parameters, Outputs()
     moments = query.signature in ("serving_default", "predict")
@@ -149,12 +164,31 @@ def _compute(
             outputs["class"] = [classes[index] for index in best]
     for question in questions.served_questions():
         chosen = query.signature == question.name
-        if chosen or (moments and parameters.asks(question)):
-            levels = parameters.levels(question)
-            name = question.name
-            found = model.ask(name, inputs, levels, num_samples, parameters.seed)
+        if not (chosen or (moments and query.asks(question))):
+            continue
+        levels = parameters.levels(question)
+        draws = (num_samples, parameters.seed)
+        try:
+            found = model.ask(question.name, inputs, levels, *draws, targets)
+        except InputError:
+            raise
+        except ValueError as error:
+            # Such as a level that conformal intervals had too few rows for.
+            raise InvalidRequest(str(error)) from None
+        if question.parts:
+            for place, part in enumerate(question.parts):
+                outputs[part] = np.ascontiguousarray(found[:, place])
+        elif question.needs_classes:
+            outputs[question.output] = _name_classes(found, model.manifest)
+        else:
             outputs[question.output] = _swap_draws(found, question)
     return outputs
+
+
+def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[str]]]:
+    """Returns the names of the classes in sets [n, q, c]."""
+    names = np.asarray(manifest.classes, dtype=object)
+    return [[names[inside].tolist() for inside in row] for row in sets]
 
 
 def _swap_draws(values: Any, question: Question) -> Any:
@@ -188,8 +222,9 @@ def _by_rows(outputs: Outputs) -> dict[str, Any]:
 def _by_columns(outputs: Outputs) -> dict[str, Any]:
     """Formats columns as TensorFlow Serving, with draws before rows."""
     for question in questions.served_questions():
-        if (values := outputs.get(question.output)) is not None:
-            outputs = outputs | {question.output: _swap_draws(values, question)}
+        for name in question.outputs:
+            if (values := outputs.get(name)) is not None:
+                outputs = outputs | {name: _swap_draws(values, question)}
     if len(outputs) == 1:
         return {"outputs": next(iter(outputs.values()))}
     return {"outputs": outputs}

@@ -20,13 +20,14 @@ from service.shared.validation import describe_validation_error
 from tfbbb.abbreviation import abbreviate
 from tfbbb.export.manifest import Feature
 from tfbbb.prediction import questions
+from tfbbb.prediction.questions import Question
 
 # Inputs of the signatures other than the table, and the parameters that set them.
 _TENSORS = {"num_samples": "num_samples", "seed": "seed"}
 _MOST_CHARACTERS = 100
 # Largest body, in bytes, that is parsed again to locate a mistake.
 _MOST_READ_AGAIN = 2**20
-_KEYS = {"signature_name", "instances", "inputs", "parameters"}
+_KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Query:
         columns: The value of `inputs`, or None.
         signature: Name of the signature.
         parameters: The parameters of the prediction.
+        targets: The value of `targets`, or None.
         fault: The JSON error of a body that Python's parser accepts. It is raised
             unless an error in the values locates the mistake better.
     """
@@ -46,7 +48,14 @@ class Query:
     columns: Any
     signature: str
     parameters: DrawParameters
+    targets: Any
     fault: InvalidRequest | None
+
+    def asks(self, question: Question) -> bool:
+        """Whether the request asks the question."""
+        if question.takes_targets:
+            return self.targets is not None
+        return self.parameters.asks(question)
 
     def move_tensor_parameters(self, features: Sequence[Feature]) -> "Query":
         """Moves parameters that TensorFlow Serving takes as tensors to `parameters`.
@@ -59,13 +68,18 @@ class Query:
         names = {feature.name for feature in features}
         tensors = _TENSORS | {"levels": _levels_parameter(self.signature)}
         given = tensors.keys() & self.columns.keys() - names
+        moved = self
+        if _takes_targets(self.signature) and "targets" in self.columns.keys() - names:
+            others = {k: v for k, v in self.columns.items() if k != "targets"}
+            targets = self.columns["targets"]
+            moved = replace(self, columns=others, targets=targets)
         if not given:
-            return self
+            return moved
         parameters = self.parameters.model_dump(exclude_unset=True) | {
             tensors[tensor]: self.columns[tensor] for tensor in given
         }
-        columns = {k: v for k, v in self.columns.items() if k not in given}
-        return replace(self, columns=columns, parameters=_read_parameters(parameters))
+        columns = {k: v for k, v in moved.columns.items() if k not in given}
+        return replace(moved, columns=columns, parameters=_read_parameters(parameters))
 
     @property
     def by_rows(self) -> bool:
@@ -103,7 +117,8 @@ def parse_query(body: bytes | bytearray) -> Query:
         )
     parameters = document.get("parameters")
     parameters = Parameters() if parameters is None else _read_parameters(parameters)
-    return Query(rows, columns, signature, parameters, fault)
+    targets = document.get("targets")
+    return Query(rows, columns, signature, parameters, targets, fault)
 
 
 def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
@@ -144,6 +159,12 @@ def _number(token: str) -> float | _NotANumber:
     if not math.isfinite(value):
         return _NotANumber(token)
     return int(token) if token.lstrip("-").isdigit() else value
+
+
+def _takes_targets(signature: str) -> bool:
+    """Whether a signature has an input `targets`."""
+    asked = [x.name for x in questions.served_questions() if x.takes_targets]
+    return signature in asked
 
 
 def _levels_parameter(signature: str) -> str:

@@ -29,7 +29,7 @@ class DrawParameters(KnownFields):
 
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""
-        return bool(getattr(self, question.parameter))
+        return bool(getattr(self, question.parameter, None))
 
     def levels(self, question: Question) -> list[float] | None:
         """Returns the levels of a question; None if it takes none or is not asked."""
@@ -43,8 +43,13 @@ def parameters_model(questions: Iterable[Question]) -> type[DrawParameters]:
     """Returns the model of `parameters`, with a field for each question."""
     fields: dict[str, Any] = {}
     for question in questions:
+        if question.takes_targets:
+            # Targets stand beside the rows.
+            continue
         if question.takes_levels:
             classes = "; not for classes" if question.needs_order else ""
+            if question.needs_classes:
+                classes = "; only for classes"
             fields[question.parameter] = (
                 Annotated[list[Level], Field(fail_fast=True)] | None,
                 Field(

@@ -1,4 +1,5 @@
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -47,7 +48,7 @@ def test_a_regression_prints_both_variances_and_an_interval(
     model = load(path / "1")
     inputs = trained.schema.inputs(table)
     expected = model.predict(inputs)
-    bounds = model.quantiles(inputs, [0.1, 0.9])
+    bounds = np.stack(model.predictive(inputs).interval(0.8), axis=1)
     for name, values in {
         "mean": expected["mean"],
         "standard_deviation": np.sqrt(expected["variance"]),
@@ -77,6 +78,41 @@ def test_a_classification_prints_class_names_and_probabilities(
     assert answers["class"].to_pylist() == np.where(yes > 0.5, "yes", "no").tolist()
     for name in ("entropy", "mutual_information"):
         np.testing.assert_allclose(column(answers, name), expected[name], rtol=1e-4)
+
+
+def test_sets_and_densities_of_known_targets_are_printed(
+    tfbbb, data, table, classification, regression
+):
+    path, trained = classification
+    options = ("--prediction-sets", "--level", "0.7", "--log-prob")
+    result = tfbbb("predict", path, data, *options)
+    assert result.exit_code == 0, result.output
+    answers = parsed(result.stdout)
+    assert answers.column_names[-2:] == ["prediction_set", "log_prob"]
+    model = load(path / "1")
+    prediction = model.predictive(trained.schema.inputs(table))
+    for text, inside in zip(
+        answers["prediction_set"].to_pylist(),
+        prediction.prediction_set(0.7),
+        strict=True,
+    ):
+        names = [model.manifest.classes[i] for i in np.flatnonzero(inside)]
+        assert json.loads(text) == names
+    expected = prediction.log_prob(trained.schema.targets(table))
+    np.testing.assert_allclose(column(answers, "log_prob"), expected, rtol=1e-4)
+
+    path, trained = regression
+    result = tfbbb("predict", path, data, "--log-prob")
+    prediction = load(path / "1").predictive(trained.schema.inputs(table))
+    expected = prediction.log_prob(trained.schema.targets(table))
+    found = column(parsed(result.stdout), "log_prob")
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    refused = tfbbb("predict", path, data, "--prediction-sets")
+    assert refused.exit_code == 1
+    assert "Only classes have prediction sets" in refused.stderr
+    refused = tfbbb("predict", path, data, "--log-prob", "--level", "0.99999999")
+    assert refused.exit_code == 1
+    assert "levels in single precision" in refused.stderr
 
 
 def test_output_files_hold_the_rows_of_stdout(

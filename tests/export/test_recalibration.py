@@ -13,7 +13,9 @@ from tfbbb.layers import DenseVariational
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.recalibration import (
     ConformalIntervals,
+    ConformalSets,
     IsotonicPIT,
+    Recalibration,
     Temperature,
     VarianceScaling,
 )
@@ -42,6 +44,32 @@ CASES = {
         1,
         NUMBERS,
         "local",
+    ),
+    "temperature and conformal sets": (
+        ConformalSets(
+            [GENERATOR.uniform(size=30).tolist()],
+            Temperature(2.5),
+            0,
+            [float(X[0, 0])],
+            [[[0.0] * 30]],
+        ),
+        "categorical",
+        3,
+        LABELS,
+        "local",
+    ),
+    "variance scaling and conformal intervals": (
+        ConformalIntervals(
+            [GENERATOR.exponential(size=30).tolist()],
+            VarianceScaling([1.7]),
+            0,
+            [float(X[0, 0])],
+            [[[0.1] * 30]],
+        ),
+        "normal",
+        1,
+        NUMBERS,
+        "weight",
     ),
 }
 
@@ -104,7 +132,7 @@ def assert_same_signatures(path: Path, live: Any, plain: Any) -> None:
     for name, values in found.items():
         np.testing.assert_allclose(values, getattr(expected, name), **CLOSE)
     names = {"probabilities", "variance"} & set(found)
-    changes = not isinstance(live.recalibration, ConformalIntervals)
+    changes = live.recalibration.density != Recalibration()
     for name in names:
         same = np.allclose(found[name], getattr(plain, name), rtol=1e-3)
         assert same != changes
@@ -119,25 +147,42 @@ def assert_same_signatures(path: Path, live: Any, plain: Any) -> None:
             expected.quantile(levels.numpy().tolist()),
             **CLOSE,
         )
-    assert ("intervals" in signatures) != expected.central_intervals
-    if not expected.central_intervals:
-        assert_same_intervals(signatures["intervals"], expected)
+    assert_same_intervals(signatures, expected)
+    assert_same_sets(signatures, expected)
 
 
-def assert_same_intervals(signature: Any, expected: Any) -> None:
-    # Of the 30 scores, none says anything of the last level.
-    levels = [0.2, 0.9, 0.99]
-    found = signature(
+def ask(signature: Any, levels: list[float]) -> Any:
+    return signature(
         inputs=tf.constant(X),
         levels=tf.constant(levels),
         num_samples=tf.constant(20),
         seed=tf.constant(0),
     )
+
+
+def assert_same_intervals(signatures: Any, expected: Any) -> None:
+    assert ("intervals" in signatures) != hasattr(expected, "probabilities")
+    if "intervals" not in signatures:
+        return
+    levels = [0.2, 0.9, 0.99]
+    found = ask(signatures["intervals"], levels)
     for number, level in enumerate(levels[:2]):
         lower, upper = expected.interval(level)
         np.testing.assert_allclose(found["lower"][:, number], lower, **CLOSE)
         np.testing.assert_allclose(found["upper"][:, number], upper, **CLOSE)
-    assert np.all(found["lower"][:, 2].numpy() == -np.inf)
-    assert np.all(found["upper"][:, 2].numpy() == np.inf)
-    with pytest.raises(ValueError, match="takes 99 held-out rows"):
-        expected.interval(levels[2])
+    if not expected.central_intervals:
+        # Of the 30 scores, none says anything of the last level.
+        assert np.all(found["lower"][:, 2].numpy() == -np.inf)
+        assert np.all(found["upper"][:, 2].numpy() == np.inf)
+        with pytest.raises(ValueError, match="takes 99 held-out rows"):
+            expected.interval(levels[2])
+
+
+def assert_same_sets(signatures: Any, expected: Any) -> None:
+    assert ("prediction_sets" in signatures) == hasattr(expected, "probabilities")
+    if "prediction_sets" in signatures:
+        found = ask(signatures["prediction_sets"], [0.3, 0.9])["prediction_sets"]
+        for number, level in enumerate((0.3, 0.9)):
+            np.testing.assert_array_equal(
+                found[:, number], expected.prediction_set(level)
+            )

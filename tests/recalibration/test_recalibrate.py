@@ -103,6 +103,7 @@ def test_a_recalibration_is_restored_from_its_config(fitted):
 def test_every_recalibration_has_a_name():
     assert recalibration.names() == [
         "conformal_intervals",
+        "conformal_sets",
         "isotonic_pit",
         "temperature",
         "variance_scaling",

@@ -107,6 +107,21 @@ def test_classes_come_by_name(service: Client) -> None:
     assert prediction.mean is None
 
 
+def test_intervals_and_sets_come_by_their_levels(service: Client) -> None:
+    rows = [[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]]
+    prediction = service.model("diabetes").predict(
+        rows, intervals=[0.5, 0.8], quantiles=[0.1, 0.9]
+    )
+    for bound, level in zip(prediction.interval(0.8), (0.1, 0.9), strict=True):
+        np.testing.assert_allclose(bound, prediction.quantile(level))
+    found = service.model("iris").predict(rows, prediction_sets=[0.5, 0.99])
+    assert found.set_levels.tolist() == [0.5, 0.99]
+    assert [len(sets) for sets in found.prediction_sets] == [2, 2]
+    assert "virginica" in found.prediction_sets[0][0]
+    with pytest.raises(ValueError, match="Received: 1 targets and 2 rows"):
+        service.model("iris").predict(rows, targets=["setosa"])
+
+
 def test_many_rows_are_asked_for_in_pieces_by_one_version(service: Client) -> None:
     rows = np.random.default_rng(0).normal(size=(2100, 3))
     model = service.model("diabetes")

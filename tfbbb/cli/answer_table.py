@@ -1,27 +1,29 @@
 """Predictions as a table, one row per predicted row."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 
-def interval_levels(level: float) -> list[float]:
-    """Returns the quantile levels at the ends of a central interval."""
-    return [0.5 - level / 2, 0.5 + level / 2]
-
-
-def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.Table:
+def numbers_table(
+    moments: Mapping[str, np.ndarray],
+    bounds: np.ndarray,
+    log_prob: np.ndarray | None = None,
+) -> pa.Table:
     """Builds the table of predictions of a regression.
 
     Args:
         moments: `mean`, `variance`, `epistemic` and `aleatoric` [n, k].
         bounds: Lower and upper end of the interval [n, 2, k].
+        log_prob: Log densities of known targets [n], if asked for.
 
     Returns:
         The columns `mean`, `standard_deviation`, `epistemic_variance`,
         `aleatoric_variance`, `lower` and `upper`. With several targets, each name
-        ends in the number of its target, counted from 1.
+        ends in the number of its target, counted from 1. With `log_prob` a column of
+        this name.
     """
     answers = {
         "mean": moments["mean"],
@@ -38,19 +40,28 @@ def numbers_table(moments: Mapping[str, np.ndarray], bounds: np.ndarray) -> pa.T
             for target in range(num_targets)
             for name, values in answers.items()
         }
+        | ({} if log_prob is None else {"log_prob": log_prob})
     )
 
 
-def classes_table(names: Sequence[str], answers: Mapping[str, np.ndarray]) -> pa.Table:
+def classes_table(
+    names: Sequence[str],
+    answers: Mapping[str, np.ndarray],
+    sets: Sequence[Sequence[str]] | None = None,
+    log_prob: np.ndarray | None = None,
+) -> pa.Table:
     """Builds the table of predictions of a classification.
 
     Args:
         names: Names of the classes.
         answers: `probabilities` [n, c], `entropy` and `mutual_information` [n].
+        sets: Names of the classes in the prediction set of each row, if asked for.
+        log_prob: Log probabilities of known targets [n], if asked for.
 
     Returns:
-        The columns `class`, one `probability_CLASS` per class, `entropy` and
-        `mutual_information`.
+        The columns `class`, one `probability_CLASS` per class, `entropy`,
+        `mutual_information`, and if given `prediction_set`, its classes as a JSON list,
+        and `log_prob`.
     """
     probabilities = answers["probabilities"]
     return pa.table(
@@ -63,4 +74,10 @@ def classes_table(names: Sequence[str], answers: Mapping[str, np.ndarray]) -> pa
             "entropy": answers["entropy"],
             "mutual_information": answers["mutual_information"],
         }
+        | ({} if sets is None else {"prediction_set": [_as_json(x) for x in sets]})
+        | ({} if log_prob is None else {"log_prob": log_prob})
     )
+
+
+def _as_json(names: Sequence[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)

@@ -77,16 +77,12 @@ def _train(client: "Client", table: "pa.Table") -> "Model":
 
 
 def _predict(model: "Model", rows: "pa.Table") -> dict[str, "np.ndarray"]:
-    from tfbbb.cli.answer_table import interval_levels
-
-    levels = interval_levels(_LEVEL)
-    answer = model.predict(rows, quantiles=levels, num_samples=400, seed=1)
-    assert answer.quantiles is not None
+    answer = model.predict(rows, intervals=[_LEVEL], num_samples=400, seed=1)
     moments = {
         name: getattr(answer, name)[:, 0]
         for name in ("mean", "variance", "epistemic", "aleatoric")
     }
-    lower, upper = answer.quantiles[:, :, 0].T
+    lower, upper = (bounds[:, 0] for bounds in answer.interval(_LEVEL))
     return {**moments, "lower": lower, "upper": upper}
 
 

@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.prediction_options import Level, NumSamples, Output, Seed, Table
+from tfbbb.cli.prediction_options import (
+    Level,
+    LogProb,
+    NumSamples,
+    Output,
+    PredictionSets,
+    Seed,
+    Table,
+)
 
 
 def predict(
@@ -22,15 +30,18 @@ def predict(
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
+    prediction_sets: PredictionSets = False,
+    log_prob: LogProb = False,
 ) -> None:
     """Predict the rows of a table with an exported model.
 
     A regression prints the columns mean, standard_deviation, epistemic_variance and
-    aleatoric_variance (the two add up to the variance), lower and upper. A
-    classification prints class, one probability per class, entropy and
+    aleatoric_variance (the two add up to the variance), lower and upper, conformal if
+    the model is. A classification prints class, one probability per class, entropy and
     mutual_information in nats.
     """
     with errors_in_one_sentence():
+        from tfbbb.cli.table_targets import read_targets
         from tfbbb.data import Column, read_table
         from tfbbb.data.writing import check_writable
         from tfbbb.export.manifest import Manifest
@@ -38,13 +49,15 @@ def predict(
         if output is not None:
             check_writable(output)
         path = _resolve_model(model)
+        manifest = Manifest.read(path)
         columns = [
             Column(feature.name, feature.kind, feature.missing)
-            for feature in Manifest.read(path).features
+            for feature in manifest.features
         ]
         texts = [column.name for column in columns if column.kind == "categorical"]
         table = read_table(data, text_columns=texts)
         inputs = {column.name: column.values(table) for column in columns}
+        targets = read_targets(table, manifest) if log_prob else None
 
         from tfbbb.cli.imports import import_tensorflow
 
@@ -53,9 +66,19 @@ def predict(
         from tfbbb.cli.shown_table import output_table
         from tfbbb.export import load
 
-        predictions = predict_table(
-            load(path), inputs, num_samples=num_samples, seed=seed, level=level
-        )
+        try:
+            predictions = predict_table(
+                load(path),
+                inputs,
+                num_samples=num_samples,
+                seed=seed,
+                level=level,
+                prediction_sets=prediction_sets,
+                targets=targets,
+            )
+        except ValueError as error:
+            # Such as a level that conformal intervals had too few rows for.
+            raise CommandError(str(error)) from None
         output_table(predictions, output)
 
 

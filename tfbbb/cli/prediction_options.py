@@ -36,6 +36,21 @@ Level = Annotated[
     float,
     typer.Option(
         callback=_between_0_and_1,
-        help="Probability of the interval from lower to upper.",
+        help="Probability of the interval from lower to upper, and of prediction sets.",
+    ),
+]
+PredictionSets = Annotated[
+    bool,
+    typer.Option(
+        "--prediction-sets",
+        help="Also print prediction_set: the classes that hold the true one with the "
+        "probability --level.",
+    ),
+]
+LogProb = Annotated[
+    bool,
+    typer.Option(
+        "--log-prob",
+        help="Also print log_prob of the target, a column of the table, in nats.",
     ),
 ]

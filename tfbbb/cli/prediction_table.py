@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from tfbbb.cli.answer_table import classes_table, interval_levels, numbers_table
+from tfbbb.cli.answer_table import classes_table, numbers_table
 from tfbbb.export.exported_model import ExportedModel
 
 _ROWS_AT_ONCE = 2048
@@ -21,6 +21,8 @@ def predict_table(
     num_samples: int | None = None,
     seed: int | None = None,
     level: float = 0.9,
+    prediction_sets: bool = False,
+    targets: np.ndarray | None = None,
 ) -> pa.Table:
     """Predicts rows in blocks; several blocks get a progress bar.
 
@@ -29,7 +31,9 @@ def predict_table(
         inputs: Columns `[n]` by name.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the draws; the model's own by default.
-        level: Probability of the interval from `lower` to `upper`.
+        level: Probability of the interval from `lower` to `upper`, and of the sets.
+        prediction_sets: Whether to add the prediction sets of classes.
+        targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
 
     Returns:
         The predictions, one row per input row; `answer_table` names the columns.
@@ -49,9 +53,17 @@ def predict_table(
             for name, values in inputs.items()
         }
         moments = model.predict(block, num_samples, seed)
+        log_prob = sets = None
+        if targets is not None:
+            given = targets[start : start + _ROWS_AT_ONCE]
+            log_prob = model.ask("log_prob", block, None, num_samples, seed, given)
+        if prediction_sets:
+            inside = model.ask("prediction_sets", block, [level], num_samples, seed)
+            names = np.asarray(model.manifest.classes, dtype=object)
+            sets = [names[row].tolist() for row in inside[:, 0]]
         if (classes := model.manifest.classes) is not None:
-            blocks.append(classes_table(classes, moments))
+            blocks.append(classes_table(classes, moments, sets, log_prob))
         else:
-            bounds = model.quantiles(block, interval_levels(level), num_samples, seed)
-            blocks.append(numbers_table(moments, bounds))
+            bounds = model.ask("intervals", block, [level], num_samples, seed)[:, :, 0]
+            blocks.append(numbers_table(moments, bounds, log_prob))
     return pa.concat_tables(blocks)

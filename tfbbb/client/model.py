@@ -22,6 +22,12 @@ def _convert_to_json_type(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal | Fraction) else str(value)
 
 
+def _listed(values: Any) -> list[Any]:
+    """Returns an array or a column as a list."""
+    to_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
+    return list(values) if to_list is None else to_list()
+
+
 class Model:
     """A model of the service, with all its versions.
 
@@ -104,6 +110,9 @@ class Model:
         rows: Any,
         *,
         quantiles: Sequence[float] = (),
+        intervals: Sequence[float] = (),
+        prediction_sets: Sequence[float] = (),
+        targets: Any = None,
         num_samples: int | None = None,
         seed: int | None = None,
         return_samples: bool = False,
@@ -117,6 +126,11 @@ class Model:
                 that are mappings, or a matrix in the order of the features. Columns
                 that are not features are ignored.
             quantiles: Levels of the quantiles to return.
+            intervals: Levels of the intervals to return; conformal where the model is.
+            prediction_sets: Levels of the sets of classes to return; conformal where
+                the model is.
+            targets: The target of each row, whose `log_prob` to return: a number in
+                raw units, or the name of a class.
             num_samples: Draws of the weights; the model's default if None.
             seed: Seed of the draws; the model's default if None.
             return_samples: Whether to return draws of the targets too.
@@ -131,8 +145,21 @@ class Model:
         if not len(table):
             raise ValueError("There are no rows to predict. Received: an empty table")
         parameters: dict[str, Any] = {"return_samples": return_samples}
-        if len(quantiles):
-            parameters["quantiles"] = list(map(float, quantiles))
+        levels = {
+            "quantiles": quantiles,
+            "intervals": intervals,
+            "prediction_sets": prediction_sets,
+        }
+        for name, given in levels.items():
+            if len(given):
+                parameters[name] = list(map(float, given))
+        if targets is not None:
+            targets = _listed(targets)
+            if len(targets) != len(table):
+                raise ValueError(
+                    "Every row needs one target. "
+                    f"Received: {len(targets)} targets and {len(table)} rows"
+                )
         if num_samples is not None:
             parameters["num_samples"] = num_samples
         if seed is not None:
@@ -142,11 +169,13 @@ class Model:
         for start in range(0, len(table), _ROWS_AT_ONCE):
             stop = min(start + _ROWS_AT_ONCE, len(table))
             body = {"inputs": table.slice(start, stop), "parameters": parameters}
+            if targets is not None:
+                body["targets"] = targets[start:stop]
             responses.append(self._predict(path, body, start, stop))
             # The version of the first rows predicts the rest, even if a newer version
             # is published meanwhile.
             path = self._build_path(int(responses[0]["model_version"]), None)
-        return Prediction.of(responses, quantiles)
+        return Prediction.of(responses, quantiles, intervals, prediction_sets)
 
     def _predict(self, path: str, body: Any, start: int, stop: int) -> dict[str, Any]:
         option = orjson.OPT_SERIALIZE_NUMPY

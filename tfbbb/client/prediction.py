@@ -33,6 +33,12 @@ class Prediction:
         levels: The requested levels of quantiles [q].
         quantiles: Quantiles of y [n, q, k].
         samples: Draws of y [s, n, k]; for classes their indices.
+        interval_levels: The requested levels of intervals [q].
+        lower: Lower bounds of the intervals [n, q, k].
+        upper: Upper bounds of the intervals [n, q, k].
+        set_levels: The requested levels of prediction sets [q].
+        prediction_sets: Names of the classes in the sets of each row, a list per level.
+        log_prob: Log densities of the requested targets, in nats [n].
     """
 
     model: str
@@ -52,11 +58,26 @@ class Prediction:
     levels: np.ndarray | None = None
     quantiles: np.ndarray | None = None
     samples: np.ndarray | None = None
+    interval_levels: np.ndarray | None = None
+    lower: np.ndarray | None = None
+    upper: np.ndarray | None = None
+    set_levels: np.ndarray | None = None
+    prediction_sets: list[list[list[str]]] | None = None
+    log_prob: np.ndarray | None = None
 
     @classmethod
-    def of(cls, responses: Sequence[dict[str, Any]], levels: Sequence[float]) -> Self:
+    def of(
+        cls,
+        responses: Sequence[dict[str, Any]],
+        levels: Sequence[float],
+        interval_levels: Sequence[float] = (),
+        set_levels: Sequence[float] = (),
+    ) -> Self:
         """Concatenates the responses for consecutive rows."""
         first = responses[0]
+        sets: list[list[list[str]]] | None = None
+        if "prediction_sets" in first["outputs"]:
+            sets = [x for r in responses for x in r["outputs"]["prediction_sets"]]
         renamed = {"class": "labels"}
         arrays = {
             renamed.get(name, name): np.concatenate(
@@ -65,6 +86,8 @@ class Prediction:
                 axis=1 if name == "samples" else 0,
             )
             for name in first["outputs"]
+            # The sets differ in size.
+            if name != "prediction_sets"
         }
         known = {field.name for field in fields(cls)}
         return cls(
@@ -73,6 +96,11 @@ class Prediction:
             num_samples=first["num_samples"],
             classes=tuple(first["classes"]) if "classes" in first else None,
             levels=np.asarray(levels) if len(levels) else None,
+            interval_levels=np.asarray(interval_levels)
+            if len(interval_levels)
+            else None,
+            set_levels=np.asarray(set_levels) if len(set_levels) else None,
+            prediction_sets=sets,
             **{name: array for name, array in arrays.items() if name in known},
         )
 
@@ -98,11 +126,15 @@ class Prediction:
         return quantile
 
     def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the lower and upper bounds [n, k] of a central interval.
+        """Returns the lower and upper bounds [n, k] of an interval.
 
-        The request must have asked for the quantiles at both bounds, for instance 0.05
-        and 0.95 for the level 0.9.
+        The request must have asked for this interval, or for the quantiles at both
+        bounds, for instance 0.05 and 0.95 for the level 0.9.
         """
+        asked = () if self.interval_levels is None else self.interval_levels
+        places = np.flatnonzero(np.isclose(asked, level))
+        if len(places) and self.lower is not None and self.upper is not None:
+            return self.lower[:, places[0]], self.upper[:, places[0]]
         tail = (1 - level) / 2
         return self.quantile(tail), self.quantile(1 - tail)
 

@@ -48,11 +48,10 @@ def trace_functions(
     """
     likelihood = model.likelihood
     recalibration = model.recalibration or IDENTITY
+    density = recalibration.density
     specs = tensor_specs(model, features)
     pack = packing(model, features)
-    programs, moments, without_moments = _programs(
-        model, recalibration, method, num_samples
-    )
+    programs, moments, without_moments = _programs(model, density, method, num_samples)
     # Without the names of the signatures' inputs.
     unnamed = [tf.TensorSpec(spec.shape, spec.dtype) for spec in specs]
     samplers = {
@@ -60,6 +59,10 @@ def trace_functions(
         for name, program in programs.items()
     }
     answers = live_answers(likelihood, recalibration)
+
+    def groups(features: list[Any]) -> Any:
+        return recalibration.groups(pack(features))
+
     summary_specs = samplers[method].summary_specs
     targets = describe_targets(likelihood, summary_specs["mean"].shape[1:])
     # Methods share answers unless one of them integrates the mean, whose variance is
@@ -71,7 +74,7 @@ def trace_functions(
     functions = {name: by_spec[x.outputs_spec] for name, x in programs.items()}
     exported = {name: use_functions(answers, x) for name, x in functions.items()}
     signatures = all_signatures(
-        samplers[method], exported[method], specs, num_samples, seed
+        samplers[method], exported[method], specs, num_samples, seed, groups
     )
     operations: tuple[Operation, ...] = ()
     if "moments" in programs:
@@ -86,6 +89,8 @@ def trace_functions(
     root = tf.Module()
     root.methods = {name: sampler.functions for name, sampler in samplers.items()}
     root.answers = functions
+    if getattr(recalibration, "by", None) is not None:
+        root.groups = traced(groups, unnamed)
     root.read = _variables_read(root, concrete)
     # Layers with resources that are not variables, such as lookup tables.
     root.tables = [layer for layer in sublayers(model) if not layer.variables]

@@ -11,13 +11,16 @@ from tfbbb.checked_numbers import int32
 from tfbbb.export.exported_passes import load_passes
 from tfbbb.export.inputs import Inputs, listed, to_tensors
 from tfbbb.export.manifest import Manifest
+from tfbbb.export.targets import checked_targets
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
+from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.compiled import fast_call
-from tfbbb.prediction.levels import single_precision_level
+from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
 from tfbbb.prediction.result import Predictive
 from tfbbb.prediction.sampling import Sampling
+from tfbbb.types import ArrayLike
 
 
 class ExportedModel:
@@ -212,16 +215,19 @@ class ExportedModel:
         levels: Sequence[float] | None = None,
         num_samples: int | None = None,
         seed: int | None = None,
+        targets: ArrayLike = None,
     ) -> np.ndarray:
         """Returns the answer to a question of `tfbbb.prediction.questions`, by name.
 
         Args:
             question: The name of a question that has a signature and, beside the
-                inputs, takes levels or nothing.
+                inputs, takes levels, targets or nothing.
             inputs: As for `predict`.
             levels: As for `quantiles`, if the question takes levels.
             num_samples: As for `predict`.
             seed: As for `predict`.
+            targets: Targets in raw units, [n, k] (or [n] for one target), if the
+                question takes targets; for classes their indices [n].
 
         Returns:
             The answer in the shape that the question states; draws before rows.
@@ -229,16 +235,53 @@ class ExportedModel:
         Raises:
             InputError: If the inputs do not fit the model.
             ValueError: If the model does not answer the question, or another argument
-                is not as described.
+                is not as described; or if the held-out rows were too few for the level
+                of a conformal interval.
         """
         asked = question_named(question)
+        if not self.answers(asked):
+            raise ValueError(f"{self.explain_missing(asked)} Received: {levels=!r}")
+        given: dict[str, Any] = {}
+        if asked.takes_levels:
+            given["levels"] = _checked_levels(levels)
+        if "targets" in asked.arguments:
+            assert self.manifest.targets is not None
+            given["targets"] = checked_targets(
+                targets, self.manifest.targets, self.manifest.classes
+            )
         if question not in self._signatures:
-            raise ValueError(f"{self._explain_missing(asked)} Received: {levels=!r}")
-        probabilities = _checked_levels(levels) if asked.takes_levels else None
-        found = self._call(question, inputs, num_samples, seed, probabilities)
-        return found[asked.output]
+            compute = getattr(_answers_of_older_file(self.manifest), question)
+            summary = self.predict(inputs, num_samples, seed)
 
-    def _explain_missing(self, question: Question) -> str:
+            def quantiles(levels: ArrayLike) -> np.ndarray:
+                levels = np.asarray(levels).tolist()
+                return self.quantiles(inputs, levels, num_samples, seed)
+
+            return compute(summary, quantiles, given["levels"]).numpy()
+        found = self._call(question, inputs, num_samples, seed, given)
+        if not asked.parts:
+            return found[asked.output]
+        if not np.isfinite(found[asked.parts[0]]).all():
+            raise ValueError(explain_infinite(levels or ()))
+        return np.stack([found[part] for part in asked.parts], axis=1)
+
+    def answers(self, question: Question) -> bool:
+        """Whether the model answers a question that takes levels, targets or nothing.
+
+        Files of older versions have no signatures of some questions, whose answers
+        follow from others.
+        """
+        manifest = self.manifest
+        if manifest.has_signature(question.name):
+            return True
+        if question.needs_classes:
+            return manifest.task == "classification"
+        return question.of_summary and manifest.has_signature("quantiles")
+
+    def explain_missing(self, question: Question) -> str:
+        """Returns why the model does not answer a question."""
+        if question.needs_classes and self.manifest.task != "classification":
+            return f"Only classes have {question.text}; ask for `intervals`."
         if question.needs_order and self.manifest.task == "classification":
             return f"Classes have no order and thus no {question.text}; use `predict`."
         return (
@@ -252,11 +295,11 @@ class ExportedModel:
         inputs: Inputs,
         num_samples: int | None,
         seed: int | None,
-        levels: np.ndarray | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> dict[str, np.ndarray]:
         num_samples, seed = self._checked_draws(num_samples, seed)
         tensors: dict[str, Any] = dict(to_tensors(inputs, self.manifest))
-        tensors |= {"num_samples": num_samples, "seed": seed, "levels": levels}
+        tensors |= {"num_samples": num_samples, "seed": seed, **(given or {})}
         return self._signatures[signature](tensors)
 
     def _checked_draws(
@@ -267,6 +310,18 @@ class ExportedModel:
         if seed is None:
             seed = self.manifest.default_seed
         return int32("num_samples", num_samples, least=2), int32("seed", seed)
+
+
+def _answers_of_older_file(manifest: Manifest) -> Answers:
+    """Returns answers of a model that is not conformal, from its summary alone."""
+    return Answers(
+        functions={},
+        task=manifest.task,
+        ordered=manifest.has_signature("quantiles"),
+        discrete=False,
+        noise_size=0,
+        check_targets=np.asarray,
+    )
 
 
 def _checked_levels(levels: Sequence[float] | None) -> np.ndarray:

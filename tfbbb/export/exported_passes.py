@@ -35,6 +35,7 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
         found = add_up(inputs, draws)
         return [found["sums"]], [found["outputs"]]
 
+    by_groups = hasattr(saved_model, "groups")
     propagated = method == "moments" and manifest.operations is not None
     return Passes(
         draw=fast_call(functions.draw),
@@ -47,6 +48,7 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
         sizes=manifest.passes[method],
         answers=[load_answers(saved_model.answers[method], manifest)],
         operations=(manifest.operations or ()) if propagated else (),
+        groups=fast_call(saved_model.groups) if by_groups else lambda inputs: None,
     )
 
 
@@ -60,7 +62,8 @@ def load_answers(functions: Any, manifest: Manifest) -> Answers:
     assert manifest.targets is not None
     targets = manifest.targets
     recalibration = manifest.recalibration or {"config": {}}
-    scores = recalibration["config"].get("scores")
+    config = recalibration["config"]
+    scores = config.get("scores")
     answers = Answers(
         functions={},
         task=manifest.task,
@@ -71,7 +74,11 @@ def load_answers(functions: Any, manifest: Manifest) -> Answers:
             checked_targets, wanted=targets, classes=manifest.classes
         ),
         classes=manifest.classes,
-        reach=None if scores is None else functools.partial(conformal_reach, scores),
+        reach=None
+        if scores is None
+        else functools.partial(
+            conformal_reach, scores, group_scores=config.get("group_scores", ())
+        ),
     )
     # Of arrays, `tf.constant` makes tensors in less time than `tf.cast`.
     return use_functions(answers, functions, fast_call, tf.constant)

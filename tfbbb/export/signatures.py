@@ -17,6 +17,7 @@ _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 # A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
 
+Groups = Callable[[list[Any]], Any]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
 
 _NUM_SAMPLES = tf.TensorSpec([], tf.int32, name="num_samples")
@@ -30,12 +31,12 @@ def all_signatures(
     features: Sequence[tf.TensorSpec],
     num_samples: int,
     seed: int,
+    groups: Groups,
 ) -> dict[str, Signature]:
     """Returns function and input specs of each signature by its name.
 
     Each function is a pure function of feature tensors and arguments, and bounded in
-    memory: `serving_default`, `predict`, one for each question with an output, and
-    `intervals` for conformal intervals.
+    memory: `serving_default`, `predict`, and one for each question with an output.
 
     Args:
         sampler: Draws the network's outputs, of feature tensors in a list.
@@ -43,6 +44,8 @@ def all_signatures(
         features: Specs of the feature tensors, named as in the signatures.
         num_samples: Samples behind `serving_default`.
         seed: Seed of `serving_default`.
+        groups: Takes feature tensors and returns the index of each row's group, or
+            None without groups.
     """
     drawn = [*features, _NUM_SAMPLES, _SEED]
     signatures = {
@@ -52,13 +55,17 @@ def all_signatures(
         "predict": (_summary_function(sampler, answers, "mean_standard_error"), drawn),
     }
     for question in questions.QUESTIONS:
-        if question.output and question.name in answers.functions:
+        if question.of_summary:
+            is_classes = answers.task == "classification"
+            if is_classes >= question.needs_classes and (
+                answers.ordered or not question.needs_order
+            ):
+                function = _of_summary_function(question, sampler, answers, groups)
+                signatures[question.name] = (function, [*drawn, _LEVELS])
+        elif question.output and question.name in answers.functions:
             specs = _argument_specs(question, sampler, answers)
             function = _question_function(question, sampler, answers)
             signatures[question.name] = (function, [*drawn, *specs.values()])
-    if answers.reach is not None:
-        function = _interval_function(sampler, answers)
-        signatures["intervals"] = (function, [*drawn, _LEVELS])
     return signatures
 
 
@@ -93,19 +100,35 @@ def _summary_function(
     return predict
 
 
-def _interval_function(
-    sampler: Sampler, answers: Answers
+def _of_summary_function(
+    question: Question, sampler: Sampler, answers: Answers, groups: Groups
 ) -> Callable[..., dict[str, tf.Tensor]]:
-    def intervals(*arguments: Any) -> dict[str, tf.Tensor]:
-        *features, num_samples, seed, levels = arguments
-        names = ("mean", "variance")
-        found = _summarize(sampler, answers, features, num_samples, seed, names)
-        mean, variance = (x[:, tf.newaxis] for x in found.values())
-        assert answers.reach is not None
-        reach = tf.cast(answers.reach(levels), tf.float32) * tf.sqrt(variance)
-        return {"lower": mean - reach, "upper": mean + reach}
+    """Returns the signature of a question about the summary."""
+    names = ["mean", "variance"]
+    if answers.task == "classification":
+        names = ["probabilities"]
 
-    return intervals
+    def answer(*arguments: Any) -> dict[str, tf.Tensor]:
+        *features, num_samples, seed, levels = arguments
+        drawn = (sampler, answers, features, num_samples, seed)
+
+        def quantiles(levels: ArrayLike) -> tf.Tensor:
+            return _answer(question_named("quantiles"), *drawn, {"levels": levels})
+
+        # Intervals between quantiles need no summary.
+        summary = {}
+        if question.needs_classes or not answers.central_intervals:
+            summary = _summarize(*drawn, names, tf.float64)
+        compute = getattr(answers, question.name)
+        found = compute(summary, quantiles, levels, groups(features))
+        if found.dtype != tf.bool:
+            found = tf.cast(found, tf.float32)
+        if not question.parts:
+            return {question.output: found}
+        parts = tf.unstack(found, len(question.parts), axis=1)
+        return dict(zip(question.parts, parts, strict=True))
+
+    return answer
 
 
 def _question_function(
@@ -228,6 +251,7 @@ def _summarize(
     num_samples: Any,
     seed: Tensor,
     names: Sequence[str],
+    dtype: tf.DType = tf.float32,
 ) -> dict[str, tf.Tensor]:
     summary = sampler.summary(
         list(features), _at_least_two(num_samples), _seed_pair(seed)
@@ -240,7 +264,7 @@ def _summarize(
 
     if answers.summary is not None:
         summary = answers.summary(summary, quantiles)
-    return {name: tf.cast(summary[name], tf.float32) for name in names}
+    return {name: tf.cast(summary[name], dtype) for name in names}
 
 
 def _at_least_two(num_samples: Any) -> tf.Tensor:

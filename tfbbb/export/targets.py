@@ -32,6 +32,15 @@ def checked_targets(
     return _indices(values, wanted.shape, len(classes))
 
 
+def class_name(value: str | float) -> str:
+    """Returns the name of the class that a value of a table stands for."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    return f"{value:.15g}"
+
+
 def _numbers(values: np.ndarray, wanted: Targets) -> np.ndarray:
     shape = wanted.shape
     if tuple(shape) == (1,) and values.ndim == 1:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import tensorflow as tf
 
 from tfbbb.types import Tensor
 
 Summary = dict[str, Any]
 # Takes levels [Q] and returns the answered quantiles of all rows, [rows, Q, ..., k].
-Quantiles = Callable[[np.ndarray], Any]
+Quantiles = Callable[[Any], Any]
+# Sums of probabilities differ by rounding between a live and an exported model.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -29,9 +32,10 @@ class Answers:
         classes: Names of the classes; None without classes or names.
         summary: Changes the summary of the mixture into the answered one, by the
             answered quantiles; None if nothing changes.
-        reach: Returns how far the intervals of levels [...] reach from the mean, in
-            standard deviations, [..., k]: infinity for a level without a finite
-            interval. None if intervals lie between two quantiles.
+        reach: Takes levels [Q] and the index of each row's group, [rows] or None, and
+            returns the greatest score that conformal intervals or prediction sets
+            contain, [Q, k] or [rows, Q, k]: see `conformal_reach`. None if they are not
+            conformal.
     """
 
     functions: Mapping[str, Callable[..., Any]]
@@ -42,12 +46,57 @@ class Answers:
     check_targets: Callable[[Any], np.ndarray]
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
-    reach: Callable[[Any], Any] | None = None
+    reach: Callable[[Any, Any], Any] | None = None
 
     @property
     def central_intervals(self) -> bool:
         """Whether intervals lie between two quantiles."""
-        return self.reach is None
+        return self.reach is None or self.task == "classification"
+
+    def intervals(
+        self, summary: Summary, quantiles: Quantiles, levels: Any, groups: Any = None
+    ) -> tf.Tensor:
+        """Returns lower and upper bounds of intervals, [rows, 2, Q, ..., k].
+
+        Args:
+            summary: The answered summary.
+            quantiles: Returns the answered quantiles at levels [2 Q].
+            levels: Probabilities of the intervals, [Q].
+            groups: Index of each row's group, [rows]; None without groups.
+        """
+        levels = tf.cast(levels, tf.float64)
+        if self.central_intervals:
+            tails = 0.5 - 0.5 * levels
+            found = quantiles(tf.concat([tails, 1.0 - tails], axis=0))
+            return tf.stack(tf.split(found, 2, axis=1), axis=1)
+        assert self.reach is not None
+        mean, variance = (summary[name][:, None] for name in ("mean", "variance"))
+        distance = self.reach(levels, groups) * tf.sqrt(variance)
+        return tf.stack([mean - distance, mean + distance], axis=1)
+
+    def prediction_sets(
+        self, summary: Summary, quantiles: Quantiles, levels: Any, groups: Any = None
+    ) -> tf.Tensor:
+        """Returns whether each class is in the set of a level, [rows, Q, ..., C].
+
+        A set has the most probable classes until their probabilities add up to the
+        level, or to the conformal threshold (Romano, Sesia and Candes 2020, without
+        randomisation). A set thus has at least one class.
+
+        Args:
+            summary: The answered summary.
+            quantiles: Not used.
+            levels: Probabilities of the sets, [Q].
+            groups: Index of each row's group, [rows]; None without groups.
+        """
+        before = more_probable(summary["probabilities"])[:, None]
+        levels = tf.cast(levels, tf.float64)
+        if self.reach is not None:
+            reach = self.reach(levels, groups)
+            inside = before <= _with_places(reach, before) + _ROUNDING
+        else:
+            inside = before < _with_places(levels[:, None], before) - _ROUNDING
+        return inside | (before <= 0.0)
 
     def ask(self, question: str, outputs: Tensor, *arguments: Any) -> Any:
         """Returns the answer to the question of this name.
@@ -62,3 +111,28 @@ class Answers:
                 f"Received: question={question!r}, known are {sorted(self.functions)}"
             )
         return self.functions[question](outputs, *arguments)
+
+
+def more_probable(probabilities: Any) -> tf.Tensor:
+    """Returns the probability of the classes more probable than each, [rows, ..., C].
+
+    Of two classes with the same probability, the first counts as more probable.
+
+    Example:
+
+    >>> more_probable([[0.2, 0.7, 0.1]]).numpy()
+    array([[0.7, 0. , 0.9]])
+    """
+    probabilities = tf.cast(probabilities, tf.float64)
+    order = tf.argsort(probabilities, axis=-1, direction="DESCENDING", stable=True)
+    batch = len(probabilities.shape) - 1
+    ranked = tf.gather(probabilities, order, axis=-1, batch_dims=batch)
+    before = tf.cumsum(ranked, axis=-1, exclusive=True)
+    return tf.gather(before, tf.argsort(order, axis=-1), axis=-1, batch_dims=batch)
+
+
+def _with_places(thresholds: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Returns thresholds [..., Q, 1] in the rank of values [rows, Q, ..., C]."""
+    for _ in range(len(values.shape) - 3):
+        thresholds = thresholds[..., None, :]
+    return thresholds

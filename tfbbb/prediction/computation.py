@@ -61,8 +61,9 @@ class Computation:
         recalibration: Recalibration = IDENTITY,
     ) -> "Computation":
         """Returns the model's computation, which the first call of its kind makes."""
+        # Other parts change answers, which are not compiled.
+        recalibration = recalibration.density
         if not recalibration.acts_on_outputs:
-            # It changes answers, which are not compiled.
             recalibration = IDENTITY
         structure = Structure.of(model)
         kinds = tree.map_structure(lambda x: (*x.shape[1:], x.dtype.name), inputs)
@@ -143,6 +144,7 @@ class Computation:
             ],
             operations=program.operations,
             is_compiled="_traced_draws" in self.__dict__,
+            groups=recalibration.groups,
         )
 
     def _drop_others(self) -> None:

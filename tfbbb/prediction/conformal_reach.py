@@ -1,6 +1,7 @@
-"""How far conformal intervals reach."""
+"""Thresholds of conformal intervals and prediction sets."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,12 +11,22 @@ from tfbbb.types import ArrayLike
 # Levels come in single precision too, in which few of interest are exact.
 _ROUNDING = 1e-7
 
+Scores = Sequence[Sequence[float]]
 
-def conformal_reach(scores: Sequence[Sequence[float]], level: ArrayLike) -> tf.Tensor:
-    """Returns how far intervals of a level reach from the mean, [..., k].
 
-    That is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
-    infinitely far for j > n, of which the scores say nothing.
+def conformal_reach(
+    scores: Scores,
+    level: ArrayLike,
+    groups: Any = None,
+    group_scores: Sequence[Scores] = (),
+) -> tf.Tensor:
+    """Returns the greatest score that intervals or sets of a level contain, [..., k].
+
+    This is the j-th smallest score, `j = ceil((n + 1) * level)`, of each target, and
+    infinity for j > n: n scores say nothing about such a level.
+
+    With groups, each row gets the result of the scores of its group. A level that the
+    scores of a group say nothing about gets the result of all scores.
 
     Example:
 
@@ -24,8 +35,25 @@ def conformal_reach(scores: Sequence[Sequence[float]], level: ArrayLike) -> tf.T
 
     Args:
         scores: Sorted scores of n held-out rows for each target, [k, n].
-        level: Probabilities of the intervals, [...].
+        level: Probabilities of the intervals or sets, [...].
+        groups: Index of each row's group in `group_scores`, from 1, and 0 for a row
+            without a group, [rows]. None for no groups.
+        group_scores: Sorted scores of the held-out rows of each group, [k, n] each.
+
+    Returns:
+        [..., k]; with groups [rows, ..., k].
     """
+    reach = _reach(scores, level)
+    if groups is None:
+        return reach
+    reaches = [reach]
+    for scores_of_group in group_scores:
+        own = _reach(scores_of_group, level)
+        reaches.append(tf.where(tf.math.is_finite(own), own, reach))
+    return tf.gather(tf.stack(reaches), groups)
+
+
+def _reach(scores: Scores, level: ArrayLike) -> tf.Tensor:
     num_rows = len(scores[0])
     rank = tf.math.ceil((num_rows + 1.0) * (tf.cast(level, tf.float64) - _ROUNDING))
     index = tf.clip_by_value(tf.cast(rank, tf.int32) - 1, 0, num_rows)

@@ -1,5 +1,6 @@
 """Levels of quantiles and intervals."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,17 @@ def checked_levels(levels: float | Sequence[float]) -> "np.ndarray":
             f"Received: {levels!r}"
         )
     return values
+
+
+def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
+    """Returns why there is no finite conformal interval of the greatest level."""
+    level = float(max(levels))
+    needed = math.ceil(level / (1.0 - level) - 1e-6)
+    return (
+        f"A conformal interval of this level takes {needed} held-out rows; pass as "
+        "many to `recalibrate`, or ask for a lower level or for quantiles. "
+        f"Received: level={level:.6g}"
+    )
 
 
 def checked_level(level: float) -> float:

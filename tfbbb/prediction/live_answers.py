@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -11,14 +11,16 @@ from tfbbb.prediction import questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.questions import Question
-from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.types import Tensor
+
+if TYPE_CHECKING:
+    from tfbbb.recalibration.recalibration import Recalibration
 
 State = list[tuple[keras.Variable, Any]]
 
 
 def live_answers(
-    likelihood: Likelihood, recalibration: Recalibration, state: State | None = None
+    likelihood: Likelihood, recalibration: "Recalibration", state: State | None = None
 ) -> Answers:
     """Returns the answers of the mixture of likelihoods, recalibrated.
 
@@ -28,8 +30,7 @@ def live_answers(
         state: Values that the variables of the likelihood have for this prediction,
             whatever is assigned to them later; None for their present values.
     """
-    if recalibration.acts_on_outputs:
-        recalibration = IDENTITY
+    density = recalibration.of_answers
 
     def answer(question: Question, outputs: Tensor, *arguments: Any) -> Any:
         scope = (
@@ -39,19 +40,20 @@ def live_answers(
         )
         with scope:
             mixture = Mixture(likelihood, outputs)
-            return question.answer(recalibration, mixture, *arguments)
+            return question.answer(density, mixture, *arguments)
 
     return Answers(
         functions={
             question.name: functools.partial(answer, question)
             for question in questions.QUESTIONS
-            if likelihood.ordered or not question.needs_order
+            if not question.of_summary
+            and (likelihood.ordered or not question.needs_order)
         },
         task=likelihood.task,
         ordered=likelihood.ordered,
         discrete=likelihood.discrete,
         noise_size=likelihood.noise_size,
         check_targets=likelihood.check_targets,
-        summary=None if recalibration == IDENTITY else recalibration.summary,
-        reach=None if recalibration.central_intervals else recalibration.reach,
+        summary=None if density.is_identity else density.summary,
+        reach=recalibration.reach if recalibration.conformal else None,
     )

@@ -36,6 +36,8 @@ class Passes:
         operations: Whether each operation of the network is exact, if moments are
             propagated; empty if the method draws.
         is_compiled: Whether a prediction has compiled the functions.
+        groups: Takes inputs and returns the index of each row's group, [rows], or None
+            without groups.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Passes:
         answers: Sequence[Answers],
         operations: tuple[Operation, ...],
         is_compiled: bool = False,
+        groups: Callable[[Tensor], Any] = lambda inputs: None,
     ):
         self._draw = draw
         self.summaries = summaries
@@ -64,6 +67,7 @@ class Passes:
         self.answers = answers
         self.operations = operations
         self.is_compiled = is_compiled
+        self.groups = groups
         self._kept: tuple[Any, Any] = (None, None)
 
     def draws(self, key: tuple[int, int], first: int, count: int, keep: bool) -> Any:

@@ -17,21 +17,27 @@ class Question:
         name: The name of the question, of the function in a SavedModel and, if it has
             an `output`, of the signature.
         text: What the answer is, in plural, for messages and documentation.
-        shape: The axes of the answer after the rows: `"draws"`, `"levels"`, then the
-            places of a row, then `"means"` (k; C classes), `"numbers"` (k; of classes
-            1) or `"y"` (k; of classes none, because y is an index). Answers are in raw
-            units, float64 but for y.
+        shape: The axes of the answer after the rows: `"draws"`, `"parts"`, `"levels"`,
+            then the places of a row, then `"means"` (k; C classes), `"numbers"` (k; of
+            classes 1) or `"y"` (k; of classes none, because y is an index). Answers are
+            in raw units, float64 but for y and for sets, which are booleans.
         arguments: The arguments beside the outputs [rows, S, ..., P]: any of
             `targets`; `values`, numbers [rows, ..., k] (of ordered classes k is 1);
             `levels` [Q]; `draws`, the draw that each sample belongs to, [rows, n]; and
             `noise`, standard normals [rows, n, ..., noise_size].
         needs_order: Whether only likelihoods of targets with an order have an answer.
+        needs_classes: Whether only likelihoods of classes have an answer.
+        of_summary: Whether the answer follows from the summary and quantiles: then the
+            method of this name of `tfbbb.prediction.answers.Answers` computes it.
         compute: Computes the answer from a recalibration, a `Mixture` and the
             arguments; None calls the recalibration's method of this name.
         output: The output of the signature that answers the question; empty if no
             signature does. A signature puts draws before rows.
+        parts: Names of the parts of the answer along the axis `"parts"`; each is an
+            output of the signature, in place of `output`.
         parameter: The parameter of `:predict` that asks the question: its levels, or
-            whether to answer. Empty if the service does not answer the question.
+            whether to answer; `targets` stand beside the rows. Empty if the service
+            does not answer the question.
     """
 
     name: str
@@ -39,8 +45,11 @@ class Question:
     shape: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     needs_order: bool = False
+    needs_classes: bool = False
+    of_summary: bool = False
     compute: Callable[..., Any] | None = None
     output: str = ""
+    parts: tuple[str, ...] = ()
     parameter: str = ""
 
     def answer(self, recalibration: Any, mixture: Any, *arguments: Any) -> Any:
@@ -49,9 +58,19 @@ class Question:
         return compute(recalibration, mixture, *arguments)
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs of the signature."""
+        return self.parts or (self.output,)
+
+    @property
     def draws_first(self) -> bool:
         """Whether the signature puts an axis of draws before the rows."""
         return "draws" in self.shape
+
+    @property
+    def takes_targets(self) -> bool:
+        """Whether the question is about given targets."""
+        return "targets" in self.arguments
 
     @property
     def takes_levels(self) -> bool:
@@ -71,6 +90,7 @@ QUESTIONS = (
         "log densities of the targets in nats, of the average over the draws",
         arguments=("targets",),
         output="log_prob",
+        parameter="targets",
     ),
     Question(
         "log_prob_of_draws",
@@ -86,6 +106,26 @@ QUESTIONS = (
         needs_order=True,
         output="quantiles",
         parameter="quantiles",
+    ),
+    Question(
+        "intervals",
+        "intervals",
+        shape=("parts", "levels", "numbers"),
+        arguments=("levels",),
+        needs_order=True,
+        of_summary=True,
+        parts=("lower", "upper"),
+        parameter="intervals",
+    ),
+    Question(
+        "prediction_sets",
+        "prediction sets",
+        shape=("levels", "means"),
+        arguments=("levels",),
+        needs_classes=True,
+        of_summary=True,
+        output="prediction_sets",
+        parameter="prediction_sets",
     ),
     Question(
         "cdf",

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,9 @@ import numpy as np
 
 from tfbbb.checked_numbers import int32
 from tfbbb.prediction.answers import Answers
-from tfbbb.prediction.levels import checked_level, checked_levels
+from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
-from tfbbb.prediction.questions import question_named
+from tfbbb.prediction.questions import Question, question_named
 from tfbbb.types import ArrayLike
 
 if TYPE_CHECKING:
@@ -66,6 +65,7 @@ class Predictive:
         truncated: np.ndarray | None = None,
         order: np.ndarray | None = None,
         operations: tuple[Operation, ...] = (),
+        groups: np.ndarray | None = None,
     ):
         self.num_samples = num_samples
         self._answers = answers
@@ -77,6 +77,8 @@ class Predictive:
         # Where in the result each row of the blocks belongs.
         self._order = order
         self.operations = operations
+        # Index of each row's group, for conformal answers by groups.
+        self._groups = None if groups is None else np.asarray(groups)
         if truncated is None:
             truncated = np.zeros(len(self), dtype=bool)
         self.truncated = truncated
@@ -100,6 +102,7 @@ class Predictive:
         """
         back = np.argsort(order)
         first, summaries = parts[0], [part._mixture_summary for part in parts]
+        groups = [part._groups for part in parts if part._groups is not None]
         return cls(
             first._answers,
             {
@@ -114,6 +117,77 @@ class Predictive:
             functions,
             truncated,
             order,
+            groups=np.concatenate(groups)[back] if groups else None,
+        )
+
+    def take(self, rows: np.ndarray) -> "Predictive":
+        """Returns the predictions of some rows, in the order of their indices.
+
+        Args:
+            rows: Indices of the rows, each at most once.
+        """
+        rows = np.asarray(rows)
+        places = np.arange(len(self)) if self._order is None else self._order
+        new_places = np.full(len(self), -1)
+        new_places[rows] = np.arange(len(rows))
+        order = new_places[places]
+
+        def blocks() -> Iterator[Any]:
+            first = 0
+            for outputs in self._blocks():
+                chosen = order[first : first + len(outputs)] >= 0
+                first += len(outputs)
+                if chosen.any():
+                    yield np.asarray(outputs)[chosen]
+
+        return Predictive(
+            self._answers,
+            {name: values[rows] for name, values in self._mixture_summary.items()},
+            blocks,
+            self.num_samples[rows]
+            if isinstance(self.num_samples, np.ndarray)
+            else self.num_samples,
+            self._seed,
+            lambda n, seed: np.asarray(self.functions(n, seed))[rows],
+            self.truncated[rows],
+            order[order >= 0],
+            self.operations,
+            None if self._groups is None else self._groups[rows],
+        )
+
+    def answered_by(
+        self,
+        answers: Answers,
+        groups: ArrayLike = None,
+        outputs: Callable[[Any], Any] | None = None,
+        summary: dict[str, Any] | None = None,
+    ) -> "Predictive":
+        """Returns the same draws with other answers.
+
+        Args:
+            answers: The answers.
+            groups: Index of each row's group, [rows]; None without groups.
+            outputs: Changes the outputs of the network, [rows, S, ..., P].
+            summary: The summary of the mixture of the changed outputs.
+        """
+        blocks = self._blocks
+        if outputs is not None:
+            change = outputs
+
+            def blocks() -> Iterator[Any]:
+                return map(change, self._blocks())
+
+        return Predictive(
+            answers,
+            self._mixture_summary if summary is None else summary,
+            blocks,
+            self.num_samples,
+            self._seed,
+            self.functions,
+            self.truncated,
+            self._order,
+            self.operations,
+            groups,
         )
 
     @property
@@ -210,19 +284,23 @@ class Predictive:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
-        level = checked_level(level)
-        if self._answers.reach is not None:
-            reach = np.asarray(self._answers.reach(level))
-            if not np.isfinite(reach).all():
-                needed = math.ceil(level / (1.0 - level) - 1e-6)
-                raise ValueError(
-                    f"A conformal interval of this level takes {needed} held-out rows; "
-                    "pass as many to `recalibrate`, or ask for a lower level. "
-                    f"Received: level={level}"
-                )
-            return self.mean - reach * self.stddev, self.mean + reach * self.stddev
-        bounds = self.quantile([0.5 - level / 2.0, 0.5 + level / 2.0])
-        return bounds[:, 0], bounds[:, 1]
+        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
+        return lower[:, 0], upper[:, 0]
+
+    def prediction_set(self, level: float = 0.9) -> np.ndarray:
+        """Returns which classes belong to the set that holds y with this probability.
+
+        The set has the most probable classes until their probabilities add up to the
+        level. For a model with `tfbbb.recalibration.ConformalSets`, it is the
+        conformal set.
+
+        Returns:
+            Whether each class is in the set, [rows, C].
+
+        Raises:
+            ValueError: For numbers, or a level of 0 or 1 or beyond.
+        """
+        return self.ask("prediction_sets", checked_level(level))[:, 0]
 
     def cdf(self, y: ArrayLike) -> np.ndarray:
         """Returns P(Y <= y | x, data), target by target, [rows, k].
@@ -309,8 +387,15 @@ class Predictive:
             )
         if asked.needs_order:
             self._check_ordered(asked.text)
+        if asked.needs_classes and self._answers.task != "classification":
+            raise ValueError(
+                f"Only classes have {asked.text}; ask for `interval`. "
+                f"Received: {self!r}"
+            )
         if asked.takes_levels:
             (levels,) = arguments
+            if asked.of_summary:
+                return self._ask_summary(asked, checked_levels(levels))
             return self._ask_levels(question, checked_levels(levels))
         checks = {"targets": self._checked_targets, "values": self._checked_values}
         arrays = [
@@ -432,6 +517,17 @@ class Predictive:
 
     def _ask_levels(self, question: str, levels: np.ndarray) -> np.ndarray:
         return self.of_outputs(lambda x: self._answers.ask(question, x, levels))
+
+    def _ask_summary(self, question: Question, levels: np.ndarray) -> np.ndarray:
+        quantiles = functools.partial(self._ask_levels, "quantiles")
+        # Intervals between quantiles need no summary.
+        from_quantiles = question.needs_order and self.central_intervals
+        summary = {} if from_quantiles else self._summary
+        compute = getattr(self._answers, question.name)
+        found = np.asarray(compute(summary, quantiles, levels, self._groups))
+        if not (from_quantiles or np.isfinite(found).all()):
+            raise ValueError(explain_infinite(levels))
+        return found
 
     def of_outputs(
         self, compute: Callable[..., Any], *arrays: np.ndarray

@@ -56,6 +56,7 @@ class Sampling:
     def results(self) -> list[Predictive]:
         """Returns the predictive distribution of each row, for each output."""
         summaries, outputs = self._summaries()
+        groups = self._passes.groups(self._inputs)
         return [
             Predictive(
                 answers,
@@ -65,6 +66,7 @@ class Sampling:
                 self._seed,
                 functools.partial(self._functions, number),
                 operations=self._passes.operations,
+                groups=groups,
             )
             for number, (answers, found) in enumerate(
                 zip(self._passes.answers, summaries, strict=True)

@@ -2,6 +2,7 @@
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.recalibration.conformal_intervals import ConformalIntervals
+from tfbbb.recalibration.conformal_sets import ConformalSets
 from tfbbb.recalibration.fitting import recalibrate
 from tfbbb.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.recalibration.recalibration import Recalibration
@@ -11,6 +12,7 @@ from tfbbb.recalibration.variance_scaling import VarianceScaling
 
 __all__ = [
     "ConformalIntervals",
+    "ConformalSets",
     "IsotonicPIT",
     "Recalibration",
     "Temperature",

@@ -1,21 +1,15 @@
-"""Split conformal prediction intervals."""
-
-from collections.abc import Sequence
-from typing import Any
+"""Conformal prediction intervals."""
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.likelihoods import Likelihood
-from tfbbb.prediction.conformal_reach import conformal_reach
 from tfbbb.prediction.result import Predictive
-from tfbbb.recalibration.recalibration import Recalibration
-from tfbbb.types import ArrayLike
+from tfbbb.recalibration.conformal import Conformal, check_one_place
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.recalibration")
-class ConformalIntervals(Recalibration):
+class ConformalIntervals(Conformal):
     """Computes intervals with guaranteed coverage.
 
     The scores of n held-out rows are `s_i = |y_i - mean_i| / stddev_i` (Vovk et al.
@@ -29,8 +23,13 @@ class ConformalIntervals(Recalibration):
     for any model and any distribution of the data. This probability is an average over
     all rows, not for each x, and holds for each target separately.
 
-    Only `interval` changes; quantiles, the density and variances remain those of the
-    model.
+    Only `interval` changes, unless there is a `density`; quantiles, the density and
+    variances remain those of the model.
+
+    Rows that a part of an ensemble was trained on can serve as held-out rows if each is
+    predicted by members that never saw it (cross-conformal prediction, Vovk 2015).
+    Intervals about the prediction of all members then cover the level approximately,
+    because all members together predict a new row better than some of them.
 
     Example:
 
@@ -48,42 +47,26 @@ class ConformalIntervals(Recalibration):
 
     Args:
         scores: The scores of each target, [k, n], zero or positive.
+        density: The recalibration of the density, such as `VarianceScaling`; None to
+            leave the density.
+        by: The input that tells groups apart: the name of a column, or the index of a
+            column of an input matrix; None without groups.
+        groups: The value of this input in each group with scores of its own; None
+            stands for a missing number.
+        group_scores: The scores of each group, [k, n] each.
 
     Raises:
-        ValueError: A score is negative or not finite, or the targets have different
-            numbers of scores.
+        ValueError: A score is negative or not finite, the targets have different
+            numbers of scores, or a group has no scores.
     """
 
     central_intervals = False
 
-    def __init__(self, scores: Sequence[Sequence[float]] = ((),)):
-        values = [np.sort(np.asarray(x, dtype=np.float64)) for x in scores]
-        valid = all(
-            x.ndim == 1 and len(x) == len(values[0]) and np.all((x >= 0) & (x < np.inf))
-            for x in values
-        )
-        if not values or not valid:
-            raise ValueError(
-                "`scores` must be lists of finite numbers of at least 0, with the same "
-                f"length for each target. Received: scores={scores}"
-            )
-        self.scores = tuple(tuple(x.tolist()) for x in values)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"scores": [list(x) for x in self.scores]}
-
-    @property
-    def num_rows(self) -> int:
-        """Number n of held-out rows."""
-        return len(self.scores[0])
-
-    def __repr__(self) -> str:
-        return f"ConformalIntervals(targets={len(self.scores)}, rows={self.num_rows})"
-
     def check(self, likelihood: Likelihood) -> None:
         if likelihood.task != "regression":
             raise ValueError(
-                "Classes have no intervals; use `'temperature'`. "
+                "Classes have no intervals; use `'temperature'` or "
+                "`'conformal_sets'`. "
                 f"Received: likelihood={type(likelihood).__name__}"
             )
         num_targets = getattr(likelihood, "num_targets", 1)
@@ -92,18 +75,8 @@ class ConformalIntervals(Recalibration):
                 f"The model has {num_targets} targets, and each needs its own scores. "
                 f"Received: {self!r}"
             )
+        super().check(likelihood)
 
-    def fitted(
-        self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
-    ) -> "ConformalIntervals":
-        if targets.ndim != 2:
-            raise ValueError(
-                "Places of one row depend on each other, so their coverage cannot be "
-                "guaranteed; conformal intervals need targets of shape [rows, k]. "
-                f"Received: y of shape {targets.shape}"
-            )
-        scores = np.abs(targets - prediction.mean) / prediction.stddev
-        return ConformalIntervals(scores.T.tolist())
-
-    def reach(self, level: ArrayLike) -> tf.Tensor:
-        return conformal_reach(self.scores, level)
+    def score(self, prediction: Predictive, targets: np.ndarray) -> np.ndarray:
+        check_one_place(targets, 2)
+        return np.abs(targets - prediction.mean) / prediction.stddev

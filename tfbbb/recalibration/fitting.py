@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 
 from tfbbb.likelihood_model import LikelihoodModel
-from tfbbb.recalibration.recalibration import Recalibration
+from tfbbb.likelihoods import Likelihood
+from tfbbb.recalibration.conformal import Conformal, labels_of
+from tfbbb.recalibration.conformal_intervals import ConformalIntervals
+from tfbbb.recalibration.conformal_sets import ConformalSets
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.recalibration.registry import get
 from tfbbb.types import ArrayLike
 
@@ -16,6 +20,7 @@ def recalibrate(
     y: ArrayLike,
     method: Any = "auto",
     *,
+    by: str | int | None = None,
     num_samples: int = 100,
     seed: int = 0,
 ) -> Recalibration:
@@ -46,9 +51,16 @@ def recalibrate(
         y: Targets of the held-out rows in raw units.
         method: `"temperature"` for classes; `"variance_scaling"` for real numbers;
             `"isotonic_pit"` for one real, positive or bounded number;
-            `"conformal_intervals"` for intervals of any numbers, counts included; or a
-            `tfbbb.recalibration.Recalibration`, to fit another one of its class.
-            `"auto"` is the first of these methods that suits the likelihood.
+            `"conformal_intervals"` for intervals of any numbers, counts included;
+            `"conformal_sets"` for prediction sets of classes; or a
+            `tfbbb.recalibration.Recalibration`, to fit another one of its class:
+            `ConformalIntervals(density=VarianceScaling())` fits both. `"auto"` is the
+            first of these methods that suits the likelihood.
+        by: The input whose values tell groups apart, for conformal methods: the name of
+            a column, or the index of a column of an input matrix. Each group gets
+            intervals or sets of its own if it has 20 held-out rows; the others share
+            those of all rows. With `"auto"`, conformal intervals or sets are fitted on
+            top of the recalibration of the density.
         num_samples: Number of draws for the predictions of the held-out rows.
         seed: Seed of these draws.
 
@@ -67,7 +79,15 @@ def recalibrate(
             f"Received: model of type {type(model).__name__}"
         )
     chosen = _choose_method(model.likelihood) if method == "auto" else get(method)
+    if by is not None and method == "auto":
+        chosen = conformal(model.likelihood, chosen)
     chosen.check(model.likelihood)
+    if by is not None and not isinstance(chosen, Conformal):
+        raise ValueError(
+            "Groups have intervals or sets of their own: use `'conformal_intervals'` "
+            f"or `'conformal_sets'`. Received: method={method!r}, by={by!r}"
+        )
+    labels = None if by is None else labels_of(x, by)
     targets = model.likelihood.check_targets(y)
     if len(targets) < chosen.least_rows:
         raise ValueError(
@@ -83,12 +103,30 @@ def recalibrate(
                 "Every held-out row needs one target. "
                 f"Received: {len(prediction)} rows and {len(targets)} targets"
             )
-        fitted = chosen.fitted(model.likelihood, prediction, np.asarray(targets))
+        given = (model.likelihood, prediction, np.asarray(targets))
+        if isinstance(chosen, Conformal):
+            fitted: Recalibration = chosen.fitted_by(*given, by, labels)
+        else:
+            fitted = chosen.fitted(*given)
     except BaseException:
         model.recalibration = before
         raise
     model.recalibration = fitted
     return fitted
+
+
+def conformal(likelihood: Likelihood, density: Recalibration = IDENTITY) -> Conformal:
+    """Returns unfitted conformal intervals or sets on top of a density.
+
+    Args:
+        likelihood: p(y | outputs).
+        density: The recalibration of the density, or conformal intervals.
+    """
+    if isinstance(density, Conformal):
+        return density
+    if likelihood.task == "classification":
+        return ConformalSets(density=density)
+    return ConformalIntervals(density=density)
 
 
 def _choose_method(likelihood: Any) -> Recalibration:

@@ -25,11 +25,29 @@ class Recalibration(Strategy):
         least_rows: Smallest number of rows for a fit.
         acts_on_outputs: Whether the recalibration changes the outputs of the network.
         central_intervals: Whether intervals lie between two quantiles.
+        conformal: Whether intervals or prediction sets have guaranteed coverage: see
+            `tfbbb.recalibration.conformal.Conformal`.
     """
 
     least_rows: int = 1
     acts_on_outputs: bool = False
     central_intervals: bool = True
+    conformal: bool = False
+
+    @property
+    def density(self) -> "Recalibration":
+        """The recalibration of everything but intervals and prediction sets."""
+        return self
+
+    @property
+    def of_answers(self) -> "Recalibration":
+        """The part of the density that acts on the mixture, not on the outputs."""
+        return IDENTITY if self.density.acts_on_outputs else self.density
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the recalibration changes nothing."""
+        return type(self) is Recalibration
 
     def check(self, likelihood: Likelihood) -> None:
         """Raises ValueError if the recalibration does not suit a likelihood."""
@@ -68,11 +86,25 @@ class Recalibration(Strategy):
         """Returns quantiles at levels [Q], [rows, Q, ..., k]."""
         return mixture.quantiles(levels)
 
-    def reach(self, level: ArrayLike) -> Any:
-        """Returns the half-width of intervals in standard deviations.
+    def reach(self, level: ArrayLike, groups: Any = None) -> Any:
+        """Returns the greatest score that conformal intervals or sets contain.
 
-        For levels [...] the result is [..., k]: infinite for a level without a finite
-        interval, and None if intervals lie between quantiles.
+        The score is the distance from the mean in standard deviations, or, of a class,
+        the probability of the classes that are more probable. For levels [...] the
+        result is [..., k]: infinite for a level that the held-out rows say nothing
+        about, and None if the recalibration is not conformal.
+
+        Args:
+            level: Probabilities of the intervals or sets, [...].
+            groups: The result of `groups`; the result is then [rows, ..., k].
+        """
+        return None
+
+    def groups(self, inputs: Any) -> tf.Tensor | None:
+        """Returns the index of each row's group, [rows]; None without groups.
+
+        Args:
+            inputs: Inputs of the network.
         """
         return None
 

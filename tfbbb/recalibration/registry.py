@@ -1,6 +1,7 @@
 """Recalibrations by string name."""
 
 from tfbbb.recalibration.conformal_intervals import ConformalIntervals
+from tfbbb.recalibration.conformal_sets import ConformalSets
 from tfbbb.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.recalibration.temperature import Temperature
@@ -11,6 +12,7 @@ _registry = Registry(
     Recalibration,
     {
         "conformal_intervals": ConformalIntervals,
+        "conformal_sets": ConformalSets,
         "isotonic_pit": IsotonicPIT,
         "temperature": Temperature,
         "variance_scaling": VarianceScaling,

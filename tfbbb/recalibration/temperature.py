@@ -11,7 +11,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.classification import Classification
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
-from tfbbb.recalibration.best_factor import best_factor
+from tfbbb.recalibration.best_factor import best_factor, some_rows
 from tfbbb.recalibration.recalibration import Recalibration
 
 
@@ -67,6 +67,8 @@ class Temperature(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "Temperature":
+        prediction, targets = some_rows(prediction, targets)
+
         def loss(temperature: float) -> float:
             tempered = Temperature(temperature)
 
@@ -76,7 +78,9 @@ class Temperature(Recalibration):
 
             return -float(prediction.of_outputs(log_prob, targets).mean())
 
-        return Temperature(best_factor("temperature", loss))
+        # The temperature of similar rows, if this recalibration is fitted to some.
+        known = None if self.temperature == 1.0 else self.temperature
+        return Temperature(best_factor("temperature", loss, known))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
         assert isinstance(likelihood, Classification)

@@ -11,7 +11,7 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.mixture import Mixture
 from tfbbb.prediction.result import Predictive
-from tfbbb.recalibration.best_factor import best_factor
+from tfbbb.recalibration.best_factor import best_factor, some_rows
 from tfbbb.recalibration.recalibration import Recalibration
 from tfbbb.types import ArrayLike, Tensor
 
@@ -82,6 +82,8 @@ class VarianceScaling(Recalibration):
     def fitted(
         self, likelihood: Likelihood, prediction: Predictive, targets: np.ndarray
     ) -> "VarianceScaling":
+        prediction, targets = some_rows(prediction, targets)
+
         def log_densities(factor: float) -> np.ndarray:
             scaling = VarianceScaling(factor)
 
@@ -94,7 +96,13 @@ class VarianceScaling(Recalibration):
             return found.reshape(-1, targets.shape[-1]).mean(axis=0)
 
         def best(target: int) -> float:
-            return best_factor("factor", lambda x: -float(log_densities(x)[target]))
+            # The factors of similar rows, if this recalibration is fitted to some.
+            known = self.factors[target if len(self.factors) > 1 else 0]
+            return best_factor(
+                "factor",
+                lambda x: -float(log_densities(x)[target]),
+                None if known == 1.0 else known,
+            )
 
         return VarianceScaling([best(target) for target in range(targets.shape[-1])])
 

@@ -15,7 +15,7 @@ from tfbbb.prediction.questions import Question, served_questions
 
 Value = float | bool | str | None
 
-_ONE_ANSWER = " and ".join(f"`{question.name}`" for question in served_questions())
+_ONE_ANSWER = ", ".join(f"`{question.name}`" for question in served_questions())
 # What the axes of an answer count.
 _SINGULAR = {
     "draws": "draw",
@@ -41,6 +41,11 @@ class PredictRequest(BaseModel):
     )
     inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
         None, description="Columns by feature name, or a matrix of rows."
+    )
+    targets: list[Value | list[Value]] | None = Field(
+        None,
+        description="The target of each row, of which to return `log_prob`: a number "
+        "in raw units, a list of numbers for several targets, or the name of a class.",
     )
     parameters: Parameters | None = None  # type: ignore[valid-type]
 
@@ -84,14 +89,18 @@ def row_model(questions: Iterable[Question]) -> type[RowMoments]:
     """Returns the model of a row's prediction, with a field for each question."""
     fields: dict[str, Any] = {}
     for question in questions:
-        places = "".join(f"[{_SINGULAR[axis]}]" for axis in question.shape)
+        axes = [axis for axis in question.shape if axis != "parts"]
+        if question.needs_classes:
+            axes = ["levels"]
+        places = "".join(f"[{_SINGULAR[axis]}]" for axis in axes)
         place = f", `{places}`" if places else ""
         class_index = ", or the index of a class" if "y" in question.shape else ""
-        text = f"If requested{place}{class_index}."
-        fields[question.output] = (
-            row_type(question) | None,
-            Field(None, description=text),
-        )
+        names = ", the names of the classes" if question.needs_classes else ""
+        for output in question.outputs:
+            text = f"If requested{place}{class_index}{names}."
+            if question.parts:
+                text = f"The {output} bounds of {question.text}. {text}"
+            fields[output] = (row_type(question) | None, Field(None, description=text))
     return create_model(
         "RowPrediction", __base__=RowMoments, __doc__=RowMoments.__doc__, **fields
     )
@@ -100,7 +109,9 @@ def row_model(questions: Iterable[Question]) -> type[RowMoments]:
 def row_type(question: Question) -> Any:
     """Returns the type of the answer for one row, lists of numbers."""
     kind: Any = float
-    for axis in reversed(question.shape):
+    if question.needs_classes:
+        return list[list[str]]
+    for axis in reversed([axis for axis in question.shape if axis != "parts"]):
         kind = list[kind]
         if axis == "y":
             kind |= int
@@ -133,8 +144,9 @@ def request_body() -> dict[str, Any]:
         "Rows": {"instances": [patient]},
         "Rows by name, with an interval": {
             "instances": [dict(zip(names, patient, strict=True))],
-            "parameters": {"num_samples": 200, "quantiles": [0.05, 0.95]},
+            "parameters": {"num_samples": 200, "intervals": [0.9]},
         },
+        "Rows with their targets": {"instances": [patient], "targets": [151]},
         "Columns": {
             "inputs": {
                 name: [value] for name, value in zip(names, patient, strict=True)

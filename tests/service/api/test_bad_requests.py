@@ -170,7 +170,13 @@ def test_unknown_signature_is_refused_with_those_there_are(
 ) -> None:
     body = {"signature_name": "classify", "instances": [[1, 2, 3]]}
     message = message_of(ask(client, "diabetes", body), 400)
-    assert "serving_default, predict, quantiles, sample" in message
+    assert "serving_default, predict, log_prob, quantiles" in message
+
+
+def test_file_without_signature_of_log_prob_says_so(client: httpx.Client) -> None:
+    body = {"instances": [[1, 2, 3]], "targets": [1.0]}
+    message = message_of(ask(client, "diabetes", body), 400)
+    assert "exported without the signature `log_prob`" in message
 
 
 def test_signature_of_quantiles_needs_levels(client: httpx.Client) -> None:

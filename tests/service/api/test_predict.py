@@ -46,6 +46,19 @@ def test_answer_over_http_is_that_of_the_saved_model(
         )
 
 
+def test_files_of_older_versions_answer_intervals_and_sets(
+    client: httpx.Client,
+) -> None:
+    # They have neither signature: intervals lie between quantiles.
+    parameters = {"intervals": [0.8], "quantiles": [0.1, 0.9]}
+    body = {"instances": ROWS, "parameters": parameters}
+    for row in ask(client, "diabetes", body).json()["predictions"]:
+        assert [*row["lower"], *row["upper"]] == row["quantiles"]
+    body = {"instances": [[2.0, 2.0, 0.0]], "parameters": {"prediction_sets": [0.9]}}
+    (row,) = ask(client, "iris", body).json()["predictions"]
+    assert row["prediction_sets"] == [["setosa", "versicolor"]]
+
+
 @pytest.mark.parametrize("parameters", [{}, None, {"seed": 0}, {"num_samples": 100}])
 def test_same_request_gets_the_same_answer(
     client: httpx.Client, parameters: dict[str, int] | None

@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tfbbb.cli.prediction_options import Level, NumSamples, Output, Seed, Table
+from tfbbb.cli.prediction_options import (
+    Level,
+    LogProb,
+    NumSamples,
+    Output,
+    PredictionSets,
+    Seed,
+    Table,
+)
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 if TYPE_CHECKING:
@@ -26,6 +34,8 @@ def predict(
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
+    prediction_sets: PredictionSets = False,
+    log_prob: LogProb = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -38,9 +48,9 @@ def predict(
             "give either --label or --version.", param_hint="--label"
         )
     with service(url, key) as client:
-        from tfbbb.cli.answer_table import interval_levels
         from tfbbb.cli.shown_table import output_table
         from tfbbb.data import read_table
+        from tfbbb.data.column_names import check_column_exists
         from tfbbb.data.writing import check_writable
 
         if output is not None:
@@ -49,9 +59,16 @@ def predict(
         description = remote_model.describe_version(version, label)["description"]
         features = description["features"]
         texts = [f["name"] for f in features if f["kind"] == "categorical"]
+        table = read_table(data, text_columns=texts)
+        targets = None
+        if log_prob:
+            check_column_exists(table, description["target"], role="target")
+            targets = table[description["target"]]
         prediction = remote_model.predict(
-            read_table(data, text_columns=texts),
-            quantiles=[] if description["classes"] else interval_levels(level),
+            table,
+            intervals=[] if description["classes"] else [level],
+            prediction_sets=[level] if prediction_sets else [],
+            targets=targets,
             num_samples=num_samples,
             seed=seed,
             version=version,
@@ -62,10 +79,20 @@ def predict(
 
 
 def _build_table(prediction: "Prediction") -> "pa.Table":
+    import numpy as np
+
     from tfbbb.cli.answer_table import classes_table, numbers_table
 
     answers = vars(prediction)
     if prediction.classes is not None:
-        return classes_table(prediction.classes, answers)
-    assert prediction.quantiles is not None
-    return numbers_table(answers, prediction.quantiles)
+        sets = prediction.prediction_sets
+        return classes_table(
+            prediction.classes,
+            answers,
+            None if sets is None else [first for first, *_ in sets],
+            prediction.log_prob,
+        )
+    assert prediction.lower is not None
+    assert prediction.upper is not None
+    bounds = np.stack([prediction.lower[:, 0], prediction.upper[:, 0]], axis=1)
+    return numbers_table(answers, bounds, prediction.log_prob)

@@ -1,0 +1,152 @@
+"""Intervals, prediction sets and densities of targets, as the service answers them."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import keras
+import numpy as np
+import orjson
+import pytest
+
+import tfbbb
+from service.model_process.answer import answer
+from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.query import parse_query
+from service.shared.errors import InvalidRequest
+from service.shared.settings import Settings
+from tfbbb.export.manifest import InputError
+from tfbbb.recalibration import ConformalIntervals, ConformalSets
+
+GENERATOR = np.random.default_rng(0)
+X = GENERATOR.normal(size=(4, 2)).astype("float32")
+X[:, 1] = [0, 1, 1, 0]
+ROWS = X.tolist()
+CLASSES = ("red", "green", "blue")
+
+
+def exported(path: Path, likelihood: str, units: int, recalibration: Any) -> Any:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((2,))
+    outputs = tfbbb.layers.DenseVariational(units)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    model.recalibration = recalibration
+    classes = CLASSES if units == 3 else None
+    model.export_predictive(path, classes=classes, num_samples=20)
+    return tfbbb.load(path)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A model with a group of its own for the value 1 of the second feature."""
+    scores = [np.linspace(0.1, 1.9, 19).tolist()]
+    conformal = ConformalIntervals(
+        scores, by=1, groups=[1.0], group_scores=[[[5.0] * 19]]
+    )
+    path = tmp_path_factory.mktemp("numbers") / "1"
+    return exported(path, "normal", 1, conformal)
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    scores = [[0.0] * 10 + [0.5] * 10]
+    path = tmp_path_factory.mktemp("classes") / "1"
+    return exported(path, "categorical", 3, ConformalSets(scores))
+
+
+def asked(model: Any, **body: Any) -> Any:
+    version = SimpleNamespace(name="m", number=1, load=lambda: model)
+    query = parse_query(orjson.dumps({"instances": ROWS} | body))
+    return orjson.loads(answer(version, query, Settings(), UncertaintyMetrics()))
+
+
+def test_intervals_of_each_group_are_answered(numbers: Any) -> None:
+    found = asked(numbers, parameters={"intervals": [0.5, 0.9], "num_samples": 20})
+    prediction = numbers.predictive(X, num_samples=20)
+    for place, level in enumerate((0.5, 0.9)):
+        bounds = prediction.interval(level)
+        for name, expected in zip(("lower", "upper"), bounds, strict=True):
+            values = [row[name][place] for row in found["predictions"]]
+            np.testing.assert_allclose(values, expected, rtol=1e-5)
+    half = prediction.interval(0.9)[1] - prediction.mean
+    reach = [1.8, 5.0, 5.0, 1.8]
+    np.testing.assert_allclose(half / prediction.stddev, np.c_[reach], rtol=1e-6)
+
+
+def test_signature_of_intervals_returns_them_alone(numbers: Any) -> None:
+    body = {"signature_name": "intervals", "parameters": {"intervals": [0.9]}}
+    (row, *_) = asked(numbers, **body)["predictions"]
+    assert list(row) == ["lower", "upper"]
+
+
+def test_levels_beyond_the_held_out_rows_are_refused(numbers: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"takes 99 held-out rows.*level=0\.99"):
+        asked(numbers, parameters={"intervals": [0.9, 0.99]})
+
+
+def test_targets_get_their_log_density(numbers: Any) -> None:
+    targets = [0.5, [1.0], -2, 3.25]
+    found = asked(numbers, targets=targets, parameters={"num_samples": 20})
+    values = [row["log_prob"] for row in found["predictions"]]
+    expected = numbers.predictive(X, num_samples=20).log_prob([0.5, 1.0, -2, 3.25])
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
+
+
+def test_targets_may_be_a_tensor_of_the_signature(numbers: Any) -> None:
+    columns = {"inputs": ROWS, "targets": [0.5, 1.0, -2, 3.25]}
+    body = {"instances": None, "inputs": columns, "signature_name": "log_prob"}
+    found = asked(numbers, **body, parameters={"num_samples": 20})["outputs"]
+    expected = numbers.predictive(X, num_samples=20).log_prob([0.5, 1.0, -2, 3.25])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_sets_are_answered_with_the_names_of_classes(classes: Any) -> None:
+    found = asked(classes, parameters={"prediction_sets": [0.4, 0.9]})
+    sets = [row["prediction_sets"] for row in found["predictions"]]
+    for place, level in enumerate((0.4, 0.9)):
+        inside = classes.predictive(X).prediction_set(level)
+        for row, members in zip(sets, inside, strict=True):
+            assert row[place] == [CLASSES[i] for i in np.flatnonzero(members)]
+    assert all(len(row[0]) == 1 for row in sets)
+    assert any(len(row[1]) > 1 for row in sets)
+
+
+def test_names_of_classes_get_their_log_probability(classes: Any) -> None:
+    found = asked(classes, targets=["red", "blue", "green", "red"])
+    values = [row["log_prob"] for row in found["predictions"]]
+    rows = [row["probabilities"] for row in found["predictions"]]
+    expected = np.log([rows[0][0], rows[1][2], rows[2][1], rows[3][0]])
+    np.testing.assert_allclose(values, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ([1.0], r"one target for each of the 4 rows\. Received: 1 targets"),
+        ("red", r"one target for each of the 4 rows\. Received: no list"),
+        ([0.5, None, 1, 1], r"Row 2: the target must be a number, finite"),
+        ([0.5, 1, [1, 2], 1], r"Row 3: the target must be a number, finite"),
+        ([0.5, 1, 1, True], r"Row 4: the target must be a number, finite"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused_with_their_row(
+    numbers: Any, targets: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        asked(numbers, targets=targets)
+
+
+@pytest.mark.parametrize("target", ["pink", 3, None, ["red"]])
+def test_targets_must_be_classes(classes: Any, target: Any) -> None:
+    message = r"Row 2: the target must be one of the classes \['red'"
+    with pytest.raises(InputError, match=message):
+        asked(classes, targets=["red", target, "red", "red"])
+
+
+def test_answers_of_the_other_task_are_refused(numbers: Any, classes: Any) -> None:
+    with pytest.raises(InvalidRequest, match="numbers, which have no prediction sets"):
+        asked(numbers, parameters={"prediction_sets": [0.9]})
+    with pytest.raises(InvalidRequest, match="no order and thus no intervals"):
+        asked(classes, parameters={"intervals": [0.9]})
+    with pytest.raises(InvalidRequest, match="`log_prob` needs the targets"):
+        asked(numbers, signature_name="log_prob")

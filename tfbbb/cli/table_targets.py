@@ -1,0 +1,26 @@
+"""The targets of a table that a model predicts."""
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.data import TableError
+from tfbbb.data.column_names import check_column_exists
+from tfbbb.data.target import class_targets, regression_targets
+from tfbbb.export.manifest import Manifest
+
+
+def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:
+    """Returns the targets of a table: numbers [n, 1], or class indices [n].
+
+    Raises:
+        TableError: The table has no column of the target, or a value does not fit.
+    """
+    if manifest.target is None:
+        raise TableError(
+            "The model does not know the name of its target, so --log-prob does not "
+            "know the column; export the model with `target`."
+        )
+    check_column_exists(table, manifest.target, role="target")
+    if manifest.classes is not None:
+        return class_targets(table, manifest.target, manifest.classes)
+    return regression_targets(table, manifest.target)[:, np.newaxis]

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +89,7 @@ class TableTrainer:
             )
             files.discard_scratch()
             table = trained()
-        return TrainedJob(table, _lineage(job, spec, table.metrics))
+        return TrainedJob(table, _lineage(job, spec, table))
 
     def check(self, directory: Path) -> None:
         """Loads an exported model, verifies its files, and predicts one row.
@@ -112,7 +112,8 @@ def _directory(settings: Settings, spec: JobSpec) -> Path | None:
     return settings.models / spec.start_from.model / str(spec.start_from.version)
 
 
-def _lineage(job: Job, spec: JobSpec, metrics: Mapping[str, float]) -> dict[str, Any]:
+def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> dict[str, Any]:
+    metrics = table.metrics
     return {
         "job_id": job.id,
         "created_at": timestamp(time.time()),
@@ -126,4 +127,5 @@ def _lineage(job: Job, spec: JobSpec, metrics: Mapping[str, float]) -> dict[str,
             for name, value in metrics.items()
             if name.startswith("coverage") or name.endswith("calibration_error")
         },
+        "recalibration": dict(table.recalibration_choice),
     }

@@ -1,6 +1,7 @@
 """Descriptions of models and their versions for the API."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from service.model_process.version import ServedVersion
 from service.shared.model_messages import (
@@ -11,6 +12,7 @@ from service.shared.model_messages import (
     Status,
     VersionStatus,
 )
+from tfbbb.export.manifest import Manifest
 
 
 def model_status(
@@ -59,6 +61,22 @@ def _latest(
     return {"latest": str(latest.number)}
 
 
+def _recalibration(manifest: Manifest) -> dict[str, Any] | None:
+    """Returns class and config of the recalibration, without its thousands of scores.
+
+    A conformal recalibration has one score per held-out row, whose number stands for
+    them.
+    """
+    if manifest.recalibration is None:
+        return None
+    config = dict(manifest.recalibration["config"])
+    scores = config.pop("scores", None)
+    if scores is not None:
+        config.pop("group_scores", None)
+        config["num_rows"] = len(scores[0])
+    return {**manifest.recalibration, "config": config}
+
+
 def _describe(versions: Sequence[ServedVersion]) -> Description | None:
     for version in versions:
         if version.manifest is not None and version.problem is None:
@@ -76,7 +94,9 @@ def _describe(versions: Sequence[ServedVersion]) -> Description | None:
                 ],
                 default_num_samples=manifest.default_num_samples,
                 libraries=dict(manifest.libraries),
-                recalibration=manifest.recalibration and dict(manifest.recalibration),
+                recalibration=_recalibration(manifest),
+                recalibration_choice=manifest.recalibration_choice
+                and dict(manifest.recalibration_choice),
                 metrics=dict(manifest.metrics),
             )
     return None

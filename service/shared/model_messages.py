@@ -71,6 +71,11 @@ class Description(BaseModel):
     recalibration: dict[str, Any] | None = Field(
         description="The recalibration of predictions, if any.", examples=[None]
     )
+    recalibration_choice: dict[str, Any] | None = Field(
+        None,
+        description="What was tried as recalibration, what was chosen and why.",
+        examples=[None],
+    )
     default_num_samples: int = Field(examples=[100])
     metrics: dict[str, float] = Field(
         description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]

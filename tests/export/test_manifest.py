@@ -162,6 +162,7 @@ def fields_of_version_3(fields: dict[str, Any]) -> dict[str, Any]:
         "operations": [{"name": "a", "kind": "Dense", "exact": False, "why": "So."}],
         "recalibration": {"class_name": "Temperature", "config": {"temperature": 2.0}},
         "lineage": {"job_id": "5f1d7e2a9c3b4d6e8f012345", "seed": 7},
+        "recalibration_choice": {"chosen": "none"},
     }
 
 
@@ -172,7 +173,7 @@ def test_version_3_says_what_answers_by_which_method(
     assert json.loads(manifest.to_json()) == fields_of_version_3
     assert manifest.has_signature("moments")
     assert not manifest.has_signature("predict")
-    del fields_of_version_3["lineage"]
+    del fields_of_version_3["lineage"], fields_of_version_3["recalibration_choice"]
     assert Manifest.from_json(json.dumps(fields_of_version_3)).lineage is None
     older = Manifest.from_json(json.dumps(fields))
     assert older.has_signature("predict")

@@ -173,7 +173,8 @@ def test_training_that_diverges_ends_at_once_and_is_named(table):
 
 def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
     monkeypatch.setattr(
-        "tfbbb.training.table.held_out_figures", lambda *_: {"rmse": 1.0, "nll": np.inf}
+        "tfbbb.training.recalibration.prediction_figures",
+        lambda *_: {"rmse": 1.0, "nll": np.inf},
     )
     with pytest.raises(TrainingDivergedError):
         train_table(table, spec(epochs=1))

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -71,6 +71,13 @@ def echo_figures(trained: "TrainedTable") -> None:
         "out:"
     )
     echo_metrics(trained.metrics)
+    echo_recalibration(trained.recalibration_choice)
+
+
+def echo_recalibration(choice: Mapping[str, Any] | None) -> None:
+    """Prints the recalibration that was chosen, and why."""
+    if choice:
+        typer.echo(f"recalibration: {choice['chosen']}. {choice['reason']}")
 
 
 def echo_metrics(metrics: Mapping[str, float]) -> None:

@@ -25,7 +25,7 @@ _SIMILAR = {
     "counts": "poisson",
 }
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
-_OPTIONAL = ("without_moments", "recalibration", "lineage")
+_OPTIONAL = ("without_moments", "recalibration", "lineage", "recalibration_choice")
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
@@ -123,6 +123,8 @@ class Manifest:
             `None` without one.
         lineage: The origin of the model (a training job's spec, the hash of its data,
             ...), as given to the export; `None` if not given.
+        recalibration_choice: What was tried as recalibration, what was chosen and why,
+            as given to the export; `None` if not given.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -170,6 +172,7 @@ class Manifest:
     operations: tuple[Operation, ...] | None = None
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
+    recalibration_choice: Mapping[str, Any] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:

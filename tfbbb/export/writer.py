@@ -41,6 +41,7 @@ def write_saved_model(
     classes: Sequence[str] | None = None,
     metrics: Mapping[str, float] | None = None,
     lineage: Mapping[str, Any] | None = None,
+    recalibration_choice: Mapping[str, Any] | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: Literal["local", "weight"] = "local",
     num_samples: int = 100,
@@ -93,6 +94,8 @@ def write_saved_model(
         classes: Names of the classes without a schema; their indices by default.
         metrics: Held-out figures to keep with the model.
         lineage: The origin of the model, to keep with it: plain JSON values.
+        recalibration_choice: Why the model is recalibrated as it is, or is not, to keep
+            with it: plain JSON values.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`, `"local"` or
             `"weight"`.
@@ -171,6 +174,7 @@ def write_saved_model(
             **described,
             recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,
+            recalibration_choice=recalibration_choice,
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

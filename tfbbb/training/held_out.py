@@ -7,16 +7,32 @@ import numpy as np
 from tfbbb.metrics import brier_score, calibration_error, expected_calibration_error
 from tfbbb.model import BayesianModel
 from tfbbb.prediction import Predictive
+from tfbbb.recalibration.cross_fitted import CrossFitted
 
 
 def held_out_figures(
     model: BayesianModel, inputs: Any, targets: np.ndarray
 ) -> dict[str, float]:
-    """Computes `TrainedTable.metrics` on held-out rows.
+    """Computes the figures of a model on held-out rows.
 
     Args:
         model: A trained model of one target or of classes.
         inputs: Inputs of the model for `n` rows.
+        targets: Targets `[n, 1]`, or class indices `[n]`.
+
+    Returns:
+        As `prediction_figures`.
+    """
+    return prediction_figures(model.predictive(inputs), targets)
+
+
+def prediction_figures(
+    prediction: Predictive | CrossFitted, targets: np.ndarray
+) -> dict[str, float]:
+    """Computes `TrainedTable.metrics` of a prediction of held-out rows.
+
+    Args:
+        prediction: The prediction of `n` rows, of one target or of classes.
         targets: Targets `[n, 1]`, or class indices `[n]`.
 
     Returns:
@@ -26,18 +42,15 @@ def held_out_figures(
         intervals, and `calibration_error`. For a classification also `accuracy`,
         `brier_score` and `expected_calibration_error`.
     """
-    prediction = model.predictive(inputs)
     log_likelihood = float(np.mean(prediction.log_prob(targets)))
-    if model.likelihood.task == "classification":
+    if hasattr(prediction, "probabilities"):
         figures = _classification_figures(prediction, targets)
     else:
         figures = _regression_figures(prediction, targets)
     return {**figures, "log_likelihood": log_likelihood, "nll": -log_likelihood}
 
 
-def _regression_figures(
-    prediction: Predictive, targets: np.ndarray
-) -> dict[str, float]:
+def _regression_figures(prediction: Any, targets: np.ndarray) -> dict[str, float]:
     errors = prediction.mean - targets
     return {
         "rmse": float(np.sqrt(np.mean(errors**2))),
@@ -47,14 +60,12 @@ def _regression_figures(
     }
 
 
-def _coverage(prediction: Predictive, targets: np.ndarray, percent: int) -> float:
+def _coverage(prediction: Any, targets: np.ndarray, percent: int) -> float:
     lower, upper = prediction.interval(percent / 100)
     return float(np.mean((lower <= targets) & (targets <= upper)))
 
 
-def _classification_figures(
-    prediction: Predictive, targets: np.ndarray
-) -> dict[str, float]:
+def _classification_figures(prediction: Any, targets: np.ndarray) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets
     return {

@@ -14,13 +14,13 @@ from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
 from tfbbb.optimizers import Adam
 from tfbbb.training.continuation import check_continuation, with_units
-from tfbbb.training.held_out import held_out_figures
 from tfbbb.training.loop import fit
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
+from tfbbb.training.recalibration import calibrate, make_recalibration
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.types import TableLike
@@ -39,7 +39,8 @@ def train_table(
     """Trains the Bayesian network of a spec on a table.
 
     Adam minimises the negative evidence lower bound of the training rows. The held-out
-    rows give the metrics; they influence training only through early stopping.
+    rows give the metrics and the recalibration; they influence training only through
+    early stopping.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
@@ -100,6 +101,7 @@ def train_table(
         model = parent.network(training.seed)
     spec = spec.model_copy(update={"model": network})
     _adapt(model.likelihood, prepared)
+    make_recalibration(spec.recalibration, model.likelihood, prepared.schema)
     schedule = training.kl_schedule
     model.compile(
         Adam(plan.learning_rate(training.learning_rate)),
@@ -119,8 +121,10 @@ def train_table(
         report=report,
         should_stop=should_stop,
     )
-    metrics = held_out_figures(model, *prepared.held_out)
-    if not np.all(np.isfinite(list(metrics.values()))):
+    calibrated = calibrate(
+        model, spec.recalibration, prepared.schema, *prepared.held_out
+    )
+    if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(training.learning_rate.initial)
     return TrainedTable(
         model=model,
@@ -128,7 +132,8 @@ def train_table(
         spec=spec,
         num_training_rows=prepared.rows.num_rows,
         held_out_rows=prepared.held_out_rows,
-        metrics=metrics,
+        metrics=calibrated.metrics,
+        recalibration_choice=calibrated.choice,
     )
 
 

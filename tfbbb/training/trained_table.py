@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,10 @@ class TrainedTable:
         spec: The spec, with the chosen `model.hidden_units`.
         num_training_rows: Number of training rows.
         held_out_rows: Indices of the held-out rows.
-        metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`.
+        metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`. If the
+            model is recalibrated, each row is scored by a recalibration that was fitted
+            to other held-out rows.
+        recalibration_choice: What was tried as recalibration, what was chosen and why.
     """
 
     model: BayesianModel
@@ -34,6 +37,7 @@ class TrainedTable:
     num_training_rows: int
     held_out_rows: np.ndarray
     metrics: Mapping[str, float]
+    recalibration_choice: Mapping[str, Any] = field(default_factory=dict)
 
     def export(
         self,
@@ -79,6 +83,7 @@ class TrainedTable:
             path,
             schema=self.schema,
             metrics=self.metrics,
+            recalibration_choice=self.recalibration_choice,
             lineage=lineage,
             extra_files=continuation_files(self.model, self.schema, self.spec),
         )

@@ -39,7 +39,7 @@ def follow(job: "Job") -> None:
     from rich.console import Console
 
     from tfbbb.cli.epoch_bar import EpochBar
-    from tfbbb.cli.report import echo_metrics
+    from tfbbb.cli.report import echo_metrics, echo_recalibration
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
     # The service sends past events at once; their pace would spoil the estimate of
@@ -67,3 +67,4 @@ def follow(job: "Job") -> None:
     description = job.model.describe_version(job.version)["description"]
     typer.echo(f"published {job.name}, version {job.version}; held-out metrics:")
     echo_metrics(description["metrics"])
+    echo_recalibration(description.get("recalibration_choice"))

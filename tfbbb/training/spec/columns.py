@@ -5,7 +5,11 @@ from typing import Any
 
 from tfbbb.data.column_names import describe_missing_column
 from tfbbb.data.task import MAX_CATEGORIES, Task
-from tfbbb.training.spec.families import DEFAULT_LIKELIHOODS, LikelihoodPart
+from tfbbb.training.spec.families import (
+    DEFAULT_LIKELIHOODS,
+    LikelihoodPart,
+    RecalibrationPart,
+)
 from tfbbb.training.spec.part import SpecError
 
 Columns = Mapping[str, Mapping[str, Any]]
@@ -21,10 +25,17 @@ def check_columns(
     held_out: str | None,
     task: Task | None,
     likelihood: LikelihoodPart | None,
+    recalibration: RecalibrationPart,
 ) -> None:
     """Raises `SpecError` unless the columns of a table fit a spec."""
     by_name = {column["name"]: column for column in columns}
-    _check_target(_get_column(by_name, target, role="target"), task, likelihood)
+    column = _get_column(by_name, target, role="target")
+    task = task or (likelihood.task if likelihood is not None else _task_of(column))
+    _check_target(column, task, likelihood)
+    check_recalibration(recalibration, task)
+    by = getattr(recalibration, "by", None)
+    if by is not None:
+        _get_column(by_name, by, role="group")
     if held_out is not None:
         _check_validation_column(_get_column(by_name, held_out, role="validation"))
     if features is None:
@@ -61,8 +72,21 @@ def _check_feature(column: Mapping[str, Any]) -> None:
         )
 
 
+def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
+    """Raises `SpecError` unless a recalibration suits a task."""
+    if recalibration.task not in (None, task):
+        raise SpecError(
+            f"The recalibration '{recalibration.name}' is for a {recalibration.task}, "
+            f"but the task of the target is {task}; leave `recalibration` out."
+        )
+
+
+def _task_of(column: Mapping[str, Any]) -> Task:
+    return "regression" if column["type"] == "number" else "classification"
+
+
 def _check_target(
-    column: Mapping[str, Any], task: Task | None, likelihood: LikelihoodPart | None
+    column: Mapping[str, Any], task: Task, likelihood: LikelihoodPart | None
 ) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
     if kind not in _USABLE:
@@ -80,10 +104,6 @@ def _check_target(
             f"The target {name!r} has the same value in every row, so there is nothing "
             "to learn."
         )
-    if task is None and likelihood is not None:
-        task = likelihood.task
-    elif task is None:
-        task = "regression" if kind == "number" else "classification"
     if task == "regression" and kind == "text":
         raise SpecError(
             f"The target {name!r} is text, which a regression cannot predict; set the "

@@ -18,6 +18,7 @@ from tfbbb.families.kl_schedules import KL_SCHEDULES, KLScheduleFamily
 from tfbbb.families.likelihoods import LIKELIHOODS, LikelihoodFamily
 from tfbbb.families.posteriors import POSTERIORS, PosteriorFamily
 from tfbbb.families.priors import PRIORS, PriorFamily
+from tfbbb.families.recalibrations import RECALIBRATIONS, RecalibrationFamily
 from tfbbb.training.spec.part import NamedPart
 
 
@@ -39,6 +40,14 @@ class EstimatorPart(EstimatorFamily, NamedPart):
 
 class KLSchedulePart(KLScheduleFamily, NamedPart):
     """The schedule of the divergence's weight."""
+
+
+class RecalibrationPart(RecalibrationFamily, NamedPart):
+    """The recalibration of a model."""
+
+
+class NoRecalibration(RecalibrationFamily):
+    """None: the predictions of the network as they are."""
 
 
 class LikelihoodPart(LikelihoodFamily, NamedPart):
@@ -115,12 +124,14 @@ posteriors = OneOf(PosteriorPart, POSTERIORS)
 priors = OneOf(PriorPart, {**PRIORS, "none": NoPrior})
 estimators = OneOf(EstimatorPart, ESTIMATORS)
 likelihoods = OneOf(LikelihoodPart, LIKELIHOODS)
+recalibrations = OneOf(RecalibrationPart, {**RECALIBRATIONS, "none": NoRecalibration})
 kl_schedules = OneOf(KLSchedulePart, KL_SCHEDULES)
 
 Posterior = Annotated[PosteriorPart, posteriors]
 Prior = Annotated[PriorPart, priors]
 Estimator = Annotated[EstimatorPart, estimators]
 Likelihood = Annotated[LikelihoodPart, likelihoods]
+Recalibration = Annotated[RecalibrationPart, recalibrations]
 KLSchedule = Annotated[KLSchedulePart, kl_schedules]
 
 DEFAULT_LIKELIHOODS: dict[Task, LikelihoodPart] = {

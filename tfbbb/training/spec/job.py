@@ -10,6 +10,7 @@ from tfbbb.data.task import Task
 from tfbbb.families.arguments import Integer
 from tfbbb.model_name import MODEL_NAME
 from tfbbb.training.spec.columns import check_columns
+from tfbbb.training.spec.families import Recalibration, recalibrations
 from tfbbb.training.spec.model import ModelSpec
 from tfbbb.training.spec.part import ColumnName, SpecPart
 from tfbbb.training.spec.training import TrainingSpec
@@ -69,6 +70,14 @@ class JobSpec(SpecPart):
     ] = ()
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
+    recalibration: Annotated[
+        Recalibration,
+        Field(
+            description="The calibration of the predictions on held-out rows: a name, "
+            "or a name with options.",
+            examples=["none", {"name": "auto", "by": "region"}],
+        ),
+    ] = recalibrations.make("auto")
     start_from: Annotated[
         Version | None,
         Field(
@@ -93,6 +102,14 @@ class JobSpec(SpecPart):
                 f"the validation column {held_out!r} cannot be the target or a "
                 "feature as well"
             )
+        by = self.recalibrated_by
+        if by is not None and (
+            by in (self.target, held_out) or (features and by not in features)
+        ):
+            raise ValueError(
+                "the groups of a recalibration must be told apart by a feature; "
+                f"{by!r} is none"
+            )
         return self
 
     @model_validator(mode="after")
@@ -103,7 +120,18 @@ class JobSpec(SpecPart):
                 f"the likelihood '{likelihood.name}' is for a {likelihood.task}; "
                 f"received the task '{task}'"
             )
+        task = task or (likelihood.task if likelihood is not None else None)
+        if task is not None and self.recalibration.task not in (None, task):
+            raise ValueError(
+                f"the recalibration '{self.recalibration.name}' is for a "
+                f"{self.recalibration.task}; received a {task}"
+            )
         return self
+
+    @property
+    def recalibrated_by(self) -> str | None:
+        """The feature whose values tell the groups of the recalibration apart."""
+        return getattr(self.recalibration, "by", None)
 
     def check_columns(self, columns: Sequence[Mapping[str, Any]]) -> None:
         """Checks the spec against the columns of a table.
@@ -124,4 +152,5 @@ class JobSpec(SpecPart):
             held_out=self.training.validation.column,
             task=self.task,
             likelihood=self.model.likelihood,
+            recalibration=self.recalibration,
         )

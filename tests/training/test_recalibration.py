@@ -1,0 +1,154 @@
+"""Jobs recalibrate their models on held-out rows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tfbbb
+from tfbbb.export.manifest import Manifest
+from tfbbb.recalibration import ConformalIntervals
+from tfbbb.training import JobSpec, train_table
+from tfbbb.training.spec import SpecError
+
+ROWS = 300
+SPREADS = {"north": 0.2, "south": 2.0}
+
+
+def spec(recalibration, **training):
+    options = {"epochs": 5, "validation": {"fraction": 0.5}} | training
+    fields = {"target": "y", "recalibration": recalibration, "training": options}
+    return JobSpec.model_validate(fields | {"model": {"likelihood": "normal"}})
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Noise that depends on the region, which a homoscedastic network misses."""
+    generator = np.random.default_rng(0)
+    region = generator.choice(list(SPREADS), size=ROWS)
+    x = generator.normal(size=ROWS)
+    noise = np.array([SPREADS[name] for name in region]) * generator.normal(size=ROWS)
+    return pa.table({"x": x, "region": region, "y": 100 + 5 * x + noise})
+
+
+@pytest.fixture(scope="module")
+def by_region(table):
+    options = {"name": "conformal_intervals", "density": "variance_scaling"}
+    return train_table(table, spec(options | {"by": "region"}, epochs=60))
+
+
+def test_each_group_of_a_job_covers_the_level(table, by_region):
+    made = by_region.model.recalibration
+    assert isinstance(made, ConformalIntervals)
+    assert (made.by, made.group_values) == ("region", ("north", "south"))
+    groups = by_region.recalibration_choice["groups"]
+    for group in groups:
+        error = np.sqrt(0.09 * (1 + 5 / 4) / group["num_rows"])
+        assert abs(group["coverage_90"] - 0.9) < 4 * error
+    widths = {}
+    for name in SPREADS:
+        rows = {"x": np.zeros(1, "float32"), "region": np.array([name])}
+        lower, upper = by_region.model.predictive(rows).interval(0.9)
+        widths[name] = (upper - lower).item()
+    assert widths["south"] > 3 * widths["north"]
+
+
+def test_figures_are_those_of_rows_that_fitted_nothing(by_region):
+    choice, metrics = by_region.recalibration_choice, by_region.metrics
+    none, chosen = choice["tried"]
+    assert choice["before"]["log_likelihood"] == none["log_likelihood"]
+    assert metrics["log_likelihood"] == chosen["log_likelihood"]
+    assert metrics["coverage_90"] == chosen["coverage_90"]
+    assert metrics["rmse"] == pytest.approx(choice["before"]["rmse"])
+    assert choice["folds"] == 5
+    assert choice["num_rows"] == len(by_region.held_out_rows)
+
+
+def test_the_manifest_says_what_was_chosen_and_why(by_region, tmp_path):
+    path = by_region.export(tmp_path)
+    manifest = Manifest.read(path)
+    assert manifest.recalibration_choice == by_region.recalibration_choice
+    assert manifest.recalibration["class_name"] == "ConformalIntervals"
+    loaded = tfbbb.load(path)
+    rows = {"x": [0.0, 0.0, 0.0], "region": ["north", "south", "elsewhere"]}
+    lower, upper = loaded.predictive(rows).interval(0.9)
+    widths = (upper - lower)[:, 0]
+    assert widths[0] < widths[2] < widths[1]
+
+
+def test_the_default_is_chosen_by_the_held_out_rows(table):
+    assert JobSpec(target="y").recalibration.name == "auto"
+    trained = train_table(table, spec("auto"))
+    choice = trained.recalibration_choice
+    assert choice["method"] == "auto"
+    tried = {found["name"]: found["log_likelihood"] for found in choice["tried"]}
+    density = choice["chosen"].removesuffix("conformal_intervals").rstrip(", ")
+    best = max(tried.values())
+    assert tried[density or "none"] > best - 0.1
+    assert trained.metrics["log_likelihood"] >= tried["none"]
+
+
+def test_none_leaves_the_network_as_it_is(table):
+    trained = train_table(table, spec("none", epochs=1))
+    assert trained.model.recalibration is None
+    assert trained.recalibration_choice == {
+        "method": "none",
+        "chosen": "none",
+        "reason": "The job asks for no recalibration.",
+    }
+
+
+def test_too_few_held_out_rows_are_said(table):
+    few = spec("variance_scaling", epochs=1, validation={"fraction": 0.05})
+    trained = train_table(table, few)
+    assert trained.model.recalibration is None
+    reason = trained.recalibration_choice["reason"]
+    assert "variance_scaling needs 25 held-out rows" in reason
+
+
+def test_numbers_are_groups_of_a_matrix(table):
+    sites = np.random.default_rng(1).integers(1, 3, size=ROWS).astype(float)
+    numbers = pa.table({"x": table["x"], "site": sites, "y": table["y"]})
+    by_site = {"name": "auto", "by": "site"}
+    trained = train_table(numbers, spec(by_site, epochs=1))
+    assert trained.schema.input_format == "matrix"
+    assert trained.model.recalibration.by == 1
+    assert trained.model.recalibration.group_values == (1.0, 2.0)
+
+
+def test_classes_get_prediction_sets():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=ROWS)
+    names = np.array(["low", "high", "rare"])
+    y = names[(x + generator.normal(size=ROWS) > 0).astype(int)]
+    y[:3] = "rare"
+    fields = {"target": "y", "recalibration": "conformal_sets"}
+    options = {"epochs": 20, "validation": {"fraction": 0.5}}
+    trained = train_table(pa.table({"x": x, "y": y}), fields | {"training": options})
+    assert trained.recalibration_choice["chosen"] == "conformal_sets"
+    tried = trained.recalibration_choice["tried"][1]
+    assert abs(tried["coverage_90"] - 0.9) < 4 * np.sqrt(0.09 * 2 / 120)
+
+
+@pytest.mark.parametrize(
+    ("recalibration", "message"),
+    [
+        ("temperature", "for a classification, but the task of the target is reg"),
+        ({"name": "auto", "by": "city"}, "must be told apart by a feature.*'city'"),
+    ],
+)
+def test_a_recalibration_that_does_not_fit_is_refused_before_training(
+    table, recalibration, message
+):
+    fields = {"target": "y", "recalibration": recalibration}
+    with pytest.raises(SpecError, match=message):
+        train_table(table, fields)
+
+
+def test_a_likelihood_that_does_not_suit_is_refused_before_training(table):
+    fields = {
+        "target": "y",
+        "recalibration": "variance_scaling",
+        "model": {"likelihood": "gamma"},
+    }
+    with pytest.raises(SpecError, match="does not suit the target: Scaling about"):
+        train_table(table, fields)

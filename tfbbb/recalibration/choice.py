@@ -1,0 +1,292 @@
+"""Chooses the recalibration that helps on rows that it was not fitted to."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.result import Predictive
+from tfbbb.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
+from tfbbb.recalibration.cross_fitted import FOLDS, CrossFitted, fit
+from tfbbb.recalibration.fitting import conformal
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.recalibration.registry import get
+from tfbbb.snake_case import snake_case
+from tfbbb.types import ArrayLike
+
+_DENSITIES = ("temperature", "variance_scaling", "isotonic_pit")
+# Levels whose coverage decides about conformal intervals and sets. Of four fifths of
+# the least number of rows, one score lies beyond the last.
+_LEVELS = (0.5, 0.9, 0.95)
+_LEAST_CONFORMAL = 25
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recalibration, and why it was chosen.
+
+    Attributes:
+        recalibration: The recalibration, fitted to all rows; None for none.
+        prediction: The prediction of the rows as it is answered, for scores: each row
+            is recalibrated by rows of other folds.
+        report: What was tried with which scores, what was chosen and why, as plain JSON
+            values.
+    """
+
+    recalibration: Recalibration | None
+    prediction: Predictive | CrossFitted
+    report: dict[str, Any]
+
+
+def choose(
+    likelihood: Likelihood,
+    prediction: Predictive,
+    targets: ArrayLike,
+    method: Recalibration | Literal["auto"] = "auto",
+    *,
+    by: str | int | None = None,
+    labels: np.ndarray | None = None,
+) -> Choice:
+    """Chooses a recalibration by cross-validation within held-out rows.
+
+    `"auto"` tries `Temperature`, `VarianceScaling` and `IsotonicPIT`, where they suit
+    the likelihood. It keeps the best if it raises the log-likelihood of rows that it
+    was not fitted to by more than one standard error. On top, it keeps conformal
+    intervals or sets if their coverage is closer to the levels 0.5, 0.9 and 0.95 and,
+    for intervals, their interval score (Gneiting and Raftery 2007) is not worse by more
+    than one standard error. With groups, it always keeps them.
+
+    A given method is only scored. If there are too few rows, the choice is none.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> x = np.random.normal(size=(200, 2))
+    >>> prediction = model.predictive(x)
+    >>> y = prediction.mean + 5.0 * prediction.stddev * np.random.normal(size=(200, 1))
+    >>> choice = tfbbb.recalibration.choose(model.likelihood, prediction, y)
+    >>> model.recalibration = choice.recalibration
+    >>> choice.report["chosen"].startswith("variance_scaling")
+    True
+
+    Args:
+        likelihood: p(y | outputs).
+        prediction: The prediction of the held-out rows, not recalibrated.
+        targets: The targets of these rows.
+        method: `"auto"`, or the recalibration to fit.
+        by: The input that tells groups apart: see `tfbbb.recalibrate`.
+        labels: The values of this input, [rows].
+    """
+    targets = np.asarray(likelihood.check_targets(targets))
+    trial = _Trial(likelihood, prediction, targets, by, labels)
+    plain = trial.score("none", prediction)
+    if method == "auto":
+        chosen, reason = _choose(trial, plain)
+    else:
+        chosen, reason = _given(trial, method)
+    fitted, scored = (None, prediction) if chosen is None else chosen
+    report = {
+        "chosen": "none" if fitted is None else describe(fitted),
+        "reason": reason,
+        "num_rows": len(targets),
+        "folds": FOLDS,
+        "tried": trial.tried,
+    }
+    if labels is not None:
+        report["groups"] = trial.groups(scored)
+    return Choice(fitted, scored, report)
+
+
+def describe(recalibration: Recalibration) -> str:
+    """Returns the names of a recalibration and of its density."""
+    own = snake_case(type(recalibration).__name__)
+    density = recalibration.density
+    if density is recalibration or density == IDENTITY:
+        return own
+    return f"{describe(density)}, {own}"
+
+
+Fitted = tuple[Recalibration, CrossFitted]
+
+
+class _Trial:
+    """Fits recalibrations to rows, and scores them on other rows."""
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        prediction: Predictive,
+        targets: np.ndarray,
+        by: str | int | None,
+        labels: np.ndarray | None,
+    ):
+        self.likelihood = likelihood
+        self.prediction = prediction
+        self.targets = targets
+        self.by, self.labels = by, labels
+        self.tried: list[dict[str, Any]] = []
+
+    @property
+    def is_classes(self) -> bool:
+        return self.likelihood.task == "classification"
+
+    def fit(self, method: Recalibration) -> Fitted | str:
+        """Returns the fitted recalibration with its prediction of other rows.
+
+        Or why it cannot be fitted.
+        """
+        least = math.ceil(method.least_rows * FOLDS / (FOLDS - 1))
+        if method.conformal:
+            least = max(least, _LEAST_CONFORMAL)
+        if len(self.targets) < least:
+            return (
+                f"{describe(method)} needs {least} held-out rows for its fit and its "
+                f"scores, and there are {len(self.targets)}."
+            )
+        rows = (self.likelihood, self.prediction, self.targets)
+        try:
+            fitted = fit(method, *rows, self.by, self.labels)
+            return fitted, CrossFitted(fitted, *rows, self.by, self.labels)
+        except ValueError as error:
+            return f"{describe(method)} cannot be fitted: {error}."
+
+    def score(self, name: str, prediction: Any) -> dict[str, Any]:
+        """Returns the scores of a prediction, each row's where they are compared."""
+        log_probs = prediction.log_prob(self.targets)
+        covered = [self._covered(prediction, level) for level in _LEVELS]
+        coverage = [float(np.mean(inside)) for inside in covered]
+        names = [f"coverage_{100 * level:g}" for level in _LEVELS]
+        summary = dict(zip(names, coverage, strict=True))
+        scores = {"log_probs": log_probs, "covered": covered}
+        scores["coverage_error"] = np.mean(np.abs(np.subtract(coverage, _LEVELS)))
+        if not self.is_classes:
+            scores["intervals"] = self._interval_scores(prediction)
+            summary["interval_score"] = float(np.mean(scores["intervals"]))
+        else:
+            sizes = prediction.prediction_set(0.9).sum(axis=-1)
+            summary["set_size_90"] = float(np.mean(sizes))
+        log_likelihood = float(np.mean(log_probs))
+        self.tried.append({"name": name, "log_likelihood": log_likelihood, **summary})
+        return scores
+
+    def groups(self, prediction: Any) -> list[dict[str, Any]]:
+        """Returns the number of rows and the coverage of each group."""
+        assert self.labels is not None
+        covered = self._covered(prediction, 0.9)
+        found = []
+        for value in dict.fromkeys(self.labels.tolist()):
+            missing = isinstance(value, float) and math.isnan(value)
+            inside = covered[np.isnan(self.labels) if missing else self.labels == value]
+            found.append(
+                {
+                    "value": None if missing else value,
+                    "num_rows": len(inside),
+                    "own": len(inside) >= LEAST_ROWS_OF_GROUP,
+                    "coverage_90": float(np.mean(inside)),
+                }
+            )
+        return sorted(found, key=lambda group: -group["num_rows"])
+
+    def _covered(self, prediction: Any, level: float) -> np.ndarray:
+        """Returns whether intervals or sets contain the targets, [rows, ...]."""
+        if self.is_classes:
+            inside = prediction.prediction_set(level)
+            return np.take_along_axis(inside, self.targets[..., np.newaxis], axis=-1)
+        lower, upper = prediction.interval(level)
+        return (lower <= self.targets) & (self.targets <= upper)
+
+    def _interval_scores(self, prediction: Any) -> np.ndarray:
+        """Returns the interval score of each row, averaged over the levels, [rows]."""
+        scores = []
+        for level in _LEVELS:
+            lower, upper = prediction.interval(level)
+            below = np.maximum(lower - self.targets, 0.0)
+            above = np.maximum(self.targets - upper, 0.0)
+            tail = 0.5 * (1.0 - level)
+            scores.append(tail * (upper - lower) + below + above)
+        return np.mean(scores, axis=0).reshape(len(self.targets), -1).mean(axis=1)
+
+
+def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
+    best: Fitted | None = None
+    reasons: list[str] = []
+    scores = plain
+    best_gain = 0.0
+    for method in _suitable(trial.likelihood):
+        found = trial.fit(method)
+        if isinstance(found, str):
+            reasons.append(found)
+            continue
+        of_method = trial.score(describe(found[0]), found[1])
+        gain, error = _mean_and_error(of_method["log_probs"] - plain["log_probs"])
+        if gain > max(error, best_gain):
+            best, best_gain, scores = found, gain, of_method
+            text = (
+                f"{describe(found[0])} raises the log-likelihood of rows that it was "
+                f"not fitted to by {gain:.3g} nats per row, with a standard error of "
+                f"{error:.2g}."
+            )
+    if best is not None:
+        reasons = [text]
+    elif not reasons:
+        reasons = [
+            "No recalibration of the density raises the log-likelihood of rows that it "
+            "was not fitted to by more than one standard error."
+        ]
+    density = IDENTITY if best is None else best[0]
+    top = trial.fit(conformal(trial.likelihood, density))
+    if isinstance(top, str):
+        if top not in reasons:
+            reasons.append(top)
+        return best, " ".join(reasons)
+    of_top = trial.score(describe(top[0]), top[1])
+    kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
+    closer = of_top["coverage_error"] < scores["coverage_error"]
+    worse, error = 0.0, 0.0
+    if "intervals" in scores:
+        worse, error = _mean_and_error(of_top["intervals"] - scores["intervals"])
+    errors = (
+        f"the coverage of rows that they were not fitted to differs from the level by "
+        f"{of_top['coverage_error']:.3f} on average, without them by "
+        f"{scores['coverage_error']:.3f}"
+    )
+    if trial.labels is not None:
+        return top, " ".join([*reasons, f"{kind} hold in each group; {errors}."])
+    if closer and worse <= error:
+        return top, " ".join([*reasons, f"{kind} help: {errors}."])
+    if closer:
+        errors = "their interval score is worse by more than one standard error"
+    return best, " ".join([*reasons, f"{kind} do not help: {errors}."])
+
+
+def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:
+    if trial.labels is not None and not isinstance(method, Conformal):
+        method = conformal(trial.likelihood, method)
+    found = trial.fit(method)
+    if isinstance(found, str):
+        return None, found
+    trial.score(describe(found[0]), found[1])
+    return found, f"The job asks for {describe(found[0])}."
+
+
+def _suitable(likelihood: Likelihood) -> list[Recalibration]:
+    found: list[Recalibration] = []
+    for name in _DENSITIES:
+        method = get(name)
+        try:
+            method.check(likelihood)
+        except ValueError:
+            continue
+        found.append(method)
+    return found
+
+
+def _mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    values = np.asarray(values)
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))

@@ -1,0 +1,118 @@
+"""Calibrates a trained model on rows that its training did not use."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tfbbb import recalibration as recalibrations
+from tfbbb.data import Schema
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.prediction import Predictive
+from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
+from tfbbb.recalibration.choice import choose
+from tfbbb.recalibration.conformal import labels_of
+from tfbbb.training.held_out import prediction_figures
+from tfbbb.training.spec import SpecError
+from tfbbb.training.spec.columns import check_recalibration
+from tfbbb.training.spec.families import RecalibrationPart
+
+_CONFORMAL = {
+    "conformal_intervals": ConformalIntervals,
+    "conformal_sets": ConformalSets,
+}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """How well a model predicts held-out rows, as it is recalibrated.
+
+    Attributes:
+        metrics: The held-out figures of the answers. If there is a recalibration, each
+            row is scored by one that was fitted to other rows.
+        choice: What was tried, chosen and why, as plain JSON values: see
+            `tfbbb.recalibration.choose`. `before` has the figures without a
+            recalibration.
+    """
+
+    metrics: Mapping[str, float]
+    choice: Mapping[str, Any]
+
+
+def make_recalibration(
+    part: RecalibrationPart, likelihood: Likelihood, schema: Schema
+) -> Recalibration | Literal["auto"] | None:
+    """Makes the recalibration of a spec, not fitted; None for none.
+
+    Raises:
+        SpecError: The recalibration does not suit the likelihood or the features.
+    """
+    by = getattr(part, "by", None)
+    if by is not None and by not in [column.name for column in schema.features]:
+        raise SpecError(
+            "The groups of a recalibration must be told apart by a feature. "
+            f"Received: by={by!r}"
+        )
+    if part.name == "none":
+        return None
+    if part.name == "auto":
+        return "auto"
+    check_recalibration(part, schema.task)
+    made: Recalibration = recalibrations.get(part.name)
+    density = getattr(part, "density", None)
+    if density is not None:
+        made = _CONFORMAL[part.name](density=recalibrations.get(density))
+    try:
+        made.check(likelihood)
+    except ValueError as error:
+        raise SpecError(
+            f"The recalibration does not suit the target: {error}"
+        ) from None
+    return made
+
+
+def calibrate(
+    model: BayesianModel,
+    part: RecalibrationPart,
+    schema: Schema,
+    inputs: Any,
+    targets: np.ndarray,
+    prediction: Predictive | None = None,
+) -> Calibrated:
+    """Recalibrates a trained model by a spec, and measures its predictions.
+
+    Args:
+        model: The trained model; sets its `recalibration`.
+        part: The recalibration of the spec.
+        schema: The schema of the table.
+        inputs: Inputs of `n` held-out rows.
+        targets: Their targets `[n, 1]`, or class indices `[n]`.
+        prediction: The prediction of these rows, not recalibrated, by members that did
+            not see them; by default that of the model.
+    """
+    method = make_recalibration(part, model.likelihood, schema)
+    if prediction is None:
+        prediction = model.predictive(inputs)
+    before = prediction_figures(prediction, targets)
+    name = getattr(part, "by", None)
+    asked = {"method": part.name} | ({} if name is None else {"by": name})
+    if method is None or not np.all(np.isfinite(list(before.values()))):
+        choice = {"chosen": "none", "reason": "The job asks for no recalibration."}
+        return Calibrated(before, {**asked, **choice})
+    by = None if name is None else _input_of(name, schema)
+    labels = None if by is None else labels_of(inputs, by)
+    made = choose(model.likelihood, prediction, targets, method, by=by, labels=labels)
+    model.recalibration = made.recalibration
+    figures = before
+    if made.recalibration is not None:
+        figures = prediction_figures(made.prediction, targets)
+    return Calibrated(figures, {**asked, **made.report, "before": before})
+
+
+def _input_of(name: str, schema: Schema) -> str | int:
+    """Returns the name of an input column, or its index in the input matrix."""
+    if schema.input_format != "matrix":
+        return name
+    return [column.name for column in schema.features].index(name)

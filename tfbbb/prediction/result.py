@@ -465,9 +465,9 @@ class Predictive:
 
     def _checked_targets(self, y: ArrayLike) -> np.ndarray:
         targets = self._answers.check_targets(y)
-        if len(targets) != len(self.mean):
+        if len(targets) != len(self):
             raise ValueError(
-                f"There is one predictive distribution per row, {len(self.mean)} in "
+                f"There is one predictive distribution per row, {len(self)} in "
                 f"all. Received: {len(targets)} targets"
             )
         return targets
@@ -475,10 +475,11 @@ class Predictive:
     def _checked_values(self, values: ArrayLike) -> np.ndarray:
         """Returns numbers [rows, ..., k], which need not be targets."""
         numbers = np.asarray(values, dtype=np.float64)
-        places = self.mean.shape[:-1]
-        is_classes = self._answers.task == "classification"
-        width = 1 if is_classes else self.mean.shape[-1]
-        if width == 1 and numbers.shape == places:
+        # A recalibration may take long to compute its mean.
+        *places, width = self._mixture_summary["mean"].shape
+        if self._answers.task == "classification":
+            width = 1
+        if width == 1 and numbers.shape == tuple(places):
             numbers = numbers[..., np.newaxis]
         if numbers.shape != (*places, width):
             numbers = self._checked_targets(values).reshape(*places, -1)

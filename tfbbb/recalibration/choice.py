@@ -12,6 +12,7 @@ from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration.conformal import LEAST_ROWS_OF_GROUP, Conformal
 from tfbbb.recalibration.cross_fitted import FOLDS, CrossFitted, fit
 from tfbbb.recalibration.fitting import conformal
+from tfbbb.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 from tfbbb.recalibration.registry import get
 from tfbbb.snake_case import snake_case
@@ -22,6 +23,9 @@ _DENSITIES = ("temperature", "variance_scaling", "isotonic_pit")
 # the least number of rows, one score lies beyond the last.
 _LEVELS = (0.5, 0.9, 0.95)
 _LEAST_CONFORMAL = 25
+_MOST_TRIED = 2000
+# In the report.
+_MOST_GROUPS = 100
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,15 @@ def choose(
 ) -> Choice:
     """Chooses a recalibration by cross-validation within held-out rows.
 
-    `"auto"` tries `Temperature`, `VarianceScaling` and `IsotonicPIT`, where they suit
-    the likelihood. It keeps the best if it raises the log-likelihood of rows that it
-    was not fitted to by more than one standard error. On top, it keeps conformal
-    intervals or sets if their coverage is closer to the levels 0.5, 0.9 and 0.95 and,
-    for intervals, their interval score (Gneiting and Raftery 2007) is not worse by more
-    than one standard error. With groups, it always keeps them.
+    `"auto"` tries `Temperature`, `VarianceScaling` and `IsotonicPIT` in this order,
+    where they suit the likelihood. It keeps each that raises the log-likelihood of rows
+    that it was not fitted to, beyond that of the one before, by more than one standard
+    error. On top, it keeps conformal intervals or sets if their coverage is closer to
+    the levels 0.5, 0.9 and 0.95 and, for intervals, their interval score (Gneiting and
+    Raftery 2007) is not worse by more than one standard error. With groups, it always
+    keeps them. It does not try them on top of `IsotonicPIT`, whose intervals lie
+    between calibrated quantiles, unless there are groups. It compares at most 2000
+    rows, drawn at random, and fits what it keeps to all.
 
     A given method is only scored. If there are too few rows, the choice is none.
 
@@ -84,22 +91,28 @@ def choose(
         labels: The values of this input, [rows].
     """
     targets = np.asarray(likelihood.check_targets(targets))
-    trial = _Trial(likelihood, prediction, targets, by, labels)
-    plain = trial.score("none", prediction)
+    whole = trial = _Trial(likelihood, prediction, targets, by, labels)
+    if method == "auto" and len(targets) > _MOST_TRIED:
+        trial = whole.part(_MOST_TRIED)
+    plain = trial.score("none", trial.prediction)
     if method == "auto":
         chosen, reason = _choose(trial, plain)
     else:
         chosen, reason = _given(trial, method)
+    if chosen is not None and trial is not whole:
+        found = whole.fit(chosen[0])
+        chosen, reason = (None, found) if isinstance(found, str) else (found, reason)
     fitted, scored = (None, prediction) if chosen is None else chosen
     report = {
         "chosen": "none" if fitted is None else describe(fitted),
         "reason": reason,
         "num_rows": len(targets),
+        "num_rows_tried": len(trial.targets),
         "folds": FOLDS,
         "tried": trial.tried,
     }
     if labels is not None:
-        report["groups"] = trial.groups(scored)
+        report["groups"] = whole.groups(scored)[:_MOST_GROUPS]
     return Choice(fitted, scored, report)
 
 
@@ -131,6 +144,14 @@ class _Trial:
         self.targets = targets
         self.by, self.labels = by, labels
         self.tried: list[dict[str, Any]] = []
+
+    def part(self, num_rows: int) -> "_Trial":
+        """Returns a trial with some of the rows, drawn at random."""
+        order = np.random.default_rng(0).permutation(len(self.targets))
+        rows = np.sort(order[:num_rows])
+        labels = None if self.labels is None else self.labels[rows]
+        part = (self.prediction.take(rows), self.targets[rows], self.by, labels)
+        return _Trial(self.likelihood, *part)
 
     @property
     def is_classes(self) -> bool:
@@ -217,20 +238,20 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
     best: Fitted | None = None
     reasons: list[str] = []
     scores = plain
-    best_gain = 0.0
     for method in _suitable(trial.likelihood):
         found = trial.fit(method)
         if isinstance(found, str):
             reasons.append(found)
             continue
         of_method = trial.score(describe(found[0]), found[1])
-        gain, error = _mean_and_error(of_method["log_probs"] - plain["log_probs"])
-        if gain > max(error, best_gain):
-            best, best_gain, scores = found, gain, of_method
+        gain, error = _mean_and_error(of_method["log_probs"] - scores["log_probs"])
+        if gain > error:
+            before = "" if best is None else f" beyond that of {describe(best[0])}"
+            best, scores = found, of_method
             text = (
                 f"{describe(found[0])} raises the log-likelihood of rows that it was "
-                f"not fitted to by {gain:.3g} nats per row, with a standard error of "
-                f"{error:.2g}."
+                f"not fitted to{before} by {gain:.3g} nats per row, with a standard "
+                f"error of {error:.2g}."
             )
     if best is not None:
         reasons = [text]
@@ -240,6 +261,8 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
             "was not fitted to by more than one standard error."
         ]
     density = IDENTITY if best is None else best[0]
+    if isinstance(density, IsotonicPIT) and trial.labels is None:
+        return best, " ".join(reasons)
     top = trial.fit(conformal(trial.likelihood, density))
     if isinstance(top, str):
         if top not in reasons:

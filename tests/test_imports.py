@@ -20,7 +20,7 @@ training plots
 callbacks
 compression conversion compat
 model
-export metrics members finite_inputs
+acquisition export metrics members finite_inputs
 prediction recalibration
 likelihood_model losses
 layers

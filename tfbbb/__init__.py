@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SUBPACKAGES = frozenset(
     {
+        "acquisition",
         "callbacks",
         "client",
         "compat",

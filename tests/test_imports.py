@@ -18,7 +18,7 @@ cli
 tfbbb client
 training plots
 callbacks
-compression conversion compat
+bandits compression conversion compat
 model
 acquisition export metrics members finite_inputs
 prediction recalibration

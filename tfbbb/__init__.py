@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SUBPACKAGES = frozenset(
     {
         "acquisition",
+        "bandits",
         "callbacks",
         "client",
         "compat",

@@ -1,0 +1,301 @@
+"""Regressions of known posterior: the ELBO beside the exact evidence, size by size."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from program import Comparison, argument_parser, markdown_table, run
+from records import RecordFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOISE, PRIOR_SCALE, ROWS = 0.3, 1.0, 40
+POSTERIORS = ("full_covariance_normal", "mean_field_normal")
+# The largest number of columns, and the number that the targets were made of.
+LARGEST = {"polynomial": 9, "linear": 8}
+TRUE_SIZE = {"polynomial": 3, "linear": 4}
+STEPS = 6000
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains posteriors of regressions of all sizes, and compares ELBO and evidence."""
+    parser = argument_parser(__doc__)
+    parser.add_argument(
+        "--tables", type=int, default=5, help="tables drawn for each regression"
+    )
+    options = parser.parse_args(arguments)
+    run(
+        __file__,
+        options,
+        lambda measured: measure(measured, options.tables, smoke=options.smoke),
+        report,
+        draw,
+    )
+
+
+def measure(measured: RecordFile, tables: int, *, smoke: bool) -> None:
+    """Adds a record for each regression, table, size and posterior."""
+    steps = STEPS // 6 if smoke else STEPS
+    for task, largest in LARGEST.items():
+        for table in range(1 if smoke else tables):
+            for size in range(1, (2 if smoke else largest) + 1):
+                for posterior in POSTERIORS:
+                    measured.measure(
+                        {
+                            "task": task,
+                            "table": table,
+                            "size": size,
+                            "posterior": posterior,
+                        },
+                        functools.partial(
+                            compared, task, table, size, posterior, steps
+                        ),
+                        settings={"steps": steps, "rows": ROWS},
+                        seed=table,
+                    )
+
+
+def rows(task: str, table: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns all columns [rows, largest + 1 or largest] and targets [rows].
+
+    The columns of a polynomial are 1, x, x^2, ...; those of a linear regression are
+    correlated normals, of which the targets need the first ones.
+    """
+    random = np.random.default_rng([table, len(task)])
+    largest, true = LARGEST[task], TRUE_SIZE[task]
+    if task == "polynomial":
+        x = random.uniform(-1.0, 1.0, ROWS)
+        columns = x[:, np.newaxis] ** np.arange(largest + 1)
+        weights = random.choice([-1.0, 1.0], true + 1) * random.uniform(
+            0.8, 1.6, true + 1
+        )
+    else:
+        mixing = np.eye(largest) + 0.5 * random.normal(size=(largest, largest))
+        columns = random.normal(size=(ROWS, largest)) @ mixing / math.sqrt(largest)
+        weights = random.choice([-1.0, 1.0], true) * random.uniform(0.5, 1.5, true)
+    targets = columns[:, : len(weights)] @ weights
+    return columns, targets + NOISE * random.normal(size=ROWS)
+
+
+def design(task: str, table: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the columns of one size and the targets: size 3 is a cubic."""
+    columns, targets = rows(task, table)
+    return columns[:, : size + (task == "polynomial")], targets
+
+
+def exact_evidence(columns: np.ndarray, targets: np.ndarray) -> float:
+    """Returns log N(y; 0, NOISE^2 I + PRIOR_SCALE^2 X X^T), in nats."""
+    covariance = PRIOR_SCALE**2 * columns @ columns.T
+    covariance += NOISE**2 * np.eye(len(targets))
+    _, log_determinant = np.linalg.slogdet(covariance)
+    squares = targets @ np.linalg.solve(covariance, targets)
+    normalizer = len(targets) * math.log(2.0 * math.pi)
+    return float(-0.5 * (squares + log_determinant + normalizer))
+
+
+def least_gap(columns: np.ndarray, posterior: str) -> float:
+    """Returns the least gap between ELBO and evidence that a posterior can have.
+
+    The exact posterior has the precision P = X^T X / NOISE^2 + 1 / PRIOR_SCALE^2. The
+    best factorised normal has its mean and the variances 1 / diag(P), which leaves
+    KL = (sum log diag P - log det P) / 2 (Bishop 2006, section 10.1.2).
+    """
+    if posterior == "full_covariance_normal":
+        return 0.0
+    precision = columns.T @ columns / NOISE**2
+    precision += np.eye(columns.shape[1]) / PRIOR_SCALE**2
+    diagonal = np.log(np.diag(precision)).sum()
+    return float(0.5 * (diagonal - np.linalg.slogdet(precision)[1]))
+
+
+def compared(
+    task: str, table: int, size: int, posterior: str, steps: int
+) -> dict[str, float]:
+    """Trains one posterior; returns its ELBO and the exact evidence, in nats."""
+    columns, targets = design(task, table, size)
+    return {
+        "elbo": trained_elbo(columns, targets, posterior, steps, seed=table),
+        "log_evidence": exact_evidence(columns, targets),
+        "least_gap": least_gap(columns, posterior),
+    }
+
+
+def trained_elbo(
+    columns: np.ndarray, targets: np.ndarray, posterior: str, steps: int, seed: int
+) -> float:
+    """Returns the ELBO of a layer that `fit` has trained, in nats."""
+    import keras
+    import tensorflow as tf
+
+    import tfbbb
+    from tfbbb.divergences import kl_divergence
+
+    keras.utils.set_random_seed(seed)
+    layer = tfbbb.layers.DenseVariational(
+        1,
+        use_bias=False,
+        posterior=posterior,
+        prior=tfbbb.priors.Normal(PRIOR_SCALE),
+        estimator=tfbbb.estimators.Weight(num_samples=8),
+    )
+    inputs = keras.Input(columns.shape[1:])
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    model = tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+    # The rate falls so that the noise of the gradient averages out.
+    rate = keras.optimizers.schedules.CosineDecay(0.03, steps, alpha=1e-3)
+    model.compile(tfbbb.optimizers.Adam(rate), steps_per_execution=100)
+    x, y = columns.astype("float32"), targets[:, np.newaxis].astype("float32")
+    steps_at_once = 100
+    batches = tf.data.Dataset.from_tensors((x, y)).repeat(steps_at_once)
+    model.fit(
+        batches.prefetch(1),
+        epochs=steps // steps_at_once,
+        dataset_size=len(x),
+        verbose=0,
+    )
+    # E_q[log p(y | w)] + log-likelihood of the mean, less the spread: in closed form.
+    mean = np.asarray(layer.kernel.mean, np.float64)
+    noise_shape = layer.kernel.posterior.noise_shape(layer.kernel.shape)
+    unit = np.eye(math.prod(noise_shape)).reshape(-1, *noise_shape).astype("float32")
+    # Columns whose outer products sum to the covariance of q.
+    root = np.asarray(layer.kernel.perturb(tf.constant(unit)), np.float64)[..., 0]
+    squares = np.sum((targets - columns @ mean[:, 0]) ** 2)
+    squares += np.sum((columns @ root.T) ** 2)
+    normalizer = len(targets) * math.log(2.0 * math.pi * NOISE**2)
+    expected = -0.5 * (squares / NOISE**2 + normalizer)
+    return float(expected - float(kl_divergence(layer.kernel, None)))
+
+
+def choices(measured: RecordFile) -> list[dict[str, Any]]:
+    """Returns the sizes that evidence and ELBO choose, for each table and posterior."""
+    found = []
+    for task in LARGEST:
+        tables = sorted({record["table"] for record in measured.select(task=task)})
+        for table in tables:
+            for posterior in POSTERIORS:
+                records = measured.select(task=task, table=table, posterior=posterior)
+                best = {
+                    figure: max(records, key=lambda r: r[figure])["size"]
+                    for figure in ("elbo", "log_evidence")
+                    if records
+                }
+                if best:
+                    found.append({"task": task, "posterior": posterior, **best})
+    return found
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the tables: gaps by size, and the sizes chosen."""
+    parts = []
+    for task in LARGEST:
+        records = measured.select(task=task, table=0)
+        if not records:
+            continue
+        lines = []
+        for size in sorted({record["size"] for record in records}):
+            by_posterior = {r["posterior"]: r for r in records if r["size"] == size}
+            full, factorised = (by_posterior.get(name) for name in POSTERIORS)
+            if full is None or factorised is None:
+                continue
+            lines.append(
+                [
+                    str(size),
+                    f"{full['log_evidence']:.2f}",
+                    f"{full['elbo']:.2f}",
+                    f"{_gap(full):.3f}",
+                    f"{factorised['elbo']:.2f}",
+                    f"{_gap(factorised):.3f}",
+                    f"{factorised['least_gap']:.3f}",
+                ]
+            )
+        what = "degree" if task == "polynomial" else "columns"
+        header = [
+            what,
+            "log evidence",
+            "ELBO, full covariance",
+            "gap",
+            "ELBO, mean field",
+            "gap",
+            "least gap",
+        ]
+        title = f"{task.capitalize()} regression, table 0, in nats"
+        parts.append(f"{title}\n\n{markdown_table(header, lines)}")
+    lines = []
+    for task in LARGEST:
+        for posterior in POSTERIORS:
+            found = [
+                choice
+                for choice in choices(measured)
+                if choice["task"] == task and choice["posterior"] == posterior
+            ]
+            if not found:
+                continue
+            same = sum(choice["elbo"] == choice["log_evidence"] for choice in found)
+            above = [
+                _gap(record) - record["least_gap"]
+                for record in measured.select(task=task, posterior=posterior)
+            ]
+            lines.append(
+                [
+                    f"{task}, {posterior}",
+                    f"{same} of {len(found)}",
+                    f"{max(above):.3f}",
+                ]
+            )
+    header = [
+        "regression, posterior",
+        "ELBO and evidence choose the same size",
+        "largest gap above the least",
+    ]
+    parts.append(f"All tables\n\n{markdown_table(header, lines)}")
+    return "\n\n".join(parts)
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the sizes that the ELBO chooses beside those of the evidence."""
+    return [
+        Comparison(
+            f"{choice['task']} size by {choice['posterior']}, table {number}",
+            ours=-abs(choice["elbo"] - choice["log_evidence"]),
+            theirs=0.0,
+            rival="exact evidence",
+        )
+        for number, choice in enumerate(choices(measured))
+        if choice["elbo"] != choice["log_evidence"]
+    ]
+
+
+def draw(measured: RecordFile) -> dict[str, "Figure"]:
+    """Returns evidence and ELBO against the size, one panel for each regression."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, task in zip(figure.subplots(1, 2), LARGEST, strict=True):
+        records = measured.select(task=task, table=0)
+        for posterior in POSTERIORS:
+            chosen = [r for r in records if r["posterior"] == posterior]
+            chosen.sort(key=lambda record: record["size"])
+            sizes = [record["size"] for record in chosen]
+            if posterior == POSTERIORS[0]:
+                evidence = [record["log_evidence"] for record in chosen]
+                axes.plot(sizes, evidence, "k-", linewidth=4, alpha=0.25)
+                axes.plot([], [], "k-", linewidth=4, alpha=0.25, label="log evidence")
+            label = f"ELBO, {posterior.replace('_', ' ')}"
+            elbos = [record["elbo"] for record in chosen]
+            axes.plot(sizes, elbos, "o-", markersize=4, label=label)
+        axes.set_xlabel("degree" if task == "polynomial" else "number of columns")
+        axes.set_ylabel("nats")
+        axes.set_title(f"{task} regression")
+        axes.legend()
+    return {"": figure}
+
+
+def _gap(record: dict[str, Any]) -> float:
+    return record["log_evidence"] - record["elbo"]
+
+
+if __name__ == "__main__":
+    main()

@@ -148,6 +148,25 @@ def test_a_compiled_loop_plays_as_the_methods_do():
     np.testing.assert_allclose(kernel.stddev, other.stddev, rtol=1e-5)
 
 
+def test_inputs_of_an_action_come_by_name_or_in_order():
+    context, action = (
+        keras.Input((2,), name="context"),
+        keras.Input((1,), name="action"),
+    )
+    joined = keras.layers.Concatenate()([context, action])
+    outputs = tfbbb.layers.DenseVariational(1)(joined)
+    model = tfbbb.BayesianModel([context, action], outputs)
+    model.compile("adam")
+    agent = ThompsonSampling(model, capacity=4)
+    agent.observe([[1.0, 2.0], [0.0]], 1.0)
+    agent.observe({"action": [1.0], "context": [3.0, 4.0]}, 2.0)
+    agent.observe([np.ones((2, 2)), np.zeros((2, 1))], [3.0, 4.0])
+    stored = np.concatenate([x.numpy() for x in agent._inputs], axis=1)
+    assert stored[:3].tolist() == [[1.0, 2.0, 0.0], [3.0, 4.0, 1.0], [1.0, 1.0, 0.0]]
+    agent.train(steps=1)
+    assert agent.choose([[[1.0, 2.0]] * 2, [[0.0], [1.0]]]) in (0, 1)
+
+
 def test_training_waits_until_rewards_differ():
     inputs = keras.Input((1,))
     model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))

@@ -134,7 +134,7 @@ class ThompsonSampling:
         """
         if np.ndim(rewards) == 0:
             rewards = np.reshape(rewards, [1])
-            inputs = tf.nest.map_structure(lambda x: np.asarray(x)[np.newaxis], inputs)
+            inputs = self._one_row(inputs)
         tensors = tf.nest.flatten(input_tensors(self.model, inputs))
         targets = self.model.likelihood.check_targets(rewards).reshape(-1, 1)
         if len(tensors[0]) != len(targets):
@@ -355,6 +355,14 @@ class ThompsonSampling:
     @functools.cached_property
     def _traced_training(self) -> Any:
         return tf.function(self._train, autograph=False)
+
+    def _one_row(self, inputs: ArrayLike) -> Any:
+        """Returns the inputs of an action, arrays or lists, with an axis of rows."""
+        if isinstance(inputs, dict):
+            return {name: np.asarray(x)[np.newaxis] for name, x in inputs.items()}
+        if len(self._inputs) > 1:
+            return [np.asarray(x)[np.newaxis] for x in inputs]
+        return np.asarray(inputs)[np.newaxis]
 
     def _packed(self, flat: list[Any]) -> Any:
         return tf.nest.pack_sequence_as(self.model.input, flat)

@@ -29,7 +29,11 @@ HIDDEN, DRAWS, CAPACITY, BATCH_SIZE = (100, 100), 2, 4096, 64
 # The probabilities of a random action; the Bayesian agent needs none.
 AGENTS = {"thompson": 0.0, "greedy": 0.0, "greedy 1%": 0.01, "greedy 5%": 0.05}
 EDIBLE, POISONED = 5.0, -35.0
-LEARNING_RATE = 3e-3
+# Adam's rate falls from the first to the second over the first training steps.
+LEARNING_RATES, STEPS_OF_DECAY = (3e-3, 3e-4), 5000
+# Of the Bayesian agent: standard deviation of the noise of a reward, and of the
+# posterior at the start, in units of that of the prior, 1 / sqrt(fan_in).
+NOISE, INITIAL_SCALE = 1.0, 0.5
 # Points of the recorded curves of regret.
 POINTS = 100
 # Rounds of one execution of the compiled loop.
@@ -61,7 +65,10 @@ def measure(measured: RecordFile, options: Any) -> None:
     settings = {
         "rounds": rounds,
         "steps": options.steps,
-        "learning_rate": LEARNING_RATE,
+        "learning_rates": list(LEARNING_RATES),
+        "steps_of_decay": STEPS_OF_DECAY,
+        "noise": NOISE,
+        "initial_scale": INITIAL_SCALE,
         "draws": DRAWS,
         "capacity": CAPACITY,
         "batch_size": BATCH_SIZE,
@@ -94,22 +101,20 @@ def network(num_inputs: int, *, bayesian: bool) -> "BayesianModel":
 
     import tfbbb
 
-    options: dict[str, Any] = {
-        "prior": tfbbb.priors.Normal(1.0),
-        "bias_prior": tfbbb.priors.Normal(1.0),
-    }
+    posterior: Any = tfbbb.posteriors.MeanFieldNormal(INITIAL_SCALE)
+    options: dict[str, Any] = {"posterior": posterior, "bias_posterior": posterior}
     if not bayesian:
         options = {"posterior": "point", "bias_posterior": "point"}
         options |= {"prior": None, "bias_prior": None}
-    likelihood = tfbbb.likelihoods.Normal(heteroscedastic=bayesian)
     inputs = outputs = keras.Input((num_inputs,))
     for units in HIDDEN:
         outputs = tfbbb.layers.DenseVariational(units, "relu", **options)(outputs)
-    outputs = tfbbb.layers.DenseVariational(likelihood.num_outputs(1), **options)(
-        outputs
-    )
+    outputs = tfbbb.layers.DenseVariational(1, **options)(outputs)
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE)
     model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
-    model.compile(tfbbb.optimizers.Adam(LEARNING_RATE))
+    first, last = LEARNING_RATES
+    rate = keras.optimizers.schedules.PolynomialDecay(first, STEPS_OF_DECAY, last)
+    model.compile(tfbbb.optimizers.Adam(rate))
     model.likelihood.adapt([0.0, EDIBLE, POISONED])
     return model
 

@@ -99,6 +99,8 @@ class ThompsonSampling:
         self._observed, self._choices, self._steps = (
             tf.Variable(0, dtype=tf.int32) for _ in range(3)
         )
+        # Compiled loops by environment.
+        self._loops: dict[Any, Any] = {}
 
     @property
     def num_rows(self) -> int:
@@ -224,12 +226,12 @@ class ThompsonSampling:
 
     def _loop(self, inputs: Any, reward: Any) -> Any:
         """Returns the compiled loop of an environment, traced at its first call."""
-        known = self.__dict__.setdefault("_loops", {})
-        if (inputs, reward) not in known:
-            known[inputs, reward] = tf.function(
-                functools.partial(self._play, inputs, reward), autograph=False
+        key = inputs, reward
+        if key not in self._loops:
+            self._loops[key] = tf.function(
+                functools.partial(self._play, *key), autograph=False
             )
-        return known[inputs, reward]
+        return self._loops[key]
 
     def _play(
         self, inputs: Any, reward: Any, first: Tensor, rounds: Tensor, steps: Tensor

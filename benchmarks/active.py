@@ -12,6 +12,7 @@ from program import (
     argument_parser,
     markdown_table,
     mean_and_error,
+    names_among,
     run,
     with_error,
 )
@@ -40,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="curves of each method")
     parser.add_argument(
-        "--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET"
+        "--sets",
+        type=names_among(list(SETS)),
+        default=list(SETS),
+        help=f"some of {', '.join(SETS)}, separated by commas (default: all)",
     )
     options = parser.parse_args(arguments)
     run(__file__, options, functools.partial(measure, options=options), report, draw)

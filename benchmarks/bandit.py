@@ -12,6 +12,7 @@ from program import (
     argument_parser,
     markdown_table,
     mean_and_error,
+    names_among,
     published,
     run,
     with_error,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 # a buffer of 4096 rows, minibatches of 64.
 HIDDEN, DRAWS, CAPACITY, BATCH_SIZE = (100, 100), 2, 4096, 64
 # The probabilities of a random action; the Bayesian agent needs none.
-AGENTS = {"thompson": 0.0, "greedy": 0.0, "greedy 1%": 0.01, "greedy 5%": 0.05}
+AGENTS = {"thompson": 0.0, "greedy": 0.0, "greedy 1 %": 0.01, "greedy 5 %": 0.05}
 EDIBLE, POISONED = 5.0, -35.0
 # Adam's rate falls from the first to the second over the first training steps.
 LEARNING_RATES, STEPS_OF_DECAY = (3e-3, 3e-4), 5000
@@ -52,7 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="training steps after each choice (Blundell et al.: 64)",
     )
     parser.add_argument(
-        "--agents", nargs="+", choices=AGENTS, default=list(AGENTS), metavar="AGENT"
+        "--agents",
+        type=names_among(list(AGENTS)),
+        default=list(AGENTS),
+        help="agents separated by commas (default: thompson,greedy,greedy 1 %%,"
+        "greedy 5 %%)",
     )
     options = parser.parse_args(arguments)
     run(__file__, options, functools.partial(measure, options=options), report, draw)

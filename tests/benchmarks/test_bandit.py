@@ -21,7 +21,7 @@ def data(tmp_path_factory):
 @pytest.fixture(scope="module")
 def measured(data, tmp_path_factory):
     output = tmp_path_factory.mktemp("bandit") / "bandit.json"
-    return run_smoke("bandit", data, output, "--agents", "thompson", "greedy 5%")
+    return run_smoke("bandit", data, output, "--agents", "thompson,greedy 5 %")
 
 
 def test_regret_is_that_of_the_mistakes(measured):
@@ -37,7 +37,7 @@ def test_regret_is_that_of_the_mistakes(measured):
 def test_agents_do_better_than_chance(measured):
     assert {record["agent"] for record in measured.records} == {
         "thompson",
-        "greedy 5%",
+        "greedy 5 %",
     }
     for record in measured.records:
         # Random choices lose 5 in a round: half of 15 for half of the mushrooms, and

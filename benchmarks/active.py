@@ -31,9 +31,9 @@ SETS = {
 }
 RANDOM = "random"
 METHODS = (RANDOM, "bald", "bald, batch", "epistemic variance")
-FIRST, PER_ROUND, ROUNDS = 20, 10, 12
+FIRST, PER_ROUND, ROUNDS = 20, 15, 8
 POOL = 900
-HIDDEN, MEMBERS, TEMPERATURE, BATCH_SIZE, STEPS = 50, 5, 0.1, 32, 600
+HIDDEN, MEMBERS, TEMPERATURE, BATCH_SIZE, STEPS = 50, 5, 0.1, 32, 400
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

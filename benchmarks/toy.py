@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def measure(measured: RecordFile, *, smoke: bool) -> None:
     """Adds a record for each curve and method."""
     nuts = {"chains": 4, "draws": 1000, "burn_in": 1000, "depth": 9}
-    training = {"steps": 20_000, "draws": 4000}
+    training = {"steps": 10_000, "draws": 4000}
     methods: Sequence[str] = METHODS
     if smoke:
         nuts |= {"chains": 2, "draws": 100, "burn_in": 150, "depth": 5}

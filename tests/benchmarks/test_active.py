@@ -43,8 +43,8 @@ def test_smoke_run_learns_from_the_labels(data, tmp_path):
         "bald, batch",
     }
     for record in measured.records:
-        assert record["labels"] == [20, 30]
-        # 30 rows tell little, but more than nothing goes wrong.
+        assert record["labels"] == [20, 35]
+        # 35 rows tell little, but more than nothing goes wrong.
         assert record["error"][-1] < 1.3 * spread
     assert active.RANDOM in active.report(measured)
 

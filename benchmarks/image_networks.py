@@ -1,0 +1,164 @@
+"""Networks of two hidden layers for images of digits, and their training."""
+
+import contextlib
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from images import PIXELS
+
+from tfbbb import BayesianModel
+from tfbbb.kl_schedules import Tempered
+from tfbbb.layers import DenseVariational
+from tfbbb.metrics import expected_calibration_error
+from tfbbb.optimizers import Adam
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.prediction import Predictive
+from tfbbb.priors import Normal
+
+NUM_CLASSES = 10
+
+
+def make_network(
+    width: int, settings: Mapping[str, Any], *, members: int = 1
+) -> BayesianModel:
+    """Returns a network of two hidden layers of ReLUs that ends in logits.
+
+    Args:
+        width: Units of a hidden layer.
+        settings: `input_dropout` and `hidden_dropout`, rates; `initial_scale`, the
+            posterior's standard deviation at the start in units of 1/sqrt(fan_in), or
+            None for weights without a distribution; and with it `prior_scale`, in the
+            same units as `tfbbb.priors.Normal` takes it.
+        members: Number of networks in one graph, trained independently.
+    """
+    if settings["initial_scale"] is None:
+        options: dict[str, Any] = {
+            "posterior": "point",
+            "prior": None,
+            "bias_posterior": "point",
+            "bias_prior": None,
+        }
+    else:
+        options = {
+            "posterior": MeanFieldNormal(settings["initial_scale"]),
+            "prior": Normal(settings["prior_scale"]),
+            "estimator": "local",
+        }
+    inputs = keras.Input((PIXELS,))
+    hidden = keras.layers.Dropout(settings["input_dropout"])(inputs)
+    for _ in range(2):
+        hidden = DenseVariational(
+            width, "relu", kernel_initializer="he_normal", **options
+        )(hidden)
+        hidden = keras.layers.Dropout(settings["hidden_dropout"])(hidden)
+    logits = DenseVariational(NUM_CLASSES, **options)(hidden)
+    return BayesianModel(inputs, logits, likelihood="categorical", members=members)
+
+
+def train(
+    make: Callable[[], BayesianModel],
+    rows: tuple[np.ndarray, np.ndarray],
+    settings: Mapping[str, Any],
+    *,
+    seed: int,
+    directory: Path,
+    points: Collection[int] = (),
+    score: Callable[[BayesianModel], Mapping[str, Any]] = lambda model: {},
+) -> tuple[BayesianModel, dict[str, Any]]:
+    """Trains a network by Adam, whose learning rate falls as a cosine to 0.
+
+    Args:
+        make: Returns the network.
+        rows: Images and labels.
+        settings: `epochs`, `batch_size`, `learning_rate` and `temperature`.
+        seed: Seed of the initial weights, the order of the rows and the noise.
+        directory: Directory of the checkpoint of the latest epoch, from which a killed
+            training goes on.
+        points: Epochs after which `score` is called.
+        score: Returns figures of the network.
+
+    Returns:
+        The network, and by name `seconds_per_epoch`, the median, and `scores`, the
+        figures with their `epoch`.
+    """
+    keras.utils.set_random_seed(seed)
+    model = make()
+    epochs, batch_size = settings["epochs"], settings["batch_size"]
+    steps = epochs * math.ceil(len(rows[0]) / batch_size)
+    rate = keras.optimizers.schedules.CosineDecay(settings["learning_rate"], steps)
+    model.compile(Adam(rate), kl_schedule=Tempered(settings["temperature"]))
+    directory.mkdir(parents=True, exist_ok=True)
+    progress = _Progress(directory / "progress.json", points, score)
+    # A checkpoint that is newer than the progress would lack an epoch's figures.
+    checkpoint = keras.callbacks.BackupAndRestore(directory, delete_checkpoint=False)
+    model.fit(
+        *rows,
+        batch_size=batch_size,
+        epochs=epochs,
+        verbose=0,
+        callbacks=[progress, checkpoint],
+    )
+    return model, progress.figures()
+
+
+def forget_training(directory: Path) -> None:
+    """Deletes the checkpoint of a training whose figures are recorded."""
+    shutil.rmtree(directory, ignore_errors=True)
+    with contextlib.suppress(OSError):  # other checkpoints, or none
+        directory.parent.rmdir()
+
+
+def score_classes(prediction: Predictive, labels: np.ndarray) -> dict[str, float]:
+    """Returns error and ECE in percent, and the mean NLL in nats."""
+    wrong = prediction.probabilities.argmax(axis=-1) != labels
+    return {
+        "error": 100.0 * float(wrong.mean()),
+        "nll": -float(prediction.log_prob(labels).mean()),
+        "ece": 100.0 * expected_calibration_error(prediction, labels),
+    }
+
+
+class _Progress(keras.callbacks.Callback):
+    """Writes the seconds and, at some epochs, the scores to a JSON file."""
+
+    def __init__(
+        self,
+        path: Path,
+        points: Collection[int],
+        score: Callable[[BayesianModel], Mapping[str, Any]],
+    ) -> None:
+        super().__init__()
+        self._path = path
+        self._points = frozenset(points)
+        self._score = score
+        self._epochs = json.loads(path.read_text()) if path.exists() else {}
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._begin = time.perf_counter()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        figures = {"seconds": time.perf_counter() - self._begin}
+        if epoch + 1 in self._points:
+            figures |= self._score(self.model)
+            print(f"epoch {epoch + 1}: {figures}", flush=True)
+        # JSON has no integers as keys. An epoch that is trained again is replaced.
+        self._epochs[str(epoch + 1)] = figures
+        self._path.write_text(json.dumps(self._epochs))
+
+    def figures(self) -> dict[str, Any]:
+        seconds = [figures["seconds"] for figures in self._epochs.values()]
+        scores = [
+            {"epoch": int(epoch), **figures}
+            for epoch, figures in self._epochs.items()
+            if int(epoch) in self._points
+        ]
+        for figures in scores:
+            del figures["seconds"]
+        return {"seconds_per_epoch": float(np.median(seconds)), "scores": scores}

@@ -1,0 +1,326 @@
+"""MNIST: test error, pruning and calibration of networks of two hidden layers.
+
+    tfbbb benchmark mnist --data DIRECTORY
+
+The protocol of Blundell et al. (2015): the last 10 000 of the 60 000 training rows are
+for validation, batches of 128, pixels over 126, no augmentation. Bayes by backprop
+trains with the local reparameterisation at a low temperature, and drops pixels of the
+training images at random. All its choices come from the validation part.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from images import Digits, read_digits
+from program import Comparison, argument_parser, markdown_table, published, run
+from records import RecordFile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BAYES, DROPOUT, POINT = "Bayes by backprop", "dropout", "maximum likelihood"
+_COMMON = {
+    "batch_size": 128,
+    "learning_rate": 1e-3,
+    "temperature": 1.0,
+    "input_dropout": 0.0,
+    "hidden_dropout": 0.0,
+    "initial_scale": None,
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    BAYES: _COMMON
+    | {
+        "temperature": 0.1,
+        "prior_scale": "fan_in",
+        "initial_scale": 0.1,
+        "input_dropout": 0.2,
+    },
+    # The rates of Srivastava et al. 2014, appendix B.1.
+    DROPOUT: _COMMON | {"input_dropout": 0.2, "hidden_dropout": 0.5},
+    POINT: _COMMON,
+}
+# The comparison trains the smallest network alone.
+_WIDTHS = {BAYES: (400, 800, 1200), DROPOUT: (400,), POINT: (400,)}
+_CURVE = (1, 5, 10, 25, 50, 75, 100, 200, 300, 500)
+_SHARES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Trains each network, prints the tables and draws the curves."""
+    parser = argument_parser(__doc__)
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        choices=list(SETTINGS),
+        default=list(SETTINGS),
+        metavar="METHOD",
+        help=f"of {', '.join(map(repr, SETTINGS))} (default: all)",
+    )
+    parser.add_argument(
+        "--widths",
+        nargs="+",
+        type=int,
+        metavar="UNITS",
+        help="units of a hidden layer (default: 400, 800 and 1200, and of the "
+        "comparison 400)",
+    )
+    parser.add_argument(
+        "--epochs", type=int, default=60, help="epochs of training (default: 60)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed (default: 0)")
+    options = parser.parse_args(arguments)
+    run(__file__, options, lambda found: measure(found, options), report, draw)
+
+
+def measure(measured: RecordFile, options: Any) -> None:
+    """Trains and scores the networks that the file lacks."""
+    digits = read_digits(options.data, rows=1000 if options.smoke else None)
+    for method in options.methods:
+        widths = options.widths or ((32,) if options.smoke else _WIDTHS[method])
+        for width in widths:
+            settings = SETTINGS[method] | {
+                "epochs": options.epochs,
+                "rows": len(digits.train[0]),
+                "draws": 100,
+            }
+            if options.smoke:
+                settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 5e-3}
+            key = {"method": method, "width": width, "epochs": settings["epochs"]}
+            directory = checkpoint_directory(measured, {**key, **settings})
+            found = measured.measure(
+                key,
+                lambda key=key, settings=settings, directory=directory: figures(
+                    key, settings, digits, options.seed, directory
+                ),
+                settings=settings,
+                seed=options.seed,
+            )
+            if found:
+                from image_networks import forget_training
+
+                forget_training(directory)
+
+
+def figures(
+    key: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    digits: Digits,
+    seed: int,
+    directory: Path,
+) -> dict[str, Any]:
+    """Trains one network; returns its figures, errors in percent."""
+    from image_networks import make_network, score_classes, train
+
+    from tfbbb.compression import pruning_curve
+    from tfbbb.likelihoods import Categorical
+
+    def predict(model: Any, images: Any, draws: int, masks: bool = False) -> Any:
+        return model.predictive(
+            images, num_samples=draws, seed=seed, include_dropout=masks
+        )
+
+    def errors(model: Any) -> dict[str, float]:
+        parts = {"validation": digits.validation, "test": digits.test}
+        return {
+            name: score_classes(predict(model, images, 20), labels)["error"]
+            for name, (images, labels) in parts.items()
+        }
+
+    model, training = train(
+        lambda: make_network(key["width"], settings),
+        digits.train,
+        settings,
+        seed=seed,
+        directory=directory,
+        points=[*_CURVE, settings["epochs"]],
+        score=errors,
+    )
+    images, labels = digits.test
+    found = {
+        "curve": training["scores"],
+        "minutes_per_epoch": training["seconds_per_epoch"] / 60.0,
+        "test": score_classes(predict(model, images, settings["draws"]), labels),
+    }
+    if settings["hidden_dropout"]:
+        # Monte Carlo dropout beside the network of scaled weights.
+        masked = predict(model, images, settings["draws"], masks=True)
+        found["test_of_masks"] = score_classes(masked, labels)
+    if key["method"] == BAYES:
+        curve = pruning_curve(
+            model,
+            images,
+            labels,
+            shares=_SHARES,
+            metric="accuracy",
+            likelihood=Categorical(),
+            num_samples=20,
+            seed=seed,
+        )
+        found["pruning"] = [
+            {"share": float(share), "error": 100.0 * (1.0 - float(accuracy))}
+            for share, accuracy in zip(curve.shares, curve.figures, strict=True)
+        ]
+    return found
+
+
+def checkpoint_directory(measured: RecordFile, what: Mapping[str, Any]) -> Path:
+    """Returns the directory of a training's checkpoint, beside the records."""
+    digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+    return measured.path.with_suffix(".checkpoints") / digest[:12]
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the tables of errors, curves, pruning and calibration."""
+    tables = [_errors(measured), _scores(measured), _curves(measured)]
+    return "\n\n".join([*tables, _pruning(measured)])
+
+
+def _errors(measured: RecordFile) -> str:
+    papers = published("mnist")["errors"]
+    widths = sorted({record["width"] for record in measured.records} | {400, 800, 1200})
+    rows = []
+    for record in _groups(measured):
+        same = {
+            other["width"]: other["test"]["error"]
+            for other in measured.select(
+                method=record["method"], epochs=record["epochs"]
+            )
+        }
+        cells = [f"{same[width]:.2f}" if width in same else "" for width in widths]
+        rows.append([_name(record), *cells])
+    for name, paper in papers.items():
+        cells = [f"{paper[str(w)]:.2f}" if str(w) in paper else "" for w in widths]
+        rows.append([f"{name} ({paper['source']})", *cells])
+    columns = ["test error, % (standard error 0.1)", *(f"2×{w}" for w in widths)]
+    return markdown_table(columns, rows)
+
+
+def _scores(measured: RecordFile) -> str:
+    rows = []
+    for record in measured.records:
+        settings = record["settings"]
+        for name, scores in (
+            (record["method"], record["test"]),
+            ("Monte Carlo dropout", record.get("test_of_masks")),
+        ):
+            if scores:
+                cells = [f"{scores[figure]:.2f}" for figure in ("error", "ece")]
+                rows.append(
+                    [
+                        f"{name}, 2×{record['width']}, {record['epochs']} epochs",
+                        cells[0],
+                        f"{scores['nll']:.4f}",
+                        cells[1],
+                        f"{record['minutes_per_epoch']:.2f}",
+                        f"{settings['rows']}",
+                    ]
+                )
+    columns = ["", "error, %", "NLL, nats", "ECE, %", "minutes per epoch", "rows"]
+    return markdown_table(columns, rows)
+
+
+def _curves(measured: RecordFile) -> str:
+    paper = published("mnist")["curve"]
+    curves = {
+        f"{record['method']}, 2×{record['width']}, of {record['epochs']} epochs": {
+            str(point["epoch"]): point["test"] for point in record["curve"]
+        }
+        for record in measured.records
+    }
+    curves[f"2×1200 ({paper['source']})"] = paper["errors"]
+    epochs = sorted({int(epoch) for curve in curves.values() for epoch in curve})
+    rows = [
+        [name, *(f"{curve[str(e)]:.2f}" if str(e) in curve else "" for e in epochs)]
+        for name, curve in curves.items()
+    ]
+    return markdown_table(["test error, % after epochs", *map(str, epochs)], rows)
+
+
+def _pruning(measured: RecordFile) -> str:
+    paper = published("mnist")["pruning"]
+    rows = [
+        [
+            f"2×{record['width']}, {record['epochs']} epochs",
+            *(f"{point['error']:.2f}" for point in record["pruning"]),
+        ]
+        for record in measured.select(method=BAYES)
+    ]
+    cells = [paper["errors"].get(f"{share:g}") for share in _SHARES]
+    texts = ["" if cell is None else f"{cell:.2f}" for cell in cells]
+    rows.append([f"2×1200 ({paper['source']})", *texts])
+    shares = [f"{100 * share:g} %" for share in _SHARES]
+    return markdown_table(["test error, % without", *shares], rows)
+
+
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Compares our test errors with the best published ones."""
+    papers = published("mnist")["errors"]
+    found = []
+    for width in sorted({record["width"] for record in measured.select(method=BAYES)}):
+        records = measured.select(method=BAYES, width=width)
+        theirs = {
+            name: paper[str(width)]
+            for name, paper in papers.items()
+            if str(width) in paper
+        }
+        if theirs:
+            rival = min(theirs, key=lambda name: theirs[name])
+            longest = max(records, key=lambda record: record["epochs"])
+            ours = longest["test"]["error"]
+            name = f"test error in percent, 2×{width}"
+            found.append(Comparison(name, ours, theirs[rival], rival, False))
+    return found
+
+
+def draw(measured: RecordFile) -> "Mapping[str, Figure]":
+    """Draws the errors against epochs, and against the share of removed weights."""
+    from matplotlib.figure import Figure
+
+    from tfbbb.plots.style import CYCLE, DARK, drawn_axes
+
+    paper = published("mnist")
+    figure = Figure(figsize=(11.0, 4.5), layout="constrained")
+    left, right = map(drawn_axes, figure.subplots(1, 2))
+    records = measured.records
+    for record, color in zip(records, CYCLE * len(records), strict=False):
+        label = f"{record['method']}, 2×{record['width']}"
+        points = [(point["epoch"], point["test"]) for point in record["curve"]]
+        left.plot(*zip(*points, strict=True), color=color, marker="o", label=label)
+        if "pruning" in record:
+            removed = [(100 * x["share"], x["error"]) for x in record["pruning"]]
+            right.plot(
+                *zip(*removed, strict=True), color=color, marker="o", label=label
+            )
+    dashed = {"color": DARK, "linestyle": "--", "marker": "."}
+    curve = [(int(epoch), e) for epoch, e in paper["curve"]["errors"].items()]
+    name = "2×1200, Blundell et al. 2015"
+    left.plot(*zip(*curve, strict=True), **dashed, label=name)
+    pruned = [(100 * float(x), e) for x, e in paper["pruning"]["errors"].items()]
+    right.plot(*zip(*pruned, strict=True), **dashed, label=name)
+    left.set_xscale("log")
+    left.set_xlabel("epochs")
+    right.set_xlabel("weights removed (%)")
+    for axes in (left, right):
+        axes.set_ylim(1.0, 3.0)
+        axes.set_ylabel("test error (%)")
+        axes.legend(frameon=False)
+    return {"": figure}
+
+
+def _groups(measured: RecordFile) -> list[dict[str, Any]]:
+    """Returns the first record of each method and number of epochs."""
+    first = {}
+    for record in measured.records:
+        first.setdefault((record["method"], record["epochs"]), record)
+    return list(first.values())
+
+
+def _name(record: Mapping[str, Any]) -> str:
+    return f"{record['method']}, {record['epochs']} epochs"
+
+
+if __name__ == "__main__":
+    main()

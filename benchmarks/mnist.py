@@ -33,7 +33,7 @@ _COMMON = {
 SETTINGS: dict[str, dict[str, Any]] = {
     BAYES: _COMMON
     | {
-        "temperature": 0.1,
+        "temperature": 0.01,
         "prior_scale": "fan_in",
         "initial_scale": 0.1,
         "input_dropout": 0.2,
@@ -44,7 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 # The comparison trains the smallest network alone.
 _WIDTHS = {BAYES: (400, 800, 1200), DROPOUT: (400,), POINT: (400,)}
-_CURVE = (1, 5, 10, 25, 50, 75, 100, 200, 300, 500)
+_CURVE = (5, 10, 25, 50, 75, 100, 200, 300, 500)
 _SHARES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98)
 
 
@@ -79,7 +79,7 @@ def measure(measured: RecordFile, options: Any) -> None:
     """Trains and scores the networks that the file lacks."""
     digits = read_digits(options.data, rows=1000 if options.smoke else None)
     for method in options.methods:
-        widths = options.widths or ((32,) if options.smoke else _WIDTHS[method])
+        widths = options.widths or ((64,) if options.smoke else _WIDTHS[method])
         for width in widths:
             settings = SETTINGS[method] | {
                 "epochs": options.epochs,
@@ -87,7 +87,7 @@ def measure(measured: RecordFile, options: Any) -> None:
                 "draws": 100,
             }
             if options.smoke:
-                settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 5e-3}
+                settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
             key = {"method": method, "width": width, "epochs": settings["epochs"]}
             directory = checkpoint_directory(measured, {**key, **settings})
             found = measured.measure(

@@ -81,14 +81,14 @@ def _measure_images(measured: RecordFile, options: Any) -> None:
     others = read_other_images(options.data, rows)
     for method in options.methods:
         settings = METHODS[method][0] | {
-            "width": 32 if options.smoke else 400,
+            "width": 64 if options.smoke else 400,
             "epochs": options.epochs,
             "rows": len(digits.train[0]),
             "draws": 100,
             "sets": sorted(others),
         }
         if options.smoke:
-            settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 5e-3}
+            settings |= {"epochs": 10, "batch_size": 32, "learning_rate": 3e-3}
         key = {"part": "images", "method": method}
         directory = checkpoint_directory(measured, {**key, **settings})
 

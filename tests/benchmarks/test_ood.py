@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from tests.benchmarks.digits import write_digits
+from tests.benchmarks.programs import load, run_smoke
+
+
+def write_table(directory):
+    """Writes a table whose target is the sine of its first feature."""
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-3.0, 3.0, size=(300, 2))
+    y = np.sin(x[:, :1]) + 0.1 * generator.normal(size=(300, 1))
+    (directory / "uci").mkdir()
+    np.savez(
+        directory / "uci" / "sine.npz",
+        data=np.hstack([x, y]),
+        index_features=np.arange(2),
+        index_target=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("data")
+    write_digits(directory)
+    write_table(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def measured(data, tmp_path_factory):
+    load("image_networks")  # the program imports it when it runs
+    output = tmp_path_factory.mktemp("ood") / "ood.json"
+    methods = ("--methods", "Bayes by backprop", "deep ensemble")
+    return run_smoke("ood", data, output, *methods)
+
+
+def test_stripes_are_more_uncertain_than_digits(measured):
+    records = measured.select(part="images")
+    assert [record["method"] for record in records] == [
+        "Bayes by backprop",
+        "deep ensemble",
+    ]
+    for record in records:
+        figures = record["sets"]["stripes"]
+        assert min(figures["entropy"], figures["mutual_information"]) > 0.7
+
+
+def test_answering_the_surest_rows_has_less_risk(measured):
+    for record in measured.select(part="images"):
+        share_wrong = record["test"]["error"] / 100.0
+        assert record["risk"][-1] == pytest.approx(share_wrong, abs=1e-5)
+        assert record["risk_coverage_area"] < share_wrong
+
+
+def test_a_digit_turns_upside_down(data, measured):
+    ood = load("ood")
+    one = ood._first_one(load("images").read_digits(data))
+    turned = ood.rotated(one)
+    np.testing.assert_allclose(turned[0], one, atol=1e-5)
+    np.testing.assert_allclose(turned[-1], one[::-1], atol=1e-5)
+    for record in measured.select(part="images"):
+        probabilities = np.array(record["rotated"]["probabilities"])
+        assert probabilities.shape == (len(turned), 10)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, atol=1e-4)
+
+
+def test_a_gap_has_a_record_with_both_parts(measured):
+    (record,) = measured.select(part="tables")
+    assert record["set"] == "sine"
+    assert record["outside"]["rows"] == 20
+    assert record["gap"]["rows"] == 100
+    assert 0.0 <= record["auroc"] <= 1.0
+
+
+def test_a_gap_is_the_middle_third_of_a_feature(data):
+    (splits,) = load("gap_splits").gap_splits(data).values()
+    for feature, split in enumerate(splits):
+        values = split.data[:, feature]
+        parts = np.concatenate([split.train, split.outside, split.gap])
+        np.testing.assert_array_equal(np.sort(parts), np.arange(300))
+        beside = np.concatenate([split.train, split.outside])
+        low, high = values[split.gap].min(), values[split.gap].max()
+        assert not np.any((low <= values[beside]) & (values[beside] <= high))
+        assert len(split.gap) == 100
+        assert np.sum(values[beside] < low) == 100
+
+
+def test_a_feature_of_two_values_has_no_gap():
+    gap_rows = load("gap_splits")._gap_rows
+    assert gap_rows(np.repeat([0.0, 1.0], 50)) is None
+    outside, inside = gap_rows(np.repeat([0.0, 1.0, 2.0], 50))
+    np.testing.assert_array_equal(inside, np.arange(50, 100))
+    assert len(outside) == 100
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_given_gaps_replace_our_own(data, tmp_path, numbered):
+    (tmp_path / "gap").mkdir()
+    train = np.array([np.arange(0, 200), np.arange(100, 300)])
+    test = np.array([np.arange(200, 300), np.arange(0, 100)])
+    rows = {"train_i": train, "test_i": test}
+    if numbered:
+        rows = {f"train_{i}": r for i, r in enumerate(train)}
+        rows |= {f"test_{i}": r for i, r in enumerate(test)}
+    with np.load(data / "uci" / "sine.npz") as archive:
+        np.savez(tmp_path / "gap" / "sine.npz", **archive, **rows)
+    splits = load("gap_splits").gap_splits(tmp_path)["sine"]
+    for split, kept, gap in zip(splits, train, test, strict=True):
+        beside = np.sort(np.concatenate([split.train, split.outside]))
+        np.testing.assert_array_equal(beside, kept)
+        np.testing.assert_array_equal(split.gap, gap)
+        assert len(split.outside) == 20
+
+
+def test_colours_are_averaged_and_large_images_cropped():
+    image = np.zeros((1, 32, 30, 3), np.uint8)
+    image[0, 2, 1] = [0, 126, 252]
+    rows = load("images").pixels(image)
+    assert rows.shape == (1, 784)
+    assert rows[0, 0] == 1.0
+    assert rows[0, 1:].max() == 0.0
+
+
+def test_a_directory_without_tables_is_an_error(tmp_path):
+    with pytest.raises(SystemExit, match=r"must have tables `gap/SET\.npz`"):
+        run_smoke("ood", tmp_path, tmp_path / "ood.json", "--parts", "tables")

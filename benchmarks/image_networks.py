@@ -93,7 +93,11 @@ def train(
     epochs, batch_size = settings["epochs"], settings["batch_size"]
     steps = epochs * math.ceil(len(rows[0]) / batch_size)
     rate = keras.optimizers.schedules.CosineDecay(settings["learning_rate"], steps)
-    model.compile(Adam(rate), kl_schedule=Tempered(settings["temperature"]))
+    model.compile(
+        Adam(rate),
+        kl_schedule=Tempered(settings["temperature"]),
+        steps_per_execution=8,
+    )
     directory.mkdir(parents=True, exist_ok=True)
     progress = _Progress(directory / "progress.json", points, score)
     # A checkpoint that is newer than the progress would lack an epoch's figures.

@@ -49,9 +49,10 @@ def read_digits(data: Path, rows: int | None = None) -> Digits:
 def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarray]:
     """Returns the images [rows, 784] of every other file of the directory, by name.
 
-    A file `SET.npz` has images if `x_test`, or else its first array of three or four
-    axes, holds bytes [n, height, width] or [n, height, width, channels] of at least 28
-    by 28 pixels. Colours are averaged and larger images are cropped around the centre.
+    A file `SET.npz` has images if `x_test`, or else one of its arrays, has the shape
+    [n, height, width], [n, height, width, channels] or [n, 784]. Pixels are bytes, or
+    numbers from 0 to 1. Colours are averaged, and images larger than 28 by 28 are
+    cropped around the centre; smaller ones are no images here.
 
     Args:
         data: The data directory.
@@ -71,15 +72,24 @@ def read_other_images(data: Path, rows: int | None = None) -> dict[str, np.ndarr
 
 
 def pixels(images: np.ndarray) -> np.ndarray:
-    """Returns images of bytes [n, height, width, ...] as rows [n, 784]."""
+    """Returns images, shaped as `read_other_images` takes them, as rows [n, 784]."""
+    if images.dtype != np.uint8:
+        images = 255.0 * images
     if images.ndim == 4:
         images = images.mean(axis=-1)
-    top, left = ((size - SIDE) // 2 for size in images.shape[1:])
-    middle = images[:, top : top + SIDE, left : left + SIDE]
-    return middle.reshape(len(images), PIXELS).astype("float32") / _SCALE
+    if images.ndim > 2:
+        top, left = ((size - SIDE) // 2 for size in images.shape[1:])
+        images = images[:, top : top + SIDE, left : left + SIDE]
+    return images.reshape(len(images), PIXELS).astype("float32") / _SCALE
 
 
 def _is_images(array: np.ndarray) -> bool:
-    is_shaped = array.ndim == 3 or (array.ndim == 4 and array.shape[-1] in (1, 3, 4))
-    is_large = is_shaped and min(array.shape[1:3]) >= SIDE
-    return is_large and array.dtype == np.uint8
+    if array.ndim == 2:
+        is_shaped = array.shape[1] == PIXELS
+    else:
+        has_colours = array.ndim == 4 and array.shape[-1] in (1, 3, 4)
+        is_shaped = (array.ndim == 3 or has_colours) and min(array.shape[1:3]) >= SIDE
+    if not is_shaped or not len(array):
+        return False
+    is_share = array.dtype.kind == "f" and 0.0 <= array.min() <= array.max() <= 1.0
+    return array.dtype == np.uint8 or bool(is_share)

@@ -46,6 +46,17 @@ def test_stripes_are_more_uncertain_than_digits(measured):
         assert min(figures["entropy"], figures["mutual_information"]) > 0.7
 
 
+def test_each_score_is_compared_with_the_other_method(measured):
+    ours, theirs = (r["sets"]["stripes"] for r in measured.select(part="images"))
+    found = {x.name: x for x in load("ood").compare(measured)}
+    assert set(found) == {
+        "AUROC of stripes by entropy",
+        "AUROC of stripes by mutual information",
+    }
+    entropy = found["AUROC of stripes by entropy"]
+    assert (entropy.ours, entropy.theirs) == (ours["entropy"], theirs["entropy"])
+
+
 def test_answering_the_surest_rows_has_less_risk(measured):
     for record in measured.select(part="images"):
         share_wrong = record["test"]["error"] / 100.0
@@ -113,13 +124,21 @@ def test_given_gaps_replace_our_own(data, tmp_path, numbered):
         assert len(split.outside) == 20
 
 
-def test_colours_are_averaged_and_large_images_cropped():
-    image = np.zeros((1, 32, 30, 3), np.uint8)
-    image[0, 2, 1] = [0, 126, 252]
-    rows = load("images").pixels(image)
-    assert rows.shape == (1, 784)
-    assert rows[0, 0] == 1.0
-    assert rows[0, 1:].max() == 0.0
+def test_images_are_found_in_any_usual_shape(tmp_path):
+    images = load("images")
+    colours = np.zeros((1, 32, 30, 3), np.uint8)
+    colours[0, 2, 1] = [0, 126, 252]
+    rows = np.zeros((1, 784), np.float32)
+    rows[0, 0] = 126 / 255
+    np.savez(tmp_path / "colours.npz", labels=np.zeros(1), x_test=colours)
+    np.savez(tmp_path / "rows.npz", images=rows)
+    np.savez(tmp_path / "small.npz", images=np.zeros((5, 8, 8), np.uint8))
+    np.savez(tmp_path / "table.npz", x=np.ones((784, 30)), y=np.ones(784))
+    found = images.read_other_images(tmp_path)
+    assert list(found) == ["colours", "rows"]
+    # The first pixel of both is half of the light, 126 of 252.
+    for pixels in found.values():
+        np.testing.assert_allclose(pixels, np.eye(1, 784), atol=1e-6)
 
 
 def test_a_directory_without_tables_is_an_error(tmp_path):

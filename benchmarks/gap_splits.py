@@ -1,5 +1,6 @@
 """Splits of tables that leave out the rows in the middle of a feature."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,13 @@ class GapSplit:
     train: np.ndarray
     outside: np.ndarray
     gap: np.ndarray
+
+    @property
+    def digest(self) -> str:
+        """A digest of the table and of the rows."""
+        arrays = self.data, self.train, self.outside, self.gap
+        parts = [np.ascontiguousarray(array).tobytes() for array in arrays]
+        return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def gap_splits(data: Path) -> dict[str, list[GapSplit]]:

@@ -196,7 +196,7 @@ def _measure_tables(measured: RecordFile, options: Any) -> None:
             measured.measure(
                 {"part": "tables", "set": name, "split": number},
                 lambda split=split: gap_figures(split, spec),
-                settings={"spec": spec, "rows": len(split.train)},
+                settings={"spec": spec, "data": split.digest},
                 seed=None,
             )
 

@@ -97,6 +97,13 @@ def test_a_gap_is_the_middle_third_of_a_feature(data):
         assert np.sum(values[beside] < low) == 100
 
 
+def test_the_digest_of_a_gap_changes_with_a_number_of_its_table(data):
+    first, second = (load("gap_splits").gap_splits(data)["sine"] for _ in range(2))
+    assert first[0].digest == second[0].digest != first[1].digest
+    second[0].data[0, 0] += 1e-9
+    assert first[0].digest != second[0].digest
+
+
 def test_a_feature_of_two_values_has_no_gap():
     gap_rows = load("gap_splits")._gap_rows
     assert gap_rows(np.repeat([0.0, 1.0], 50)) is None

@@ -40,7 +40,7 @@ def test_each_member_has_the_gradients_of_a_lone_posterior(estimator):
 
 def linear(members, estimator):
     inputs = keras.Input((3,))
-    layer = DenseVariational(1, estimator=estimator, kl_weight=1 / 40)
+    layer = DenseVariational(1, prior="normal", estimator=estimator, kl_weight=1 / 40)
     model = tfbbb.BayesianModel(
         inputs,
         layer(inputs),

@@ -21,7 +21,9 @@ Y = (X @ GENERATOR.normal(size=(3, 2)) + 0.3).astype("float32")
 
 def linear_model(estimator, kl_weight):
     """Returns f(x) = x w + b with a known, wide posterior."""
-    layer = DenseVariational(2, estimator=estimator, kl_weight=kl_weight, seed=1)
+    layer = DenseVariational(
+        2, prior="normal", estimator=estimator, kl_weight=kl_weight, seed=1
+    )
     model = keras.Sequential([keras.Input((3,)), layer])
     generator = np.random.default_rng(2)
     for weight in layer.variational_weights:
@@ -157,7 +159,7 @@ def test_training_finds_the_known_optimum_of_a_linear_model():
     # The mean-field optimum of a Gaussian posterior has its mean, and as variances
     # the inverse diagonal of its precision (Bishop 2006, section 10.1.2).
     noise, y = 0.5, Y[:, :1]
-    layer = DenseVariational(1, use_bias=False, kl_weight=1 / N)
+    layer = DenseVariational(1, prior="normal", use_bias=False, kl_weight=1 / N)
     model = keras.Sequential([keras.Input((3,)), layer])
     rate = keras.optimizers.schedules.CosineDecay(0.05, 2500)
     model.compile(

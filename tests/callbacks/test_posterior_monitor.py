@@ -62,7 +62,7 @@ def test_reports_each_layers_divergence_bits_and_ratios():
 
 
 def test_collapsed_is_the_share_of_weights_near_the_prior():
-    layer = DenseVariational(2)
+    layer = DenseVariational(2, prior="normal")
     layer.build((None, 4))
     # KL = mean^2 / (2 s^2) with s = 1/2: 0.005, 0.02, 0.08, ... nats.
     means = 0.05 * 2.0 ** np.arange(8).reshape(4, 2)
@@ -149,7 +149,7 @@ def test_weights_without_a_spread_have_infinite_ratios():
 
 def test_collapse_of_dependent_weights_uses_their_marginals():
     family = tfbbb.posteriors.FullCovarianceNormal(initial_scale=1.0)
-    options = {"posterior": family, "bias_posterior": family}
+    options = {"posterior": family, "prior": "normal", "bias_posterior": family}
     layer = DenseVariational(2, kernel_initializer="zeros", **options)
     layer.build((None, 4))
     posterior = layer_posterior(layer, 1)
@@ -222,7 +222,8 @@ def test_reports_the_epoch_in_which_training_diverged(tmp_path):
 
 def test_warns_once_for_each_collapsed_layer():
     wide = tfbbb.posteriors.MeanFieldNormal(initial_scale=1.0)
-    model = bayesian(posterior=wide, bias_posterior=wide, kernel_initializer="zeros")
+    options = {"posterior": wide, "prior": "normal", "bias_posterior": wide}
+    model = bayesian(kernel_initializer="zeros", **options)
     model.optimizer.learning_rate = 0.0
     monitor = PosteriorMonitor()
     with pytest.warns(UserWarning, match="'first' has collapsed.*: 100%") as caught:

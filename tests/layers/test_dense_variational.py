@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras.src import testing
 
 from tfbbb import posteriors, priors
+from tfbbb.divergences import kl_divergence
 from tfbbb.estimators import Flipout, Local, Weight
 from tfbbb.layers import DenseVariational
 
@@ -32,10 +33,12 @@ def built(units=3, input_dim=4, **kwargs):
     return layer
 
 
-def test_the_default_prior_has_the_fan_in_scale():
+def test_the_divergence_of_a_new_layer_is_that_from_a_standard_normal():
     layer = built(input_dim=16)
-    assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 0.25
-    assert layer.bias.prior.scale_for(layer.bias.fan_in) == 1.0
+    for weight, scale in ((layer.kernel, 0.02 / 4), (layer.bias, 0.02)):
+        mean = np.asarray(weight.mean, "float64")
+        exact = -np.log(scale) + (scale**2 + mean**2) / 2 - 0.5
+        np.testing.assert_allclose(kl_divergence(weight, None), exact.sum(), rtol=1e-6)
 
 
 def test_initial_posterior_has_the_initializers_mean_and_the_initial_scale():
@@ -44,6 +47,7 @@ def test_initial_posterior_has_the_initializers_mean_and_the_initial_scale():
         kernel_initializer="ones",
         bias_initializer=keras.initializers.Constant(2.0),
         posterior=posteriors.MeanFieldNormal(initial_scale=0.2),
+        bias_posterior=posteriors.MeanFieldNormal(initial_scale=0.1),
     )
     np.testing.assert_allclose(layer.kernel.mean, np.ones((16, 3)))
     np.testing.assert_allclose(layer.bias.mean, 2.0 * np.ones(3))

@@ -37,7 +37,7 @@ class SignalToNoise(Ranking):
     >>> layer = tfbbb.layers.DenseVariational(1, kernel_initializer="ones")
     >>> layer.build((None, 1))
     >>> tfbbb.compression.SignalToNoise().importance(layer.kernel)
-    array([[10.]])
+    array([[50.]])
     """
 
     def importance(self, weight: "VariationalWeight") -> np.ndarray:
@@ -59,7 +59,7 @@ class DensityRatio(Ranking):
     >>> layer = tfbbb.layers.DenseVariational(1, kernel_initializer="ones")
     >>> layer.build((None, 1))
     >>> tfbbb.compression.DensityRatio().importance(layer.kernel)
-    array([[50.]])
+    array([[1250.]])
     """
 
     def importance(self, weight: "VariationalWeight") -> np.ndarray:

@@ -19,9 +19,9 @@ def signal_to_noise(weight: "VariationalWeight") -> np.ndarray:
     >>> layer = tfbbb.layers.DenseVariational(2, kernel_initializer="ones")
     >>> layer.build((None, 1))
     >>> layer.kernel.stddev.numpy()
-    array([[0.1, 0.1]], dtype=float32)
+    array([[0.02, 0.02]], dtype=float32)
     >>> tfbbb.compression.signal_to_noise(layer.kernel)
-    array([[10., 10.]])
+    array([[50., 50.]])
 
     Args:
         weight: A weight tensor of a variational layer.

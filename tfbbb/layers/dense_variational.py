@@ -47,13 +47,16 @@ class DenseVariational(LinearVariationalLayer):
         bias_constraint: Keras constraint on the bias' posterior mean.
         posterior: q of the kernel: the name of a family of `tfbbb.posteriors`, e.g.
             `"mean_field_normal"`, `"full_covariance_normal"`, `"point"`; one of its
-            objects; or a class of distributions of TensorFlow Probability.
+            objects; or a class of distributions of TensorFlow Probability. The default
+            is `MeanFieldNormal(initial_scale=0.02)`: standard deviations start at
+            `0.02/sqrt(fan_in)`, `fan_in` being the number of inputs.
         prior: p of the kernel: the name of a family of `tfbbb.priors`, e.g. `"normal"`,
             `"scale_mixture_normal"`, `"horseshoe"`; one of its objects; or a
-            distribution of TensorFlow Probability. The default is a normal of mean
-            zero and standard deviation `1/sqrt(fan_in)`, `fan_in` being the number of
-            inputs. None for a point without one (maximum likelihood).
-        bias_posterior: q of the bias.
+            distribution of TensorFlow Probability. The default is a standard normal,
+            `Normal(scale=1.0)`. (The name `"normal"` stands for `Normal()`, whose
+            standard deviation is `1/sqrt(fan_in)`.) None for a point without one
+            (maximum likelihood).
+        bias_posterior: q of the bias. The default is that of the kernel.
         bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random

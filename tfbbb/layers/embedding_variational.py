@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.checked_numbers import positive_integer
+from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
@@ -21,10 +22,9 @@ class EmbeddingVariational(LinearVariationalLayer):
 
     `output[..., :] = embeddings[input[...], :]`, `embeddings ~ q`
 
-    The fan-in is 1, because each index picks one row of the table: the default prior of
-    every entry is a standard normal. The divergence counts the whole table in each
-    step, however few of its rows a batch picks. Training moves rows that the data never
-    picks to their prior.
+    The fan-in is 1, because each index picks one row of the table. The divergence
+    counts the whole table in each step, however few of its rows a batch picks. Training
+    moves rows that the data never picks to their prior.
 
     `"local"` draws only the picked entries, not the table. It is exact if a row of the
     batch has one index. With several indices, equal ones must share a vector, so
@@ -75,8 +75,12 @@ class EmbeddingVariational(LinearVariationalLayer):
         posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
-        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        | Posterior = DEFAULT_POSTERIOR,
+        prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = DEFAULT_PRIOR,
         **options: Any,
     ):
         super().__init__(

@@ -66,8 +66,7 @@ class GRUVariational(RecurrentVariationalLayer):
             have no bias.
         posterior: q of the two kernels, by name or as a `tfbbb.posteriors.Posterior`.
         prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`. The default
-            is a normal of mean zero and standard deviation `1/sqrt(fan_in)`: the number
-            of inputs, and of units for the recurrent kernel.
+            is a standard normal.
         bias_posterior: q of the bias.
         bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"weight"` draws weights once per step

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 
 from tfbbb.estimators import Estimator
+from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
@@ -67,7 +68,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         seed: Integer that fixes the noise of training.
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
         prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The default is a
-            normal of mean zero and standard deviation `1/sqrt(fan_in)`.
+            standard normal.
         bias_posterior: q of the biases.
         bias_prior: p of the biases. The default is a standard normal.
         estimator: How noise reaches the outputs of the projections: `"weight"`,
@@ -124,17 +125,21 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
-        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        | Posterior = DEFAULT_POSTERIOR,
+        prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = DEFAULT_PRIOR,
         bias_posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
+        | Posterior = DEFAULT_POSTERIOR,
         bias_prior: str
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = "normal",
+        | None = DEFAULT_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

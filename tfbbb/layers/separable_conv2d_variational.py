@@ -8,6 +8,7 @@ import keras
 from tfbbb.estimators import Estimator
 from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
+from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
@@ -101,17 +102,21 @@ class SeparableConv2DVariational(keras.Layer):
         posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
-        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        | Posterior = DEFAULT_POSTERIOR,
+        prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = DEFAULT_PRIOR,
         bias_posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
+        | Posterior = DEFAULT_POSTERIOR,
         bias_prior: str
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = "normal",
+        | None = DEFAULT_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

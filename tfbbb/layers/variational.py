@@ -17,6 +17,7 @@ from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
 from tfbbb.estimators import Estimator
+from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.posteriors import Posterior
@@ -66,7 +67,8 @@ class VariationalLayer(keras.Layer):
 
     Args:
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. `defaults.py` has
+            the default of both, for kernels and biases.
         bias_posterior: q of the bias.
         bias_prior: p of the bias.
         estimator: How noise reaches the output: a name such as `"auto"`, `"local"`,
@@ -84,17 +86,21 @@ class VariationalLayer(keras.Layer):
         posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
-        prior: str | Mapping[str, Any] | Callable[..., Any] | Prior | None = "normal",
+        | Posterior = DEFAULT_POSTERIOR,
+        prior: str
+        | Mapping[str, Any]
+        | Callable[..., Any]
+        | Prior
+        | None = DEFAULT_PRIOR,
         bias_posterior: str
         | Mapping[str, Any]
         | Callable[..., Any]
-        | Posterior = "mean_field_normal",
+        | Posterior = DEFAULT_POSTERIOR,
         bias_prior: str
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = "normal",
+        | None = DEFAULT_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

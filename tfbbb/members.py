@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import keras
+import numpy as np
 
 from tfbbb.layer_state import copy_own_state
 from tfbbb.layers import VariationalLayer
@@ -17,7 +18,8 @@ Ensemble = TypeVar("Ensemble", bound=keras.Model)
 class Members(Sequence[Ensemble]):
     """The posteriors of a `BayesianModel`, in order.
 
-    Each item is a new model with copies of the current weights.
+    Each item is a new model with copies of the current weights. `mixture` returns a
+    new model with several of them.
 
     Args:
         model: The ensemble.
@@ -34,11 +36,25 @@ class Members(Sequence[Ensemble]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._number))]
-        if not -self._number <= index < self._number:
-            raise IndexError(
-                f"The model has {self._number} members. Received: index={index}"
+        return self.mixture([index])
+
+    def mixture(self, indices: Sequence[int]) -> Ensemble:
+        """Returns a new model with the members of these indices, in this order.
+
+        Raises:
+            IndexError: There is no such member.
+            ValueError: `indices` is empty.
+        """
+        if not len(indices):
+            raise ValueError(
+                "A mixture needs at least one member. Received: indices=[]"
             )
-        return _member(self._model, index % self._number)
+        for index in indices:
+            if not -self._number <= index < self._number:
+                raise IndexError(
+                    f"The model has {self._number} members. Received: index={index}"
+                )
+        return _mixture(self._model, [index % self._number for index in indices])
 
     def __repr__(self) -> str:
         return f"<{self._number} members of {self._model.name!r}>"
@@ -60,26 +76,41 @@ def check_shared_layers(model: keras.Model) -> None:
         )
 
 
-def _member(model: Ensemble, index: int) -> Ensemble:
-    config = _with_one_member(model.get_config())
+def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
+    config = _with_members(model.get_config(), len(indices))
     # The recalibration was fitted to the mixture of all members.
     config.pop("recalibration", None)
-    member = type(model).from_config(config)
-    for ensemble, single in zip(sublayers(model), sublayers(member), strict=True):
-        for source, target in zip(ensemble.variables, single.variables, strict=True):
+    mixture = type(model).from_config(config)
+    with_axis = _ids_of_member_variables(model)
+    for ensemble, chosen in zip(sublayers(model), sublayers(mixture), strict=True):
+        for source, target in zip(ensemble.variables, chosen.variables, strict=True):
             value = source.numpy()
-            target.assign(value if value.shape == target.shape else value[index])
+            if id(source) in with_axis:
+                value = value[np.asarray(indices) if len(indices) > 1 else indices[0]]
+            target.assign(value)
         if not isinstance(ensemble, VariationalLayer | keras.Model | Likelihood):
-            copy_own_state(ensemble, single)
-    return member
+            copy_own_state(ensemble, chosen)
+    return mixture
 
 
-def _with_one_member(config: Any) -> Any:
+def _ids_of_member_variables(model: keras.Model) -> set[int]:
+    """Returns the `id` of each variable with a leading axis of members."""
+    found: set[int] = set()
+    for layer in sublayers(model):
+        if isinstance(layer, VariationalLayer) and layer.members > 1:
+            for weight in layer.variational_weights:
+                found.update(map(id, weight.all_variables))
+        elif isinstance(layer, Likelihood) and layer.members > 1:
+            found.update(map(id, layer.learned_variables))
+    return found
+
+
+def _with_members(config: Any, members: int) -> Any:
     if isinstance(config, dict):
         return {
-            key: 1 if key == "members" else _with_one_member(value)
+            key: members if key == "members" else _with_members(value, members)
             for key, value in config.items()
         }
     if isinstance(config, list | tuple):
-        return type(config)(_with_one_member(value) for value in config)
+        return type(config)(_with_members(value, members) for value in config)
     return config

@@ -306,9 +306,12 @@ class BayesianModel(keras.Model):
         """
         steps, state = self._steps_taken, self._state()
         recalibration = self._recalibration
+        layers = self.variational_layers
         try:
             self._discard_recalibration()
             self._prepare_for(rows)
+            for layer in layers:
+                layer.kl_factors = rows.kl_factors
             yield
         except BaseException:
             if self._steps_taken == steps:
@@ -316,6 +319,9 @@ class BayesianModel(keras.Model):
                     variable.assign(value)
                 self._recalibration = recalibration
             raise
+        finally:
+            for layer in layers:
+                layer.kl_factors = None
 
     def _prepare_for(self, rows: TrainingRows) -> None:
         """Sets N, the weight of the divergence, and shift and scale of the targets."""
@@ -458,16 +464,17 @@ class BayesianModel(keras.Model):
         y = tf.convert_to_tensor(y)
         repeated = y if copies == 1 else _repeated(y, copies)
         per_row = self.likelihood.negative_log_likelihood(
-            repeated, self._outputs_of_members(y_pred)
+            repeated, self.with_learned_parameters(y_pred)
         )
-        if sample_weight is None:
-            weights = tf.ones([num_rows], per_row.dtype)
-        else:
-            weights = tf.reshape(tf.cast(sample_weight, per_row.dtype), [-1])
+        # [1, rows], or [copies, rows] if each member has its own weights.
+        weights = self._weights_by_draw(sample_weight, num_rows, copies, per_row.dtype)
         by_draw = tf.reshape(per_row, [copies, num_rows])
-        summed = tf.linalg.matvec(by_draw, weights)
+        weighted = by_draw * weights
+        summed = tf.reduce_sum(weighted, axis=1)
+        mean_weights = tf.reduce_mean(weights, axis=0)
         self._nll_tracker.update_state(
-            tf.reduce_mean(by_draw, axis=0), sample_weight=weights
+            tf.math.divide_no_nan(tf.reduce_mean(weighted, axis=0), mean_weights),
+            sample_weight=mean_weights,
         )
         # Rows are the weights of `loss` too, so that the three add up.
         self._kl_tracker.update_state(kl, sample_weight=num_rows)
@@ -475,7 +482,7 @@ class BayesianModel(keras.Model):
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
         penalty = sum(ops.sum(loss) for loss in losses)
-        total_weight, replicas = _over_replicas(tf.reduce_sum(weights))
+        total_weight, replicas = _over_replicas(tf.reduce_sum(weights, axis=1))
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
@@ -490,8 +497,23 @@ class BayesianModel(keras.Model):
             loss += whole / replicas - tf.stop_gradient(loss)
         return loss
 
-    def _outputs_of_members(self, outputs: Tensor) -> Any:
-        """Returns outputs of a call in the form that the likelihood takes."""
+    def _weights_by_draw(
+        self, sample_weight: Any, num_rows: int | Tensor, copies: int, dtype: Any
+    ) -> tf.Tensor:
+        """Returns weights of rows, [rows] or [rows, members], as [1 | copies, rows]."""
+        if sample_weight is None:
+            return tf.ones([1, num_rows], dtype)
+        weights = tf.cast(sample_weight, dtype)
+        if self._num_members == 1 or weights.shape.rank != 2 or weights.shape[1] == 1:
+            return tf.reshape(weights, [1, num_rows])
+        return tf.repeat(tf.transpose(weights), copies // self._num_members, axis=0)
+
+    def with_learned_parameters(self, outputs: Tensor) -> Any:
+        """Returns outputs of a call in the form that the likelihood takes.
+
+        They then include the parameters that the likelihood has learned for the member
+        of each output.
+        """
         if self._num_members == 1:
             return outputs
         per_member = tf.shape(outputs)[0] // self._num_members
@@ -508,7 +530,9 @@ class BayesianModel(keras.Model):
     ) -> dict[str, Any]:
         num_rows = tf.shape(tree.flatten(y)[0])[0]
         means = self._mean_over_draws(y_pred, num_rows)
-        outputs = self._by_row(self._outputs_of_members(y_pred), num_rows)
+        if sample_weight is not None and len(sample_weight.shape) == 2:
+            sample_weight = tf.reduce_mean(sample_weight, axis=1)
+        outputs = self._by_row(self.with_learned_parameters(y_pred), num_rows)
         with call_with(prediction=StepPrediction(self.likelihood, outputs)):
             return super().compute_metrics(x, y, means, sample_weight=sample_weight)
 
@@ -522,7 +546,7 @@ class BayesianModel(keras.Model):
         return self._mean_over_draws(outputs, tf.shape(tree.flatten(x)[0])[0])
 
     def _mean_over_draws(self, outputs: Tensor, num_rows: int | Tensor) -> Tensor:
-        means = self.likelihood.mean(self._outputs_of_members(outputs))
+        means = self.likelihood.mean(self.with_learned_parameters(outputs))
         if self._num_members * self._num_samples == 1:
             return means
         return tf.reduce_mean(self._by_row(means, num_rows), axis=1)

@@ -19,10 +19,27 @@ class TrainingRows:
     Attributes:
         targets: Targets of the training rows, or None if reading would consume them.
         size: Number of rows, or the sum of their weights if they have weights.
+        member_sizes: Number of rows, or their total weight, that each member trains
+            on, [members]; None if all members train on all rows.
+        member_temperatures: The temperature of each member relative to the schedule,
+            [members]; None for 1.
     """
 
     targets: np.ndarray | None
     size: float
+    member_sizes: np.ndarray | None = None
+    member_temperatures: np.ndarray | None = None
+
+    @property
+    def kl_factors(self) -> np.ndarray | None:
+        """`(T_k / N_k) / (1 / N)` of each member k, [members]; None if all are 1."""
+        factors = None
+        if self.member_sizes is not None:
+            factors = self.size / np.asarray(self.member_sizes, np.float32)
+        if self.member_temperatures is not None:
+            relative = np.asarray(self.member_temperatures, np.float32)
+            factors = relative if factors is None else factors * relative
+        return factors
 
 
 def training_rows(

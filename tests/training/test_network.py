@@ -96,7 +96,7 @@ def test_every_likelihood_trains_on_targets_of_its_own(likelihood):
 
 def test_a_network_has_the_hidden_layers_asked_for():
     units = [layer.units for layer in network(hidden_units=[7, 5]).variational_layers]
-    assert units == [7, 5, 2]
+    assert units == [7, 5, 3]
     linear = network(hidden_units=[]).variational_layers
     assert [layer.name for layer in linear] == ["output"]
 

@@ -1,21 +1,34 @@
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tfbbb.training.plan import TrainingPlan
-from tfbbb.training.spec import SpecError, TrainingSpec
+from tfbbb.data import Schema
+from tfbbb.training.plan import TrainingPlan, cross_fitting_repeats, kl_schedule_at
+from tfbbb.training.spec import JobSpec, SpecError
+
+SCHEMA = Schema.infer({"x": np.arange(100.0), "y": np.arange(100.0)}, "y")
 
 
-def plan(num_rows, **fields):
-    return TrainingPlan.from_spec(TrainingSpec.model_validate(fields), num_rows)
+def spec(model=None, **training):
+    return JobSpec.model_validate(
+        {"target": "y", "model": model or {}, "training": training}
+    )
 
 
-def test_by_default_six_thousand_steps_are_planned():
-    assert plan(320).steps == 6000
-    assert plan(320, batch_size=7).steps == pytest.approx(6000, rel=0.01)
+def plan(num_rows, model=None, **training):
+    given = spec(model, **training)
+    targets = np.linspace(0, np.pi, num_rows, dtype=np.float32)[:, np.newaxis]
+    repeats = cross_fitting_repeats(given, num_rows)
+    return TrainingPlan.from_spec(given, SCHEMA, targets, repeats)
 
 
-def test_many_rows_are_passed_over_ten_times_at_least():
-    assert plan(10**7).epochs == 10
+def test_by_default_2500_steps_are_planned():
+    assert plan(320).steps == 2500
+    assert plan(320, batch_size=7).steps == pytest.approx(2500, rel=0.02)
+
+
+def test_many_rows_are_passed_over_three_times_at_least():
+    assert plan(10**7).epochs == 3
     assert plan(10**7, steps=100).epochs == 1
 
 
@@ -27,9 +40,9 @@ def test_a_training_outlasts_its_warmup():
         plan(320, kl_schedule="linear_warmup", steps=40)
 
 
-@pytest.mark.parametrize(("num_rows", "units"), [(499, (20,)), (500, (50,))])
+@pytest.mark.parametrize(("num_rows", "units"), [(4999, (64, 64)), (5000, (128, 128))])
 def test_more_rows_get_a_wider_network(num_rows, units):
-    assert plan(num_rows).hidden_units == units
+    assert plan(num_rows).model.hidden_units == units
 
 
 def test_epochs_and_batches_that_are_given_are_taken():
@@ -38,13 +51,49 @@ def test_epochs_and_batches_that_are_given_are_taken():
 
 
 @pytest.mark.parametrize(
+    ("num_rows", "training", "model", "repeats"),
+    [
+        (39, {}, {}, 0),
+        (40, {}, {}, 2),
+        (5000, {}, {}, 0),
+        (400, {"validation": {"fraction": 0.2}}, {}, 0),
+        (400, {"early_stopping": {}}, {}, 0),
+        (400, {}, {"members": 1}, 0),
+        (400, {}, {"members": 5}, 1),
+        (400, {}, {"members": 6}, 2),
+        (400, {}, {"posterior": "rank_1"}, 0),
+        (400, {"kl_schedule": "constant"}, {}, 2),
+    ],
+)
+def test_rows_are_left_out_by_folds_where_members_allow(
+    num_rows, training, model, repeats
+):
+    assert plan(num_rows, model, **training).repeats == repeats
+
+
+def test_temperatures_are_tried_unless_a_schedule_is_given():
+    assert len(plan(400).temperatures) == 3
+    assert plan(400, kl_schedule="constant").temperatures == (1.0,)
+    assert plan(400, {"posterior": "low_rank_normal"}).temperatures == (1.0,)
+    assert kl_schedule_at(1.0).name == "constant"
+    assert kl_schedule_at(0.1).temperature == 0.1
+
+
+def test_numbers_are_encoded_if_rows_are_many():
+    encodings = [plan(rows).model.numeric_encoding for rows in (9, 10)]
+    assert encodings == ["standardized", "piecewise_linear"]
+    given = {"numeric_encoding": "standardized"}
+    assert plan(400, given).model.numeric_encoding == "standardized"
+
+
+@pytest.mark.parametrize(
     ("decay", "half", "end"),
-    [("cosine", 0.005, 0.0), ("linear", 0.005, 0.0), ("constant", 0.01, 0.01)],
+    [("cosine", 0.01, 0.0), ("linear", 0.01, 0.0), ("constant", 0.02, 0.02)],
 )
 def test_the_learning_rate_falls_as_it_is_told(decay, half, end):
-    spec = TrainingSpec.model_validate({"learning_rate": {"decay": decay}})
-    rate = TrainingPlan.from_spec(spec, 320).learning_rate(spec.learning_rate)
+    training = spec(learning_rate={"decay": decay}).training
+    rate = plan(320).learning_rate(training.learning_rate)
     of_step = rate if callable(rate) else lambda step: rate
-    assert float(of_step(0)) == pytest.approx(0.01)
-    assert float(of_step(3000)) == pytest.approx(half)
-    assert float(of_step(6000)) == pytest.approx(end, abs=1e-8)
+    assert float(of_step(0)) == pytest.approx(0.02)
+    assert float(of_step(1250)) == pytest.approx(half)
+    assert float(of_step(2500)) == pytest.approx(end, abs=1e-8)

@@ -18,6 +18,8 @@ NOISE = 0.5
 ROWS = 120
 MODEL = {
     "hidden_units": [],
+    "members": 1,
+    "numeric_encoding": "standardized",
     "likelihood": {"name": "normal", "scale": NOISE, "standardize": False},
 }
 # All rows in every step, so that the noise of the posterior's draws is the only one.
@@ -25,6 +27,7 @@ STEPS = {
     "epochs": 400,
     "batch_size": ROWS,
     "learning_rate": 0.03,
+    "kl_schedule": "constant",
     "validation": {"column": "held out"},
 }
 
@@ -103,6 +106,21 @@ def test_two_successive_batches_give_the_posterior_of_all_rows(
         found, width = learned(trained)
         np.testing.assert_allclose(found, mean, atol=0.2 * stddev.max())
         np.testing.assert_allclose(width, stddev, rtol=0.1)
+
+
+def test_a_tempered_parent_counts_its_rows_once(monday, tuesday, tmp_path):
+    tempered = {
+        "kl_schedule": {"name": "tempered", "temperature": 0.2},
+        # It takes longer to become as narrow.
+        "epochs": 1500,
+    }
+    parent = train_table(monday, spec(MODEL, tempered))
+    version = parent.export(tmp_path / "line")
+    trained = train_table(tuesday, spec(training={"epochs": 800}), start_from=version)
+    mean, stddev = posterior_of_all([monday, tuesday], parent.schema)
+    found, width = learned(trained)
+    np.testing.assert_allclose(found, mean, atol=0.2 * stddev.max())
+    np.testing.assert_allclose(width, stddev, rtol=0.1)
 
 
 def test_new_rows_move_predictions_and_make_them_more_certain(
@@ -210,8 +228,11 @@ def copy_with_spec(given, version, directory):
     ("given", "reason"),
     [
         (
-            spec(MODEL, {"kl_schedule": {"name": "tempered", "temperature": 0.3}}),
-            "The parent version must count its rows",
+            spec(
+                {"posterior": "low_rank_normal"},
+                {"kl_schedule": {"name": "tempered", "temperature": 0.3}},
+            ),
+            "The parent version counts its rows more than once",
         ),
         (
             spec({"posterior": "point"}),

@@ -28,6 +28,15 @@ def spec(target="y", **training):
     )
 
 
+# One posterior, and a tenth of the rows held out.
+BRIEF = spec(
+    epochs=3,
+    validation={"fraction": 0.1},
+    kl_schedule="constant",
+    model={"members": 1},
+)
+
+
 @pytest.fixture(scope="module")
 def table():
     """A line in x, with noise of known size, beside columns of no influence."""
@@ -55,7 +64,7 @@ def reports():
 
 @pytest.fixture(scope="module")
 def briefly_trained(table, reports):
-    return train_table(table, spec(epochs=3), report=reports.append)
+    return train_table(table, BRIEF, report=reports.append)
 
 
 def test_the_held_out_figures_are_those_of_the_noise(trained):
@@ -78,14 +87,16 @@ def test_held_out_rows_reach_neither_statistics_nor_weights(table, briefly_train
     others = table["y"].to_numpy().copy()
     others[trained.held_out_rows] += 10 * NOISE
     changed = table.set_column(2, "y", pa.array(others))
-    again = train_table(changed, spec(epochs=3))
+    again = train_table(changed, BRIEF)
     weights = zip(trained.model.weights, again.model.weights, strict=True)
     for weight, same in weights:
         np.testing.assert_array_equal(weight, same)
 
 
 def test_another_seed_gives_another_split_and_other_weights(table, briefly_trained):
-    first, other = briefly_trained, train_table(table, spec(epochs=1, seed=1))
+    training = BRIEF.training.model_copy(update={"seed": 1})
+    first = briefly_trained
+    other = train_table(table, BRIEF.model_copy(update={"training": training}))
     assert set(first.held_out_rows) != set(other.held_out_rows)
     for layer, different in zip(
         first.model.variational_layers, other.model.variational_layers, strict=True
@@ -137,7 +148,9 @@ def test_arrays_have_no_columns_to_train_on(table):
 def test_classes_are_told_apart_and_held_out_in_proportion(table):
     labels = np.where(table["x"].to_numpy() > 180, "high", "low")
     classes = table.set_column(2, "y", pa.array(labels))
-    trained = train_table(classes, spec(epochs=100))
+    trained = train_table(
+        classes, spec(epochs=100, validation={"fraction": 0.1}, model={"members": 2})
+    )
     held_out = labels[trained.held_out_rows]
     assert np.sum(held_out == "high") == round(0.1 * np.sum(labels == "high"))
     assert trained.metrics["accuracy"] > 0.9
@@ -177,7 +190,7 @@ def test_held_out_figures_that_are_not_finite_are_refused(table, monkeypatch):
         lambda *_: {"rmse": 1.0, "nll": np.inf},
     )
     with pytest.raises(TrainingDivergedError):
-        train_table(table, spec(epochs=1))
+        train_table(table, BRIEF)
 
 
 def test_early_stopping_ends_before_the_last_epoch(table):
@@ -196,7 +209,7 @@ def test_a_schedule_of_the_divergence_is_that_of_the_model(table):
         table, spec(epochs=1, kl_schedule={"name": "tempered", "temperature": 0.3})
     )
     layer = trained.model.variational_layers[0]
-    assert float(layer.kl_weight) == pytest.approx(0.3 / 360)
+    assert float(layer.kl_weight) == pytest.approx(0.3 / 400)
 
 
 def test_a_table_that_cannot_serve_is_refused_before_training(table):
@@ -245,11 +258,11 @@ def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypa
     assert [feature.name for feature in manifest.features] == ["x", "word"]
     assert (manifest.target, manifest.num_rows) == ("y", 320)
     assert manifest.metrics == trained.metrics
-    assert manifest.lineage == {"code": "here"}
+    assert manifest.lineage == {"code": "here", "recipe": trained.recipe}
     manifest.verify(second)
     written = json.loads((second / "assets.extra/training.json").read_text())
     assert JobSpec.model_validate(written["spec"]) == trained.spec
-    assert trained.spec.model.hidden_units == (20,)
+    assert trained.spec.model.hidden_units == (64, 64)
 
 
 # Rows in memory: the command line trains on files so in its tests.
@@ -263,13 +276,13 @@ def test_a_file_is_trained_on_as_the_table_in_it(
     write_table(table, tmp_path / "line.csv")
     scan = TableScan(tmp_path / "line.csv")
     scratch = tmp_path / "scratch"
-    of_table = prepare(table, spec())
-    of_file = prepare(scan, spec(), directory=scratch)
+    of_table = prepare(table, BRIEF)
+    of_file = prepare(scan, BRIEF, directory=scratch)
     assert of_file.schema == of_table.schema
     np.testing.assert_array_equal(of_file.rows.targets(), of_table.rows.targets())
     np.testing.assert_array_equal(of_file.held_out[1], of_table.held_out[1])
     assert (scratch / "rows").exists() == (bytes_in_memory == 0)
-    trained = train_table(scan, spec(epochs=1), directory=scratch)
+    trained = train_table(scan, BRIEF, directory=scratch)
     assert trained.num_training_rows == 360
 
 
@@ -284,11 +297,11 @@ def test_a_training_goes_on_from_its_directory(table, briefly_trained, tmp_path)
     with pytest.raises(Interrupted):
         train_table(
             table,
-            spec(epochs=3),
+            BRIEF,
             directory=tmp_path,
             should_stop=lambda: next(asked),
         )
-    resumed = train_table(table, spec(epochs=3), directory=tmp_path)
+    resumed = train_table(table, BRIEF, directory=tmp_path)
     weights = zip(briefly_trained.model.weights, resumed.model.weights, strict=True)
     for weight, same in weights:
         np.testing.assert_allclose(weight, same, rtol=1e-6)

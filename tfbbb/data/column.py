@@ -25,6 +25,7 @@ from tfbbb.data.values import (
 # it has more distinct texts than a category usually has.
 _MOSTLY = 0.9
 _MAX_USUAL_CATEGORIES = 20
+_NUM_INTERVALS = 12
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 
 
@@ -44,6 +45,8 @@ class Column:
             value. Empty for a numeric column.
         constant: Whether a numeric column holds only one value, so that a model cannot
             learn from the column.
+        edges: Quantiles of the values of a numeric column at equal steps from the least
+            to the greatest, without repetitions; of at least three numbers, else empty.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Column:
     scale: float = 1.0
     categories: tuple[str, ...] = ()
     constant: bool = False
+    edges: tuple[float, ...] = ()
 
     @classmethod
     def infer(
@@ -107,6 +111,7 @@ class Column:
             mean=float(known.mean()),
             scale=1.0 if constant else scale,
             constant=constant,
+            edges=_quantile_edges(single),
         )
 
     @classmethod
@@ -167,12 +172,21 @@ class Column:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the column as plain JSON values."""
-        return {**asdict(self), "categories": list(self.categories)}
+        lists = {"categories": list(self.categories), "edges": list(self.edges)}
+        return {**asdict(self), **lists}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Column":
         """Creates a column from the result of `to_dict`."""
-        return cls(**{**values, "categories": tuple(values["categories"])})
+        tuples = {name: tuple(values.get(name, ())) for name in ("categories", "edges")}
+        return cls(**{**values, **tuples})
+
+
+def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
+    """Returns distinct quantiles of float32 values; two values need no curve."""
+    quantiles = np.quantile(values, np.linspace(0, 1, _NUM_INTERVALS + 1))
+    edges = np.unique(quantiles.astype(np.float32))
+    return tuple(edges.tolist()) if len(edges) > 2 else ()
 
 
 def _check_not_mostly_numbers(table: ColumnSource, name: str) -> None:

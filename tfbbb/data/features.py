@@ -5,12 +5,13 @@ import keras
 from tfbbb.data.column import Column
 from tfbbb.data.column_input import ColumnInput
 from tfbbb.data.one_hot import OneHot
+from tfbbb.data.piecewise_linear_encoding import PiecewiseLinearEncoding
 from tfbbb.data.schema import Schema
 from tfbbb.data.standardize import Standardize
 
 
 def preprocessing(
-    schema: Schema,
+    schema: Schema, *, piecewise_linear: bool = False
 ) -> tuple[keras.KerasTensor | dict[str, keras.KerasTensor], keras.KerasTensor]:
     """Builds the symbolic inputs and the features of a model from a schema.
 
@@ -20,10 +21,12 @@ def preprocessing(
     text is a category of its own if training saw it. Constant columns become 0.
 
     The order of the features is: standardised numeric columns in their order,
-    indicators of missing numbers, indicators of categories.
+    indicators of missing numbers, piecewise linear codes, indicators of categories.
 
     Args:
         schema: Schema of the training table.
+        piecewise_linear: Whether numbers also have a
+            `tfbbb.data.piecewise_linear_encoding.PiecewiseLinearEncoding`.
 
     Returns:
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
@@ -42,7 +45,7 @@ def preprocessing(
     categorical = [column for column in schema.features if column.kind == "categorical"]
     if schema.input_format == "matrix":
         inputs = keras.Input((len(numeric),), name="inputs")
-        return inputs, _standardize(numeric)(inputs)
+        return inputs, _encode(numeric, inputs, piecewise_linear)
     inputs = {
         column.name: ColumnInput(
             column.name, "float32" if column.kind == "numeric" else "string"
@@ -52,12 +55,23 @@ def preprocessing(
     parts = []
     if numeric:
         stacked = keras.ops.stack([inputs[c.name] for c in numeric], axis=-1)
-        parts.append(_standardize(numeric)(stacked))
+        parts.append(_encode(numeric, stacked, piecewise_linear))
     if categorical:
         one_hot = OneHot([column.categories for column in categorical])
         parts.append(one_hot([inputs[column.name] for column in categorical]))
     features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
     return inputs, features
+
+
+def _encode(
+    columns: list[Column], numbers: keras.KerasTensor, piecewise_linear: bool
+) -> keras.KerasTensor:
+    standardized = _standardize(columns)(numbers)
+    edges = [column.edges for column in columns]
+    if not piecewise_linear or not any(edges):
+        return standardized
+    encoded = PiecewiseLinearEncoding(edges)(numbers)
+    return keras.layers.Concatenate()([standardized, encoded])
 
 
 def _standardize(columns: list[Column]) -> Standardize:

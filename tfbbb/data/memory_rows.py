@@ -50,6 +50,8 @@ class MemoryRows:
     Args:
         layout: Layout of the rows.
         rows: float32 `[n, layout.width]`, as `layout.encode` returns them.
+        weights: Weight of each row for each member of an ensemble, `[n, members]`,
+            which batches then have as a third item; None for none.
 
     Example:
 
@@ -61,14 +63,29 @@ class MemoryRows:
     [200, 200, 42, 200]
     """
 
-    def __init__(self, layout: RowLayout, rows: np.ndarray):
+    def __init__(
+        self, layout: RowLayout, rows: np.ndarray, weights: np.ndarray | None = None
+    ):
         self.layout = layout
         self.num_rows = len(rows)
         self._rows = tf.constant(rows)
+        self._weights = None if weights is None else tf.constant(weights, tf.float32)
+
+    def weighted(self, weights: np.ndarray | None) -> "MemoryRows":
+        """Returns the rows with these weights."""
+        return MemoryRows(self.layout, self._rows, weights)
+
+    def inputs(self) -> Any:
+        """Returns the model inputs of all rows, in order, as arrays."""
+        inputs, _ = self.layout.decode(self._rows)
+        return tf.nest.map_structure(_as_array, inputs)
 
     @functools.cached_property
     def sha256(self) -> str:
-        return hashlib.sha256(self._rows.numpy()).hexdigest()
+        digest = hashlib.sha256(self._rows.numpy())
+        if self._weights is not None:
+            digest.update(self._weights.numpy())
+        return digest.hexdigest()
 
     def targets(self) -> np.ndarray:
         return np.asarray(self.layout.targets(self._rows))
@@ -87,7 +104,10 @@ class MemoryRows:
 
             def read_batch(index: tf.Tensor) -> Any:
                 places = order[index * batch_size : (index + 1) * batch_size]
-                return self.layout.decode(tf.gather(self._rows, places))
+                batch = self.layout.decode(tf.gather(self._rows, places))
+                if self._weights is None:
+                    return batch
+                return *batch, tf.gather(self._weights, places)
 
             first = tf.where(number == epoch, tf.cast(batch, tf.int64), 0)
             return tf.data.Dataset.range(first, num_batches).map(read_batch)
@@ -97,3 +117,10 @@ class MemoryRows:
             .flat_map(epoch_batches)
             .prefetch(tf.data.AUTOTUNE)
         )
+
+
+def _as_array(tensor: tf.Tensor) -> np.ndarray:
+    values = tensor.numpy()
+    if tensor.dtype != tf.string:
+        return values
+    return np.array([text.decode() for text in values], dtype=object)

@@ -19,6 +19,13 @@ NoiseScale = Annotated[
     PositiveNumber | None,
     Field(description="Scale of the noise, in units of the target; null to learn it."),
 ]
+Resolution = Annotated[
+    PositiveNumber | None,
+    Field(
+        description="Step between possible targets, 1 for whole numbers: the noise is "
+        "at least that of rounding. Null for targets that may be any number."
+    ),
+]
 # Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
 # beta functions lose precision.
 LARGEST_CONCENTRATION = 1e5
@@ -69,11 +76,12 @@ class ClassificationFamily(LikelihoodFamily):
 
 
 class NormalLikelihood(RegressionFamily):
-    """A number with normal noise: the default of a regression."""
+    """A number with normal noise."""
 
     heteroscedastic: Heteroscedastic = False
     scale: NoiseScale = None
     standardize: Standardize = True
+    resolution: Resolution = None
 
 
 class LaplaceLikelihood(NormalLikelihood):
@@ -81,7 +89,7 @@ class LaplaceLikelihood(NormalLikelihood):
 
 
 class StudentTLikelihood(RegressionFamily):
-    """A number with outliers."""
+    """A number with outliers: the default of a regression."""
 
     heteroscedastic: Heteroscedastic = False
     df: Annotated[
@@ -90,6 +98,7 @@ class StudentTLikelihood(RegressionFamily):
     ] = None
     scale: NoiseScale = None
     standardize: Standardize = True
+    resolution: Resolution = None
 
 
 class NormalMixtureLikelihood(RegressionFamily):

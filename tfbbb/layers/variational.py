@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypedDict
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import ops
 
@@ -120,6 +121,9 @@ class VariationalLayer(keras.Layer):
         self._seed_generator = keras.random.SeedGenerator(seed)
         self._steps: dict[int, _Step] = {}
         self._variational_weights: list[VariationalWeight] = []
+        # Factor of each member's divergence, [members], while members train on
+        # different rows or at different temperatures; `BayesianModel` sets it.
+        self.kl_factors: np.ndarray | None = None
         self.supports_masking = True
         # On a CPU, XLA draws random numbers about ten times slower than TensorFlow's
         # kernels. Keras then never chooses XLA, and warns if the user requests it.
@@ -425,8 +429,12 @@ class VariationalLayer(keras.Layer):
                 return draws[weight.name]
             return weight.draw(self.noise_seed(f"{weight.name}_kl", shared=True))
 
+        # One number for all members, where each has the same temperature and rows.
+        factors = 1.0 if self.kl_factors is None else self.kl_factors
         step.kl = sum(
-            tf.reduce_mean(kl_divergence(weight, functools.partial(draw, weight)))
+            tf.reduce_mean(
+                factors * kl_divergence(weight, functools.partial(draw, weight))
+            )
             for weight in self.variational_weights
         )
         step.loss = tf.convert_to_tensor(self._kl_weight) * step.kl

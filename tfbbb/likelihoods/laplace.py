@@ -35,6 +35,9 @@ class Laplace(LaplaceLikelihood, LocationScale):
         scale: Mean absolute deviation in the units of the targets, positive; None to
             learn it.
         standardize: Whether the network works in standard units.
+        resolution: Step r between possible targets, such as 1 for whole numbers, in the
+            units of the targets; the scale is then at least `r / sqrt(12)`, that of
+            rounding. None for targets that may be any number.
 
     Raises:
         ValueError: `scale` is not positive and finite, or is given together with

@@ -72,6 +72,11 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         """Whether the likelihood has trainable variables."""
         return False
 
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        """The trainable variables: with several members, each has their axis first."""
+        return []
+
     def num_outputs(self, num_targets: int) -> int:
         """Returns how many outputs the network needs for `num_targets` targets."""
         raise NotImplementedError

@@ -21,10 +21,14 @@ class LocationScale(Regression):
         scale: The scale of the noise in the units of the targets, positive; None to
             learn it.
         standardize: Whether the network works in standard units.
+        resolution: The step r between possible targets, positive; None if a target may
+            be any number. The scale is then `sqrt(s^2 + r^2 / 12)` with the learned s:
+            rounding alone has this standard deviation, so the density at a possible
+            target says no more than its probability does.
 
     Raises:
-        ValueError: `scale` is not positive and finite, or is given together with
-            `heteroscedastic=True`.
+        ValueError: `scale` or `resolution` is not positive and finite, or `scale` is
+            given together with `heteroscedastic=True`.
     """
 
     def __init__(
@@ -32,6 +36,7 @@ class LocationScale(Regression):
         heteroscedastic: bool = False,
         scale: float | None = None,
         standardize: bool = True,
+        resolution: float | None = None,
         **kwargs: Any,
     ):
         super().__init__(
@@ -39,7 +44,10 @@ class LocationScale(Regression):
         )
         if scale is not None:
             positive_number("scale", scale)
+        if resolution is not None:
+            positive_number("resolution", resolution)
         self.scale = scale
+        self.resolution = resolution
         self._check_noise()
 
     # Names of the parameters of the standard density itself.
@@ -127,6 +135,8 @@ class LocationScale(Regression):
         else:
             unit = self._unit_scale * self._value(self.target_scale, location)
             scale = unit * self._noise(raw["noise"])
+            if self.resolution is not None:
+                scale = tf.sqrt(tf.square(scale) + self.resolution**2 / 12.0)
         return location, tf.broadcast_to(scale, tf.shape(location)), *shape
 
     def _target_parameters(self, raw: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:

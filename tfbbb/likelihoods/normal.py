@@ -38,6 +38,9 @@ class Normal(NormalLikelihood, NormalNoise):
         scale: Standard deviation of the noise in the units of the targets, positive;
             None to learn it.
         standardize: Whether the network works in standard units.
+        resolution: Step r between possible targets, such as 1 for whole numbers, in the
+            units of the targets; the scale is then at least `r / sqrt(12)`, that of
+            rounding. None for targets that may be any number.
 
     Raises:
         ValueError: `scale` is not positive and finite, or is given together with

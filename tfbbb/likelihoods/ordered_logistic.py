@@ -82,6 +82,10 @@ class OrderedLogistic(OrderedLogisticLikelihood, Classification):
     def learns(self) -> bool:
         return True
 
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        return [self._raw_cutpoints]
+
     def num_outputs(self, num_targets: int | None = None) -> int:
         """Returns 1, or 2 if the network gives the scale too.
 

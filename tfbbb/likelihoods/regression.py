@@ -62,6 +62,10 @@ class Regression(StandardizedTargets):
     def learns(self) -> bool:
         return not self.heteroscedastic and bool(self._noise_sizes(1))
 
+    @property
+    def learned_variables(self) -> list[keras.Variable]:
+        return list(self._learned.values())
+
     def num_outputs(self, num_targets: int) -> int:
         return sum(self._output_sizes(num_targets).values())
 

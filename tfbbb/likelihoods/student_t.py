@@ -45,6 +45,7 @@ class StudentT(StudentTLikelihood, LocationScale):
         df: Degrees of freedom, more than 2; None to learn them.
         scale: The scale in the units of the targets, positive; None to learn it.
         standardize: Whether the network works in standard units.
+        resolution: Step between possible targets, as for `Normal`.
 
     Raises:
         ValueError: `df` is not finite and greater than 2, `scale` is not positive and
@@ -59,9 +60,10 @@ class StudentT(StudentTLikelihood, LocationScale):
         df: float | None = None,
         scale: float | None = None,
         standardize: bool = True,
+        resolution: float | None = None,
         **kwargs: Any,
     ):
-        super().__init__(heteroscedastic, scale, standardize, **kwargs)
+        super().__init__(heteroscedastic, scale, standardize, resolution, **kwargs)
         if df is not None and not (is_finite_number(df) and df > _LEAST_DF):
             raise ValueError(
                 "`df` must be finite and greater than 2, for the noise to have a "

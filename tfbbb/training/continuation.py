@@ -21,8 +21,8 @@ def check_continuation(
         parent: The training record of the parent version.
         column_names: The columns of the new table.
     """
-    _check_temperature(parent.spec, "The parent version")
-    _check_temperature(spec, "A training with a parent version")
+    _check_temperature(spec)
+    _check_parent_temperature(parent.spec)
     _check_layers(parent.spec.model)
     if spec.target != parent.spec.target:
         raise SpecError(
@@ -34,31 +34,52 @@ def check_continuation(
             f"The task must be that of the parent version, {parent.schema.task!r}. "
             f"Received: task={spec.task!r}"
         )
-    units = parent.spec.model.hidden_units
-    if with_units(spec.model, units) not in (
-        with_units(ModelSpec(), units),
-        parent.spec.model,
-    ):
+    given = {
+        name: value
+        for name, value in spec.model
+        if value not in (getattr(ModelSpec(), name), getattr(parent.spec.model, name))
+    }
+    if given:
         raise SpecError(
             "A training with a parent version uses the parent's network; leave `model` "
-            f"out. Received: {spec.model.model_dump(exclude_defaults=True)}"
+            f"out. Received: {spec.model.model_dump(include=set(given))}"
         )
     _check_features(spec, parent, column_names)
 
 
-def with_units(model: ModelSpec, units: tuple[int, ...] | None) -> ModelSpec:
-    """Returns a model with these hidden layers, unless it has some already."""
-    if model.hidden_units is not None or model.layers is not None:
-        return model
-    return model.model_copy(update={"hidden_units": units})
-
-
-def _check_temperature(spec: JobSpec, whose: str) -> None:
+def _check_temperature(spec: JobSpec) -> None:
     schedule = spec.training.kl_schedule
-    if not schedule.counts_rows_once:
+    if schedule is not None and not schedule.counts_rows_once:
         raise SpecError(
-            f"{whose} must count its rows once, at temperature 1, or the prior would "
-            "weigh rows differently from the likelihood. "
+            "A training with a parent version must count its rows once, at temperature "
+            "1, or the prior would weigh rows differently from the likelihood. "
+            f"Received: kl_schedule={schedule.model_dump()}"
+        )
+
+
+def _check_parent_temperature(parent: JobSpec) -> None:
+    """Raises `SpecError` for a temperature that `untemper` cannot take out."""
+    schedule = parent.training.kl_schedule
+    if schedule is None or schedule.counts_rows_once:
+        return
+    model = parent.model
+    layers = (*model.hidden_layers(()), model.output_layer(1))
+    normal = all(
+        part is not None and part.name == name
+        for layer in layers
+        if isinstance(layer, DenseLayer)
+        for part, name in (
+            (layer.posterior, "mean_field_normal"),
+            (layer.bias_posterior, "mean_field_normal"),
+            (layer.prior, "normal"),
+            (layer.bias_prior, "normal"),
+        )
+    )
+    if schedule.name != "tempered" or not normal:
+        raise SpecError(
+            "The parent version counts its rows more than once, at a temperature other "
+            "than 1, and only normal posteriors with normal priors can be taken to "
+            'temperature 1. Train the parent with "kl_schedule": "constant". '
             f"Received: kl_schedule={schedule.model_dump()}"
         )
 

@@ -15,6 +15,7 @@ from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
 from tfbbb.training.checkpoint import Checkpoint, Checkpoints
+from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.early_stopping import BestEpoch
 from tfbbb.training.fingerprint import training_fingerprint
 from tfbbb.training.progress import Interrupted, Progress
@@ -38,10 +39,12 @@ class Outcome:
     Attributes:
         epoch: Number of epochs that were run.
         best_epoch: The epoch whose weights the model has.
+        out_of_time: Whether `max_seconds` ended the training.
     """
 
     epoch: int
     best_epoch: int
+    out_of_time: bool = False
 
 
 def fit(
@@ -51,11 +54,14 @@ def fit(
     epochs: int,
     batch_size: int,
     seed: int = 0,
+    member_rows: MemberRows | None = None,
     held_out: tuple[Any, np.ndarray] | None = None,
     early_stopping: EarlyStopping | None = None,
+    max_seconds: float = math.inf,
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     fingerprint: str = "",
+    stage: str = "",
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Outcome:
@@ -75,14 +81,18 @@ def fit(
         epochs: Number of passes.
         batch_size: Rows per step; the last step of an epoch has what is left.
         seed: Seed of the orders of the rows.
+        member_rows: The rows and the temperature of each member; None for all rows
+            and temperature 1. The `rows` have its weights.
         held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times
             during the training, 50 times with early stopping.
         early_stopping: When to stop because `val_nll` no longer falls; epochs count
             once the `kl_schedule` has settled.
+        max_seconds: Time of all steps together, after which training ends early.
         checkpoint_directory: Directory of checkpoints. If it has one, the training
             continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
         fingerprint: What else the result depends on, such as the spec of the model.
+        stage: What is being trained, for the reports.
         report: Called at the end of epochs, at most some 200 times, and every two
             seconds in between.
         should_stop: Called several times a second; True interrupts the training.
@@ -105,7 +115,15 @@ def fit(
         )
     steps_per_epoch = -(-rows.num_rows // batch_size)
     temperature = model.training_temperature(rows.num_rows)
-    with model.training_on(TrainingRows(rows.targets(), rows.num_rows)):
+    training_rows = TrainingRows(
+        rows.targets(),
+        rows.num_rows,
+        member_sizes=None if member_rows is None else member_rows.sizes,
+        member_temperatures=(
+            None if member_rows is None else member_rows.relative_temperatures
+        ),
+    )
+    with model.training_on(training_rows):
         model.optimizer.build(model.trainable_variables)
         training = _Training(
             model,
@@ -113,6 +131,8 @@ def fit(
             _timetable(epochs, steps_per_epoch, held_out, early_stopping),
             held_out,
             early_stopping,
+            max_seconds,
+            stage,
             report,
         )
         checkpoints = None
@@ -158,11 +178,14 @@ class _Training:
         timetable: Timetable,
         held_out: tuple[Any, np.ndarray] | None,
         early_stopping: EarlyStopping | None,
+        max_seconds: float,
+        stage: str,
         report: Callable[[Progress], object],
     ):
         self.step = 0
         self._saved_step = 0
         self._seconds = 0.0
+        self._max_seconds = max_seconds
         self._stopped = False
         self._model = model
         self._temperature = temperature
@@ -171,6 +194,7 @@ class _Training:
             None if held_out is None else HeldOutEvaluator(model, *held_out)
         )
         self._best = None if early_stopping is None else BestEpoch(early_stopping)
+        self._stage = stage
         self._report = report
         self._reported_at = time.monotonic()
         # The rate at the start: a schedule may lower it.
@@ -197,6 +221,7 @@ class _Training:
             self.step = steps.take(self.step, stop)
             self._seconds += time.monotonic() - began
             self._check_loss()
+            self._stopped |= self._seconds >= self._max_seconds
             if self.step == stop:
                 self._end_epoch()
             elif time.monotonic() > self._reported_at + _SECONDS_BETWEEN_REPORTS:
@@ -210,12 +235,17 @@ class _Training:
         epoch = self.step // self._timetable.steps_per_epoch
         best = self._best.restore(model) if self._best else None
         self._temperature.assign(self._temperature.target)
-        return Outcome(epoch=epoch, best_epoch=best or epoch)
+        return Outcome(
+            epoch=epoch,
+            best_epoch=best or epoch,
+            out_of_time=self._seconds >= self._max_seconds,
+        )
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continues from a checkpoint of this training."""
         self.step = self._saved_step = checkpoint.step
         self._stopped = checkpoint.state["stopped"]
+        self._seconds = checkpoint.state.get("seconds", 0.0)
         assign(self._model, checkpoint.arrays)
         if self._best is not None:
             weights = [
@@ -232,6 +262,7 @@ class _Training:
             state["best"] = self._best.state()
             for number, weight in enumerate(self._best.weights):
                 arrays[f"{_OF_BEST_EPOCH}{number}"] = weight
+        state["seconds"] = self._seconds
         checkpoints.write(self.step, state, arrays)
         self._saved_step = self.step
 
@@ -247,7 +278,7 @@ class _Training:
             settled = self._model.kl_schedule.has_settled(epoch - 1)
             if self._best is not None and settled:
                 self._best.update(self._model, epoch, figures["val_nll"])
-                self._stopped = self._best.is_out_of_patience(epoch)
+                self._stopped |= self._best.is_out_of_patience(epoch)
         self._send(figures)
 
     def _send(self, figures: dict[str, float]) -> None:
@@ -261,6 +292,7 @@ class _Training:
                 steps=timetable.steps,
                 saved_step=self._saved_step,
                 seconds=self._seconds,
+                stage=self._stage,
                 figures=figures,
             )
         )

@@ -52,7 +52,9 @@ def make_network(
     >>> make_network(schema, ModelSpec(hidden_units=(50,))).output_shape
     (None, 2)
     """
-    inputs, features = preprocessing(schema)
+    inputs, features = preprocessing(
+        schema, piecewise_linear=spec.numeric_encoding == "piecewise_linear"
+    )
     likelihood = make_likelihood(spec.likelihood, schema)
     num_outputs = likelihood.num_outputs(len(schema.classes) or 1)
     hidden = spec.hidden_layers(())
@@ -62,7 +64,7 @@ def make_network(
     try:
         spec.check_size((), features.shape[-1], num_outputs)
         for name, layer in zip(names, layers, strict=True):
-            options = {"prior": prior, "members": spec.members}
+            options = {"prior": prior, "members": spec.members or 1}
             made = _layer(layer, name, None if seed is None else seeds, options)
             features = made(features)
         return BayesianModel(inputs, features, likelihood=likelihood)

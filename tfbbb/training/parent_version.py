@@ -15,6 +15,7 @@ from tfbbb.priors import FromPosterior
 from tfbbb.training.network import make_network
 from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
 from tfbbb.training.spec import JobSpec
+from tfbbb.training.untempering import untemper
 
 # In `assets.extra` of a SavedModel, beside the record.
 POSTERIOR_FILE = "posterior.npz"
@@ -41,7 +42,8 @@ class ParentVersion:
 
         p(w | old rows, new rows) ~ p(new rows | w) p(w | old rows)
 
-    where q(w) of the parent version replaces p(w | old rows). Learned parameters
+    where q(w) of the parent version replaces p(w | old rows), at temperature 1: see
+    `tfbbb.training.untempering`. Learned parameters
     without q, such as those of the noise, are point estimates: training starts from
     their old values, but only the new rows determine their new values.
 
@@ -81,14 +83,16 @@ class ParentVersion:
         """
         schema, network = self.record.schema, self.record.spec.model
         parent = make_network(schema, network, seed=seed)
-        self._assign_to(parent)
-        child = make_network(schema, network, seed=seed, prior=FromPosterior(parent))
-        self._assign_to(child)
-        return child
-
-    def _assign_to(self, model: BayesianModel) -> None:
-        for name, variable in learned_variables(model):
+        for name, variable in learned_variables(parent):
             variable.assign(self.learned[name])
+        temperature = self.record.spec.training.temperature
+        if temperature != 1.0:
+            untemper(parent, temperature)
+        child = make_network(schema, network, seed=seed, prior=FromPosterior(parent))
+        values = dict(learned_variables(parent))
+        for name, variable in learned_variables(child):
+            variable.assign(values[name])
+        return child
 
 
 def learned_variables(model: BayesianModel) -> Iterator[tuple[str, keras.Variable]]:

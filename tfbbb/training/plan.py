@@ -1,4 +1,4 @@
-"""Chooses the length, batch size and network of a training if its spec does not."""
+"""Chooses what a spec leaves open: the network, the members and the training."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -7,56 +7,107 @@ from typing import Any
 import keras
 import numpy as np
 
-from tfbbb.training.spec import SpecError, TrainingSpec
+from tfbbb.data import Schema
+from tfbbb.training.spec import JobSpec, ModelSpec, SpecError
+from tfbbb.training.spec.families import (
+    DEFAULT_LIKELIHOODS,
+    KLSchedulePart,
+    kl_schedules,
+)
+from tfbbb.training.spec.layers import DenseLayer
 from tfbbb.training.spec.training import LearningRate
+from tfbbb.training.target_resolution import target_resolution
 
-# A third of these steps lowers the held-out log-likelihood on every table tried
-# (diabetes, Boston, concrete, energy, wine, yacht).
-_STEPS = 6000
-_FEWEST_EPOCHS = 10
+# Below the first number the folds would be too small to measure anything, from the
+# second on a tenth of the rows measures well enough, and costs less.
+FEWEST_ROWS_TO_CROSS_FIT = 40
+FEWEST_ROWS_TO_HOLD_OUT = 5_000
+_TEMPERATURES = (1.0, 0.1, 0.01)
+_GROUP_SIZE, _REPEATS = 8, 2
+_GROUP_SIZE_OF_MANY_ROWS = 4
+_STEPS = 2500
+_FEWEST_EPOCHS = 3
+# Fewer rows per column cannot determine a curve for each column.
+_ROWS_PER_ENCODED_COLUMN = 10
+_MOST_ENCODED_COLUMNS = 200
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The length, batch size and network of a training.
+    """A spec without open choices, for a table.
 
     Attributes:
+        model: The network, without members.
+        schedule: The schedule of the divergence's weight.
+        temperatures: The temperatures that are tried, relative to the schedule.
+        group_size: Number of members with the same temperature.
+        repeats: How often each row is left out per temperature; 0 if some rows are held
+            out from all members instead.
         epochs: Passes over the training rows.
         batch_size: Rows per step.
         steps_per_epoch: Steps of one pass.
-        hidden_units: Units of the hidden layers if the spec has none.
     """
 
+    model: ModelSpec
+    schedule: KLSchedulePart
+    temperatures: tuple[float, ...]
+    group_size: int
+    repeats: int
     epochs: int
     batch_size: int
     steps_per_epoch: int
-    hidden_units: tuple[int, ...]
 
     @classmethod
-    def from_spec(cls, spec: TrainingSpec, num_rows: int) -> "TrainingPlan":
-        """Completes a spec for a number of training rows.
+    def from_spec(
+        cls, spec: JobSpec, schema: Schema, targets: np.ndarray, repeats: int
+    ) -> "TrainingPlan":
+        """Completes a spec for a table.
+
+        Args:
+            spec: The spec.
+            schema: The schema of the table.
+            targets: The targets of the training rows.
+            repeats: The result of `cross_fitting_repeats` for the whole table.
 
         Raises:
             SpecError: The training ends before its warm-up.
         """
-        batch_size = spec.batch_size or _batch_size(num_rows)
+        training, num_rows = spec.training, len(targets)
+        temperatures: tuple[float, ...] = (1.0,)
+        if training.kl_schedule is None and _may_temper(spec):
+            temperatures = _TEMPERATURES
+        batch_size = training.batch_size or _batch_size(num_rows)
         steps_per_epoch = ceil(num_rows / batch_size)
-        fewest = max(_FEWEST_EPOCHS, ceil(2 * spec.warmup_epochs))
-        epochs = spec.epochs or (
-            ceil(spec.steps / steps_per_epoch)
-            if spec.steps
+        fewest = max(_FEWEST_EPOCHS, ceil(2 * training.warmup_epochs))
+        epochs = training.epochs or (
+            ceil(training.steps / steps_per_epoch)
+            if training.steps
             else max(fewest, ceil(_STEPS / steps_per_epoch))
         )
         try:
-            spec.check_warmup(epochs)
+            training.check_warmup(epochs)
         except ValueError as error:
             raise SpecError(f"Training would end too soon: {error}.") from None
-        return cls(epochs, batch_size, steps_per_epoch, _hidden_units(num_rows))
+        return cls(
+            model=_complete_model(spec, schema, targets),
+            schedule=training.kl_schedule or kl_schedules.make("constant"),
+            temperatures=temperatures,
+            group_size=group_size(spec, num_rows),
+            repeats=repeats,
+            epochs=epochs,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+        )
 
     @property
     def steps(self) -> int:
         """Number of steps of the whole training."""
         return self.epochs * self.steps_per_epoch
+
+    @property
+    def num_members(self) -> int:
+        """Number of members of all temperatures."""
+        return len(self.temperatures) * self.group_size
 
     def learning_rate(self, spec: LearningRate) -> Any:
         """Returns the learning rate as a number or a schedule of Keras."""
@@ -68,12 +119,99 @@ class TrainingPlan:
         return spec.initial
 
 
+def kl_schedule_at(temperature: float) -> KLSchedulePart:
+    """Returns the schedule with a constant temperature."""
+    if temperature == 1.0:
+        return kl_schedules.make("constant")
+    return kl_schedules.make("tempered", temperature=temperature)
+
+
+def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
+    """Returns how often each row is left out; 0 if rows are held out instead.
+
+    Rows are held out if the spec says which or how many, if training stops by them, and
+    if the table has few or many rows.
+
+    Args:
+        spec: The spec.
+        num_rows: Number of rows of the table.
+    """
+    training = spec.training
+    validation = training.validation
+    if (
+        spec.start_from is not None
+        or training.early_stopping is not None
+        or validation.fraction is not None
+        or validation.column is not None
+        or not FEWEST_ROWS_TO_CROSS_FIT <= num_rows < FEWEST_ROWS_TO_HOLD_OUT
+    ):
+        return 0
+    size = group_size(spec, num_rows)
+    if size >= 2 * _REPEATS and size % _REPEATS == 0:
+        return _REPEATS
+    return 1 if size >= 3 else 0
+
+
+def group_size(spec: JobSpec, num_rows: int) -> int:
+    """Returns the number of members with the same temperature."""
+    if spec.model.members is not None:
+        return spec.model.members
+    if not _may_temper(spec):
+        return 1
+    many = num_rows >= FEWEST_ROWS_TO_HOLD_OUT
+    return _GROUP_SIZE_OF_MANY_ROWS if many else _GROUP_SIZE
+
+
+def _complete_model(spec: JobSpec, schema: Schema, targets: np.ndarray) -> ModelSpec:
+    """Returns the network of a spec with all choices made, apart from its members."""
+    model, num_rows = spec.model, len(targets)
+    update: dict[str, Any] = {}
+    if model.hidden_units is None and model.layers is None:
+        update["hidden_units"] = _hidden_units(num_rows)
+    if model.likelihood is None:
+        likelihood = DEFAULT_LIKELIHOODS[schema.task]
+        if schema.task == "regression":
+            resolution = target_resolution(targets)
+            likelihood = likelihood.model_copy(update={"resolution": resolution})
+        update["likelihood"] = likelihood
+    if model.numeric_encoding is None:
+        columns = sum(column.kind == "numeric" for column in schema.features)
+        encodes = (
+            columns * _ROWS_PER_ENCODED_COLUMN <= num_rows
+            and columns <= _MOST_ENCODED_COLUMNS
+        )
+        update["numeric_encoding"] = "piecewise_linear" if encodes else "standardized"
+    return model.model_copy(update=update)
+
+
+def _may_temper(spec: JobSpec) -> bool:
+    """Returns whether the recipe's members suit the network of a spec.
+
+    They were measured for the default posterior. Others are trained as they are.
+    """
+    model = spec.model
+    if spec.start_from is not None or model.shares_layers:
+        return False
+    layers = (*model.hidden_layers(()), model.output_layer(1))
+    dense = [layer for layer in layers if isinstance(layer, DenseLayer)]
+    return all(
+        layer.posterior is not None
+        and layer.posterior.name == "mean_field_normal"
+        and layer.estimator is not None
+        and layer.estimator.name in ("auto", "local")
+        for layer in dense
+    )
+
+
 def _hidden_units(num_rows: int) -> tuple[int, ...]:
-    # Few rows cannot determine many weights: their posteriors stay wide, and the
-    # learned noise absorbs their variance.
-    return (20,) if num_rows < 500 else (50,)
+    return (64, 64) if num_rows < FEWEST_ROWS_TO_HOLD_OUT else (128, 128)
 
 
 def _batch_size(num_rows: int) -> int:
-    """Returns the largest power of two with at least 16 batches, from 32 to 256."""
-    return int(np.clip(2 ** int(np.log2(num_rows / 16)), 32, 256))
+    """Returns 32 to 256 rows, and more for more than 100 000 rows, up to 1024.
+
+    A step of many small members costs as much for 32 rows as for a few.
+    """
+    small = 2 ** int(np.log2(max(num_rows, 1) / 40)) if num_rows >= 40 else 1
+    large = 2 ** int(np.log2(max(num_rows, 400) / 400))
+    return max(min(max(small, 32), 256), min(large, 1024))

@@ -17,6 +17,7 @@ from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.values import first_row, without_views
 from tfbbb.training.network import make_likelihood
+from tfbbb.training.plan import cross_fitting_repeats
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -29,7 +30,8 @@ class Prepared:
         schema: The schema, inferred from the training rows.
         rows: The training rows.
         held_out: Inputs and targets of the held-out rows.
-        held_out_rows: Indices of the held-out rows in the table.
+        held_out_rows: Indices of the held-out rows in the table; empty if members leave
+            out folds of the training rows instead.
     """
 
     schema: Schema
@@ -64,7 +66,13 @@ def prepare(
         _check_columns(table, schema)
     whole = schema or _infer(table, spec)
     _check_targets(table, whole, spec)
-    rows = split_rows(table, whole, spec)
+    # A training with a parent version goes on with all of its members.
+    cross_fits = (
+        schema is None
+        and cross_fitting_repeats(spec, table.num_rows) > 0
+        and 4 * RowLayout(whole).width * table.num_rows <= BYTES_PER_GROUP
+    )
+    rows = split_rows(table, whole, spec, cross_fits=cross_fits)
     schema = schema or _infer(table, spec, rows.training)
     held_out = table.take(rows.held_out)
     return Prepared(

@@ -21,25 +21,32 @@ class Split:
 
     Attributes:
         training: Indices of the training rows.
-        held_out: Indices of the held-out rows, at most 50 000.
+        held_out: Indices of the held-out rows, at most 50 000; empty if members leave
+            out folds of the training rows instead.
     """
 
     training: np.ndarray
     held_out: np.ndarray
 
 
-def split_rows(table: ColumnSource, schema: Schema, spec: JobSpec) -> Split:
+def split_rows(
+    table: ColumnSource, schema: Schema, spec: JobSpec, *, cross_fits: bool = False
+) -> Split:
     """Splits the rows of a table, by a column or at random.
 
     Args:
         table: The table.
         schema: The schema. Random splits are stratified by class.
         spec: The spec, whose `training.validation` applies.
+        cross_fits: Whether all rows are training rows, of which members leave out
+            folds.
 
     Raises:
         TableError: The column is missing, has values other than true and false, or is
             the same in all rows; or there is no row to hold out.
     """
+    if cross_fits:
+        return Split(np.arange(table.num_rows), np.arange(0))
     validation = spec.training.validation
     if validation.column is not None:
         marked = _read_marks(table, validation.column)

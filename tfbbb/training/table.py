@@ -1,5 +1,6 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,19 +10,29 @@ import numpy as np
 from tfbbb import kl_schedules
 from tfbbb.data import TableError
 from tfbbb.data.given_table import as_source
+from tfbbb.data.memory_rows import MemoryRows
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
 from tfbbb.optimizers import Adam
-from tfbbb.training.continuation import check_continuation, with_units
+from tfbbb.recalibration.recalibration import IDENTITY
+from tfbbb.recalibration.scaled import scaled
+from tfbbb.training.choice import choose
+from tfbbb.training.continuation import check_continuation
+from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.loop import fit
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
-from tfbbb.training.plan import TrainingPlan
+from tfbbb.training.plan import (
+    TrainingPlan,
+    cross_fitting_repeats,
+    kl_schedule_at,
+)
 from tfbbb.training.preparation import Prepared, prepare
 from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import calibrate, make_recalibration
-from tfbbb.training.spec import JobSpec
+from tfbbb.training.recipe import describe_recipe
+from tfbbb.training.spec import JobSpec, ModelSpec
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.types import TableLike
 
@@ -88,53 +99,102 @@ def train_table(
     training = spec.training
     if start_from is None:
         prepared = prepare(source, spec, directory=directory)
-        plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
-        network = with_units(spec.model, plan.hidden_units)
+        plan = _plan(spec, prepared)
+        network = plan.model.model_copy(update={"members": plan.num_members})
         model = make_network(prepared.schema, network, seed=training.seed)
     else:
         parent = ParentVersion.read(start_from)
         check_continuation(spec, parent.record, source.schema.names)
-        network = parent.record.spec.model
-        spec = spec.model_copy(update={"model": network})
+        spec = _continued(spec, parent.record.spec.model)
         prepared = prepare(source, spec, parent.record.schema, directory)
-        plan = TrainingPlan.from_spec(training, prepared.rows.num_rows)
+        plan = _plan(spec, prepared)
         model = parent.network(training.seed)
-    spec = spec.model_copy(update={"model": network})
     _adapt(model.likelihood, prepared)
     make_recalibration(spec.recalibration, model.likelihood, prepared.schema)
-    schedule = training.kl_schedule
+    members = MemberRows.draw(
+        prepared.rows.num_rows,
+        plan.temperatures,
+        plan.group_size,
+        plan.repeats,
+        seed=training.seed,
+        classes=prepared.rows.targets()
+        if prepared.schema.task == "classification"
+        else None,
+    )
+    rows = prepared.rows
+    if members.weights is not None:
+        assert isinstance(rows, MemoryRows)
+        rows = rows.weighted(members.weights)
+    schedule = plan.schedule
     model.compile(
         Adam(plan.learning_rate(training.learning_rate)),
         kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
     )
-    fit(
+    outcome = fit(
         model,
-        prepared.rows,
+        rows,
         epochs=plan.epochs,
         batch_size=plan.batch_size,
         seed=training.seed,
-        held_out=prepared.held_out,
+        member_rows=members,
+        held_out=prepared.held_out if len(prepared.held_out_rows) else None,
         early_stopping=training.early_stopping,
+        max_seconds=training.max_seconds or math.inf,
         checkpoint_directory=directory,
         checkpoint_seconds=checkpoint_seconds,
         fingerprint=f"{spec.model_dump_json()} {start_from}",
+        stage=members.description,
         report=report,
         should_stop=should_stop,
     )
+    inputs, targets = prepared.held_out
+    if members.folds is not None:
+        assert isinstance(rows, MemoryRows)
+        inputs, targets = rows.inputs(), rows.targets()
+    choice, prediction, gain = None, None, 1.0
+    if members.folds is not None or len(plan.temperatures) > 1:
+        choice = choose(model, members, inputs, targets)
+        model = choice.model
+        if members.folds is not None:
+            prediction, gain = choice.prediction, choice.best.gain
+    if len(plan.temperatures) > 1 and choice is not None:
+        schedule = kl_schedule_at(choice.best.temperature)
     calibrated = calibrate(
-        model, spec.recalibration, prepared.schema, *prepared.held_out
+        model, spec.recalibration, prepared.schema, inputs, targets, prediction
     )
+    if spec.recalibration.name != "none" and gain != 1.0:
+        model.recalibration = scaled(
+            model.recalibration or IDENTITY, model.likelihood, gain
+        )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(training.learning_rate.initial)
+    network = plan.model.model_copy(update={"members": plan.group_size})
+    chosen = training.model_copy(update={"kl_schedule": schedule})
     return TrainedTable(
         model=model,
         schema=prepared.schema,
-        spec=spec,
+        spec=spec.model_copy(update={"model": network, "training": chosen}),
         num_training_rows=prepared.rows.num_rows,
         held_out_rows=prepared.held_out_rows,
         metrics=calibrated.metrics,
         recalibration_choice=calibrated.choice,
+        recipe=describe_recipe(plan, members, choice, outcome, len(targets)),
     )
+
+
+def _plan(spec: JobSpec, prepared: Prepared) -> TrainingPlan:
+    targets = prepared.rows.targets()
+    repeats = 0
+    if not len(prepared.held_out_rows):
+        repeats = cross_fitting_repeats(spec, len(targets))
+    return TrainingPlan.from_spec(spec, prepared.schema, targets, repeats)
+
+
+def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:
+    """Returns a spec with the parent's network, at temperature 1."""
+    schedule = spec.training.kl_schedule or kl_schedule_at(1.0)
+    training = spec.training.model_copy(update={"kl_schedule": schedule})
+    return spec.model_copy(update={"model": network, "training": training})
 
 
 def _adapt(likelihood: Likelihood, prepared: Prepared) -> None:

@@ -24,11 +24,13 @@ class TrainedTable:
         schema: The schema of the table.
         spec: The spec, with the chosen `model.hidden_units`.
         num_training_rows: Number of training rows.
-        held_out_rows: Indices of the held-out rows.
+        held_out_rows: Indices of the held-out rows; empty if the metrics are those of
+            all rows, each predicted by members that did not train on it.
         metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`. If the
             model is recalibrated, each row is scored by a recalibration that was fitted
             to other held-out rows.
         recalibration_choice: What was tried as recalibration, what was chosen and why.
+        recipe: What was chosen and why: see `tfbbb.training.recipe`.
     """
 
     model: BayesianModel
@@ -38,6 +40,7 @@ class TrainedTable:
     held_out_rows: np.ndarray
     metrics: Mapping[str, float]
     recalibration_choice: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)
 
     def export(
         self,
@@ -84,6 +87,6 @@ class TrainedTable:
             schema=self.schema,
             metrics=self.metrics,
             recalibration_choice=self.recalibration_choice,
-            lineage=lineage,
+            lineage={**(lineage or {}), "recipe": dict(self.recipe)},
             extra_files=continuation_files(self.model, self.schema, self.spec),
         )

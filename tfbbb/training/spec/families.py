@@ -135,6 +135,6 @@ Recalibration = Annotated[RecalibrationPart, recalibrations]
 KLSchedule = Annotated[KLSchedulePart, kl_schedules]
 
 DEFAULT_LIKELIHOODS: dict[Task, LikelihoodPart] = {
-    "regression": likelihoods.make("normal", heteroscedastic=True),
+    "regression": likelihoods.make("student_t", heteroscedastic=True),
     "classification": likelihoods.make("categorical"),
 }

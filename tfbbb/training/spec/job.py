@@ -44,7 +44,7 @@ class JobSpec(SpecPart):
     ...     {"target": "strength", "model": {"posterior": "low_rank_normal"}}
     ... )
     >>> spec.model.posterior.rank, spec.training.learning_rate.initial
-    (2, 0.01)
+    (2, 0.02)
     """
 
     target: Annotated[

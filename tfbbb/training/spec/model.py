@@ -1,6 +1,6 @@
 """The network of a spec."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -26,20 +26,21 @@ from tfbbb.training.spec.layers import (
 )
 from tfbbb.training.spec.part import SpecPart
 
+NumericEncoding = Literal["standardized", "piecewise_linear"]
 MAX_MEMBERS = 100
 # 320 MB, with the gradient and two moments of Adam per parameter.
 MAX_PARAMETERS = 20_000_000
 
 
 class ModelSpec(SpecPart):
-    """The network: by default one hidden layer, whose size depends on the rows."""
+    """The network: by default of a size that depends on the rows."""
 
     hidden_units: Annotated[
         Annotated[tuple[Units, ...], Field(fail_fast=True)] | None,
         Field(
             max_length=MAX_LAYERS,
             description="Units of the hidden layers; empty for a linear model. By "
-            "default 50, or 20 for fewer than 500 rows.",
+            "default two layers, whose size depends on the rows.",
             examples=[[50, 50]],
         ),
     ] = None
@@ -85,13 +86,30 @@ class ModelSpec(SpecPart):
         ),
     ] = None
     members: Annotated[
-        Integer,
+        Integer | None,
         Field(
             ge=1,
             le=MAX_MEMBERS,
-            description="Number of posteriors in the mixture, trained together.",
+            description="Number of posteriors in the mixture, trained together; by "
+            "default chosen by the number of rows.",
+            examples=[8],
         ),
-    ] = 1
+    ] = None
+    numeric_encoding: Annotated[
+        NumericEncoding | None,
+        Field(
+            description="How columns of numbers reach the network: `standardized`, or "
+            "`piecewise_linear` (standardised, and beside this one number per "
+            "interval between quantiles). By default chosen by the number of rows and "
+            "columns."
+        ),
+    ] = None
+
+    @property
+    def shares_layers(self) -> bool:
+        """Whether members would share the weights of a normalization layer."""
+        shared = {"batch_normalization", "layer_normalization"}
+        return any(layer.type in shared for layer in self.layers or ())
 
     def hidden_layers(self, units: tuple[int, ...]) -> tuple[LayerSpec, ...]:
         """Returns the hidden layers with all fields set.
@@ -160,7 +178,7 @@ class ModelSpec(SpecPart):
                     f"{size} × {size}, more than {MAX_COVARIANCE} × {MAX_COVARIANCE}; "
                     "use fewer units or 'low_rank_normal'"
                 )
-            total += self.members * posterior.num_parameters(kernel)
+            total += (self.members or 1) * posterior.num_parameters(kernel)
             inputs = layer.units
         if total > MAX_PARAMETERS:
             raise ValueError(
@@ -188,8 +206,7 @@ class ModelSpec(SpecPart):
                 "estimators that draw several samples must draw the same number: "
                 f"received {', '.join(map(str, sorted(draws)))}"
             )
-        shared = {"batch_normalization", "layer_normalization"}
-        if self.members > 1 and any(layer.type in shared for layer in hidden):
+        if (self.members or 1) > 1 and self.shares_layers:
             raise ValueError(
                 "members must be independent, but would share a normalization layer: "
                 "leave the layer out, or use one member"

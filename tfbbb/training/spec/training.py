@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
-from tfbbb.training.spec.families import KLSchedule, kl_schedules
+from tfbbb.training.spec.families import KLSchedule
 from tfbbb.training.spec.part import ColumnName, SpecPart
 
 DEFAULT_FRACTION = 0.1
@@ -17,7 +17,7 @@ class LearningRate(SpecPart):
 
     initial: Annotated[
         PositiveNumber, Field(description="Learning rate of the first step.")
-    ] = 0.01
+    ] = 0.02
     decay: Annotated[
         Literal["cosine", "linear", "constant"],
         Field(description="Decay to 0 along a cosine or a line, or none."),
@@ -79,7 +79,7 @@ def _from_number(given: Any) -> Any:
 
 
 class TrainingSpec(SpecPart):
-    """The training: by default 6000 steps of Adam, but at least ten epochs."""
+    """The training: by default 3000 steps of Adam, but at least ten epochs."""
 
     epochs: Annotated[
         Integer | None,
@@ -115,13 +115,22 @@ class TrainingSpec(SpecPart):
         EarlyStopping | None, Field(description="Early stopping; null to disable it.")
     ] = None
     kl_schedule: Annotated[
-        KLSchedule,
+        KLSchedule | None,
         Field(
             description="How the weight of the divergence changes: a name, or a name "
-            "with options.",
+            "with options. By default training tries several temperatures and keeps "
+            "the one with the greatest likelihood of rows that were left out.",
             examples=["linear_warmup", {"name": "tempered", "temperature": 0.3}],
         ),
-    ] = kl_schedules.make("constant")
+    ] = None
+    max_seconds: Annotated[
+        PositiveNumber | None,
+        Field(
+            description="Time of the steps of training; the model is then the best so "
+            "far.",
+            examples=[60],
+        ),
+    ] = None
     seed: Annotated[
         Integer,
         Field(
@@ -146,7 +155,12 @@ class TrainingSpec(SpecPart):
     @property
     def warmup_epochs(self) -> float:
         """Number of epochs before the divergence has its full weight."""
-        return self.kl_schedule.warmup_epochs
+        return self.kl_schedule.warmup_epochs if self.kl_schedule else 0.0
+
+    @property
+    def temperature(self) -> float:
+        """The constant temperature of the posterior; 1 if none is given."""
+        return getattr(self.kl_schedule, "temperature", 1.0)
 
     def check_warmup(self, epochs: int) -> None:
         """Raises ValueError unless an epoch is left after the warm-up.

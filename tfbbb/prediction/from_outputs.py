@@ -1,0 +1,50 @@
+"""Predictive distributions of outputs that are already drawn."""
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.summary import summary, sums
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+
+
+def predictive_from_outputs(
+    likelihood: Likelihood,
+    outputs: np.ndarray,
+    recalibration: Recalibration = IDENTITY,
+    *,
+    seed: int = 0,
+) -> Predictive:
+    """Returns the mixture of the likelihoods under given draws, as a `Predictive`.
+
+    The rows may have been drawn from different members, so no function is coherent over
+    the rows, and `joint_sample` is an error.
+
+    Args:
+        likelihood: p(y | outputs).
+        outputs: Outputs as the likelihood takes them, [rows, S, ..., P], S even.
+        recalibration: Changes the answers.
+        seed: Seed of `sample`.
+    """
+    drawn = tf.convert_to_tensor(outputs)
+    if recalibration.acts_on_outputs:
+        drawn = recalibration.outputs(likelihood, drawn)
+
+    def functions(n: int, seed: int) -> Any:
+        raise ValueError(
+            "The rows of this prediction have draws of different members, so they "
+            "share no function; call `predictive` of the model."
+        )
+
+    return Predictive(
+        live_answers(likelihood, recalibration),
+        summary(sums(likelihood, drawn, members=1)),
+        lambda: iter([drawn]),
+        drawn.shape[1],
+        seed,
+        functions,
+    )

@@ -1,0 +1,42 @@
+"""A recalibration for predictions whose spread needs another factor."""
+
+from tfbbb.likelihoods import Likelihood
+from tfbbb.likelihoods.classification import Classification
+from tfbbb.recalibration.conformal import Conformal
+from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
+from tfbbb.recalibration.temperature import Temperature
+from tfbbb.recalibration.variance_scaling import VarianceScaling
+
+
+def scaling(
+    likelihood: Likelihood,
+) -> type[Temperature] | type[VarianceScaling] | None:
+    """Returns the kind of recalibration by one factor; None if none suits."""
+    if isinstance(likelihood, Classification):
+        return Temperature
+    return VarianceScaling if likelihood.unbounded else None
+
+
+def scaled(
+    recalibration: Recalibration, likelihood: Likelihood, factor: float
+) -> Recalibration:
+    """Returns a recalibration whose factor is `factor` times as large.
+
+    Args:
+        recalibration: The recalibration; the identity has the factor 1. One that has no
+            factor is returned as it is.
+        likelihood: The likelihood of the model.
+        factor: Factor of distances from the mean, or of the temperature of logits.
+    """
+    kind = scaling(likelihood)
+    if factor == 1.0 or kind is None:
+        return recalibration
+    if isinstance(recalibration, Conformal):
+        config = recalibration.get_config()
+        config["density"] = scaled(recalibration.density, likelihood, factor)
+        return type(recalibration)(**config)
+    if isinstance(recalibration, VarianceScaling):
+        return VarianceScaling([factor * x for x in recalibration.factors])
+    if isinstance(recalibration, Temperature):
+        return Temperature(factor * recalibration.temperature)
+    return kind(factor) if recalibration == IDENTITY else recalibration

@@ -1,0 +1,144 @@
+"""Chooses the temperature of an ensemble by rows that its members did not train on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.prediction.from_outputs import predictive_from_outputs
+from tfbbb.prediction.result import Predictive
+from tfbbb.recalibration import Temperature, VarianceScaling
+from tfbbb.recalibration.scaled import scaling
+from tfbbb.training.cross_fitting import MemberRows
+
+# A factor that is fitted to n rows has a relative standard error of about
+# 1 / sqrt(2 n).
+_FEWEST_ROWS_TO_CALIBRATE = 100
+_DRAWS_PER_ROW = 40
+# Members share most of their rows. So the mixture of all of them gains less than
+# independent members would: halfway to all of them fits best.
+_MIXTURES_GAIN = 0.5
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One temperature that was tried.
+
+    Attributes:
+        temperature: The temperature, 1 for Bayes' rule.
+        log_likelihood: Mean log-likelihood of the rows that the members had left out,
+            in nats per row, after calibration by one factor.
+        factor: The factor of distances from the mean, or of the temperature of logits;
+            1 without calibration.
+        gain: By what the factor changes for the mixture of all members.
+    """
+
+    temperature: float
+    log_likelihood: float
+    factor: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The members of the best temperature.
+
+    Attributes:
+        model: The mixture of these members.
+        best: The trial of their temperature.
+        trials: All temperatures that were tried, in order.
+        prediction: Predictions of the rows by the members that left them out, not
+            calibrated.
+    """
+
+    model: BayesianModel
+    best: Trial
+    trials: tuple[Trial, ...]
+    prediction: Predictive
+
+
+def choose(
+    model: BayesianModel, members: MemberRows, inputs: Any, targets: np.ndarray
+) -> Choice:
+    """Chooses the temperature with the greatest likelihood of rows left out.
+
+    Each temperature is calibrated first: one factor, fitted to the rows left out. If a
+    row is left out by m members, the factor suits mixtures of m members. The mixture
+    of all members is better than that: its factor is extrapolated from the factors for
+    mixtures of one and of m members, by the law `log f = a + b / m` of an average of m
+    terms.
+
+    Args:
+        model: The trained ensemble of all temperatures.
+        members: The rows and temperatures of its members.
+        inputs: Inputs of the rows that were left out by folds, or held out.
+        targets: Their targets, as the likelihood takes them.
+
+    Raises:
+        TrainingDivergedError: No temperature has a finite likelihood.
+    """
+    likelihood = model.likelihood
+    num_rows = len(targets)
+    per_row = members.group_size if members.folds is None else len(members.folds)
+    draws = max(2, -(-_DRAWS_PER_ROW // per_row) // 2 * 2)
+    outputs = members.honest_outputs(model, inputs, num_rows, draws)
+    kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
+    trials: list[Trial] = []
+    for temperature, drawn in zip(members.temperatures, outputs, strict=True):
+        factor = gain = 1.0
+        prediction = predictive_from_outputs(likelihood, drawn)
+        if kind is not None and np.all(np.isfinite(drawn)):
+            of_one = [
+                _fit_factor(kind, likelihood, part, targets)
+                for part in np.split(drawn, per_row, axis=1)
+            ]
+            factor = _fit_factor(kind, likelihood, drawn, targets)
+            gain = _gain(of_one, factor, members.group_size)
+            prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
+        found = float(np.mean(prediction.log_prob(targets)))
+        trials.append(Trial(temperature, found, factor, gain))
+    scores = np.array([trial.log_likelihood for trial in trials])
+    if not np.isfinite(scores).any():
+        raise TrainingDivergedError(float(model.optimizer.learning_rate.numpy()))
+    number = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
+    best = trials[number]
+    chosen = model
+    if len(trials) > 1:
+        chosen = model.members.mixture(members.group(number))
+        assert model.num_rows is not None
+        chosen.training_temperature(model.num_rows).assign(best.temperature)
+    honest = predictive_from_outputs(likelihood, outputs[number])
+    return Choice(chosen, best, tuple(trials), honest)
+
+
+def _fit_factor(
+    kind: type[Temperature] | type[VarianceScaling],
+    likelihood: Likelihood,
+    outputs: np.ndarray,
+    targets: np.ndarray,
+) -> float:
+    prediction = predictive_from_outputs(likelihood, outputs)
+    fitted = kind().fitted(likelihood, prediction, targets)
+    if isinstance(fitted, VarianceScaling):
+        return fitted.factors[0]
+    return fitted.temperature
+
+
+def _gain(of_one: Sequence[float], of_some: float, every: int) -> float:
+    """Returns the factor of a mixture of `every` members over that of some members.
+
+    Args:
+        of_one: The factor of each of m members.
+        of_some: The factor of the mixture of these m members.
+        every: Number of all members.
+    """
+    some = len(of_one)
+    if some in (1, every):
+        return 1.0
+    slope = (np.mean(np.log(of_one)) - log(of_some)) / (1.0 - 1.0 / some)
+    return exp(-_MIXTURES_GAIN * slope * (1.0 / some - 1.0 / every))

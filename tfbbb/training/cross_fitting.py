@@ -1,0 +1,199 @@
+"""Members that leave out folds of the rows, and predict the rows they left out."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.call_context import call_with
+from tfbbb.model import BayesianModel
+
+# Rows times members times draws that flow through the network at once.
+_MOST_AT_ONCE = 200_000
+
+
+@dataclass(frozen=True)
+class MemberRows:
+    """The training rows of each member of an ensemble.
+
+    Members are ordered by temperature, then by repeat, then by fold. In each repeat,
+    the rows are divided into folds anew, and member k leaves out fold k. So each row
+    is left out by one member per temperature and repeat. Without repeats, all members
+    train on all rows.
+
+    Attributes:
+        temperatures: The temperature of each group of members.
+        group_size: Number of members with the same temperature.
+        folds: The fold of each row, [repeats, rows]; None if no row is left out.
+    """
+
+    temperatures: tuple[float, ...]
+    group_size: int
+    folds: np.ndarray | None
+
+    @classmethod
+    def draw(
+        cls,
+        num_rows: int,
+        temperatures: tuple[float, ...],
+        group_size: int,
+        repeats: int,
+        *,
+        seed: int = 0,
+        classes: np.ndarray | None = None,
+    ) -> "MemberRows":
+        """Divides rows into folds of equal size, stratified by class.
+
+        Args:
+            num_rows: Number of rows.
+            temperatures: The temperature of each group of members.
+            group_size: Number of members with the same temperature.
+            repeats: How often each row is left out per temperature, a divisor of
+                `group_size`; 0 for never.
+            seed: Seed of the folds.
+            classes: Classes of the rows, [rows], each spread over the folds.
+        """
+        if not repeats:
+            return cls(temperatures, group_size, None)
+        generator = np.random.default_rng([seed, num_rows])
+        num_folds = group_size // repeats
+        folds = np.empty((repeats, num_rows), dtype=np.int32)
+        for repeat in range(repeats):
+            order = generator.permutation(num_rows)
+            if classes is not None:
+                # A stable sort keeps the random order within each class.
+                order = order[np.argsort(classes[order], kind="stable")]
+            folds[repeat, order] = np.arange(num_rows) % num_folds
+        return cls(temperatures, group_size, folds)
+
+    @property
+    def num_members(self) -> int:
+        """Number of members of all groups."""
+        return len(self.temperatures) * self.group_size
+
+    @property
+    def num_folds(self) -> int:
+        """Number of folds of a repeat; 0 if no row is left out."""
+        return 0 if self.folds is None else self.group_size // len(self.folds)
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """1 where a member trains on a row, else 0, [rows, members]; None for all 1."""
+        if self.folds is None:
+            return None
+        left_out = self.folds.T[:, :, np.newaxis] == np.arange(self.num_folds)
+        of_group = left_out.reshape(len(left_out), self.group_size)
+        return 1.0 - np.tile(of_group, (1, len(self.temperatures))).astype(np.float32)
+
+    @property
+    def sizes(self) -> np.ndarray | None:
+        """Number of training rows of each member, [members]; None for all rows."""
+        return None if self.weights is None else self.weights.sum(axis=0)
+
+    @property
+    def relative_temperatures(self) -> np.ndarray | None:
+        """The temperature of each member, [members]; None if all are 1."""
+        if self.temperatures == (1.0,):
+            return None
+        return np.repeat(np.asarray(self.temperatures, np.float32), self.group_size)
+
+    @property
+    def description(self) -> str:
+        """What is trained, for people."""
+        if self.num_members == 1:
+            return "training one posterior"
+        text = f"training {self.num_members} members"
+        if len(self.temperatures) > 1:
+            *first, last = [f"{value:g}" for value in self.temperatures]
+            text += f", {self.group_size} at each of the temperatures "
+            text += f"{', '.join(first)} and {last}"
+        if self.folds is not None:
+            text += f"; each leaves out 1/{self.num_folds} of the rows"
+        return text
+
+    def group(self, number: int) -> range:
+        """Returns the indices of the members of one temperature."""
+        return range(number * self.group_size, (number + 1) * self.group_size)
+
+    def honest_outputs(
+        self, model: BayesianModel, inputs: Any, num_rows: int, draws: int
+    ) -> np.ndarray:
+        """Returns outputs for each row, by the members that did not train on it.
+
+        Args:
+            model: The trained ensemble.
+            inputs: Inputs of the rows: the training rows of the folds, or, if no row
+                is left out, other rows.
+            num_rows: Number of rows.
+            draws: Number of draws of each member.
+
+        Returns:
+            [temperatures, rows, members per row * draws, P'], the outputs as the
+            likelihood takes them, one member after the other.
+        """
+        if self.folds is None:
+            places = np.tile(np.arange(num_rows), (self.num_members, 1))
+        else:
+            of_group = _places_by_fold(self.folds, self.num_folds)
+            places = np.tile(
+                of_group.reshape(self.group_size, -1), (len(self.temperatures), 1)
+            )
+        drawn = _outputs_of_members(model, inputs, np.maximum(places, 0), draws)
+        # [members, places, draws, P'] to the rows that the places stand for.
+        groups = len(self.temperatures)
+        per_row = self.group_size if self.folds is None else len(self.folds)
+        found = np.empty(
+            (groups, num_rows, per_row, *drawn.shape[2:]), dtype=drawn.dtype
+        )
+        for member, rows in enumerate(places):
+            group, position = divmod(member, self.group_size)
+            place = position if self.folds is None else position // self.num_folds
+            there = rows >= 0
+            found[group, rows[there], place] = drawn[member, there]
+        return found.reshape(groups, num_rows, -1, drawn.shape[-1])
+
+
+def _places_by_fold(folds: np.ndarray, num_folds: int) -> np.ndarray:
+    """Returns the rows of each fold, [repeats, folds, most rows of a fold]; -1 ends."""
+    most = int(np.ceil(folds.shape[1] / num_folds))
+    places = np.full((len(folds), num_folds, most), -1)
+    for repeat, of_rows in enumerate(folds):
+        for fold in range(num_folds):
+            rows = np.flatnonzero(of_rows == fold)
+            places[repeat, fold, : len(rows)] = rows
+    return places
+
+
+def _outputs_of_members(
+    model: BayesianModel, inputs: Any, places: np.ndarray, draws: int
+) -> np.ndarray:
+    """Returns outputs of each member for its own rows, [members, n, draws, P']."""
+    inputs = tree.map_structure(tf.convert_to_tensor, inputs)
+    members, num_places = places.shape
+
+    @tf.function(autograph=False, reduce_retracing=True)
+    def outputs(rows: tf.Tensor) -> tf.Tensor:
+        batch = tree.map_structure(
+            lambda x: tf.gather(x, tf.reshape(rows, [-1])), inputs
+        )
+
+        def draw(_: Any) -> tf.Tensor:
+            # The batch holds the rows of each member already.
+            with call_with(samples_in_batch=1):
+                drawn = model(batch, training=False)
+            return model.with_learned_parameters(drawn)
+
+        drawn = tf.map_fn(draw, tf.range(draws), fn_output_signature=tf.float32)
+        return tf.transpose(
+            tf.reshape(drawn, [draws, members, -1, drawn.shape[-1]]), [1, 2, 0, 3]
+        )
+
+    at_once = max(1, _MOST_AT_ONCE // members)
+    blocks = [
+        outputs(tf.constant(places[:, first : first + at_once])).numpy()
+        for first in range(0, num_places, at_once)
+    ]
+    return np.concatenate(blocks, axis=1)

@@ -29,7 +29,6 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def measured(data, tmp_path_factory):
-    load("image_networks")  # the program imports it when it runs
     output = tmp_path_factory.mktemp("ood") / "ood.json"
     methods = ("--methods", "Bayes by backprop", "deep ensemble")
     return run_smoke("ood", data, output, *methods)

@@ -1,0 +1,291 @@
+"""Calibration of the answers to new rows: coverage of intervals and sets, by groups.
+
+    tfbbb benchmark calibration --data DIR [--sets yacht] [--splits 5]
+
+DIR holds tables with splits as for `uci`, and tables of classes `SET.npz` with `x` and
+`y`. Each method is a job with a target and this `recalibration` alone; the test rows
+are new to it. The groups are thirds of a column: that with the most values.
+"""
+
+import argparse
+import functools
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from program import (
+    DataError,
+    argument_parser,
+    markdown_table,
+    names_among,
+    number_of_splits,
+    run,
+    skipped_lines,
+    with_error,
+)
+from records import RecordFile, SkippedError
+from standard_splits import find_tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METHODS = {
+    "none": "none",
+    "auto": "auto",
+    "auto by groups": {"name": "auto", "by": "third"},
+}
+_LEVELS = (50, 90, 95)
+_THIRDS = ("low", "middle", "high")
+_CLASS_SPLITS = 20
+_SMOKE_ROWS = 300
+# Coverage of the 90 % intervals in the worst group of a set, over all splits.
+_LEAST_OF_GROUPS = 86
+# Fewer test rows of a group say little: the standard error is 3 % or more.
+_LEAST_ROWS = 100
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures each method on each split, prints the tables and writes the records."""
+    parser = argument_parser(__doc__)
+    parser.add_argument(
+        "--methods",
+        type=names_among(tuple(METHODS)),
+        default=list(METHODS),
+        metavar="A,B",
+        help=f"methods (default: all of {', '.join(METHODS)})",
+    )
+    parser.add_argument(
+        "--sets",
+        type=lambda text: text.split(","),
+        metavar="A,B",
+        help="sets by file name (default: all in the directory)",
+    )
+    parser.add_argument(
+        "--splits",
+        type=number_of_splits,
+        metavar="N",
+        help="the first N splits (default: all)",
+    )
+    options = parser.parse_args(arguments)
+    run(__file__, options, lambda measured: measure(measured, options), report)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A set with the training and test rows of its splits."""
+
+    name: str
+    task: str
+    x: np.ndarray
+    y: np.ndarray
+    splits: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    @property
+    def digest(self) -> str:
+        """Identifies the rows."""
+        found = hashlib.sha256(np.ascontiguousarray(self.x).tobytes())
+        return found.hexdigest()[:12]
+
+    def table(self, rows: np.ndarray) -> "pa.Table":
+        """Returns rows as a table with the column of the groups."""
+        import pyarrow as pa
+
+        columns = {f"x{i}": self.x[rows, i] for i in range(self.x.shape[1])}
+        y = self.y[rows]
+        target = [str(label) for label in y] if self.task == "classification" else y
+        return pa.table({**columns, "third": self.thirds[rows], "target": target})
+
+    @functools.cached_property
+    def thirds(self) -> np.ndarray:
+        """The group of each row: a third of the column with the most values."""
+        distinct = [len(np.unique(column)) for column in self.x.T]
+        column = self.x[:, int(np.argmax(distinct))]
+        bounds = np.quantile(column, [1 / 3, 2 / 3])
+        return np.array(_THIRDS)[np.searchsorted(bounds, column)]
+
+
+def find_cases(directory: Path, names: Sequence[str] | None) -> list[Case]:
+    """Returns the sets of a directory.
+
+    Raises:
+        DataError: There is no set, or not one of the names.
+    """
+    cases = [*_classes(directory), *_numbers(directory)]
+    found = {case.name: case for case in cases}
+    missing = [name for name in names or () if name not in found]
+    if not found or missing:
+        raise DataError(
+            "The data directory must hold tables with splits as for `uci`, or tables "
+            "of classes SET.npz with the arrays x and y; it has "
+            f"{', '.join(sorted(found)) or 'neither'}. Received: {directory}"
+        )
+    return [found[name] for name in names or sorted(found, key=str.lower)]
+
+
+def _numbers(directory: Path) -> Iterator[Case]:
+    try:
+        tables = find_tables(directory)
+    except DataError:
+        return
+    for table in tables:
+        splits = (table.split(index) for index in range(table.num_splits))
+        parts = tuple((split.train, split.test) for split in splits)
+        yield Case(table.name, "regression", table.x, table.y, parts)
+
+
+def _classes(directory: Path) -> Iterator[Case]:
+    for path in sorted(directory.glob("*.npz")):
+        with np.load(path, allow_pickle=False) as archive:
+            # Not of images, nor of several tables.
+            if not {"x", "y"} <= set(archive.files) or archive["x"].ndim != 2:
+                continue
+            x, y = archive["x"].astype(float), archive["y"]
+        # A constant column tells nothing.
+        x = x[:, x.std(axis=0) > 0]
+        orders = [
+            np.random.default_rng(i).permutation(len(y)) for i in range(_CLASS_SPLITS)
+        ]
+        parts = tuple((o[len(y) // 10 :], o[: len(y) // 10]) for o in orders)
+        yield Case(path.stem, "classification", x, y, parts)
+
+
+def measure(measured: RecordFile, options: argparse.Namespace) -> None:
+    """Adds one record per set, split and method."""
+    cases = find_cases(options.data, options.sets)
+    most = max(len(case.splits) for case in cases)
+    # A run that is killed early has some splits of every set.
+    for split in range(most)[: 1 if options.smoke else options.splits]:
+        for case in (case for case in cases if split < len(case.splits)):
+            for method in options.methods:
+                measured.measure(
+                    {"set": case.name, "method": method, "split": split},
+                    functools.partial(
+                        score, case, split, method, epochs=2 if options.smoke else None
+                    ),
+                    settings={"data": case.digest},
+                    seed=split,
+                )
+
+
+def score(case: Case, split: int, method: str, epochs: int | None) -> dict[str, Any]:
+    """Trains a job on the training rows of a split and scores the test rows."""
+    from tfbbb.data import TableError
+    from tfbbb.training import SpecError, TrainingDivergedError, train_table
+
+    train, test = case.splits[split]
+    if epochs is not None:
+        train = train[:_SMOKE_ROWS]
+    spec: dict[str, Any] = {"target": "target", "recalibration": METHODS[method]}
+    if epochs is not None:
+        spec["training"] = {"epochs": epochs}
+    start = time.perf_counter()
+    try:
+        trained = train_table(case.table(train), spec)
+    except (TableError, SpecError, TrainingDivergedError) as error:
+        raise SkippedError(f"it failed: {error}") from error
+    seconds = time.perf_counter() - start
+    table = case.table(test)
+    inputs, targets = trained.schema.inputs(table), trained.schema.targets(table)
+    prediction = trained.model.predictive(inputs)
+    found: dict[str, Any] = {
+        "log_likelihood": float(np.mean(prediction.log_prob(targets))),
+        "chosen": trained.recalibration_choice["chosen"],
+    }
+    for percent in _LEVELS:
+        inside, sizes = answers(prediction, targets, percent / 100)
+        found[f"coverage_{percent}"] = float(inside.mean())
+        found[f"size_{percent}"] = float(sizes.mean())
+        if percent == 90:
+            thirds = case.thirds[test]
+            for name in _THIRDS:
+                found[f"covered_{name}"] = int(inside[thirds == name].sum())
+                found[f"rows_{name}"] = int((thirds == name).sum())
+    return {**found, "seconds": seconds}
+
+
+def answers(
+    prediction: Any, targets: np.ndarray, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns whether intervals or sets contain the targets, and their sizes."""
+    if hasattr(prediction, "probabilities"):
+        members = prediction.prediction_set(level)
+        inside = members[np.arange(len(targets)), targets]
+        return inside, members.sum(axis=1)
+    lower, upper = prediction.interval(level)
+    inside = (lower <= targets) & (targets <= upper)
+    return inside[:, 0], (upper - lower)[:, 0]
+
+
+def report(measured: RecordFile) -> str:
+    """Returns the tables, made from the records alone."""
+    records = measured.records
+    methods = [name for name in METHODS if measured.select(method=name)]
+    sets = sorted({record["set"] for record in records}, key=str.lower)
+    parts = []
+    for title, key, factor, digits in (
+        ("Coverage of 90 % intervals and sets, %", "coverage_90", 100.0, 1),
+        ("Coverage of 50 % intervals and sets, %", "coverage_50", 100.0, 1),
+        ("Coverage of 95 % intervals and sets, %", "coverage_95", 100.0, 1),
+        ("Width of 90 % intervals, size of 90 % sets", "size_90", 1.0, 2),
+        ("Log-likelihood, nats per row", "log_likelihood", 1.0, 3),
+    ):
+        rows = []
+        for name in sets:
+            found = [measured.select(set=name, method=method) for method in methods]
+            values = [[record[key] for record in part] for part in found]
+            cells = [with_error(x, digits, factor) if x else "" for x in values]
+            rows.append([name, *cells])
+        if key.startswith("coverage"):
+            rows.append(["mean of sets", *_means(measured, sets, methods, key)])
+        parts.append(f"### {title}\n\n{markdown_table(['set', *methods], rows)}")
+    parts.append(_groups(measured, sets, methods))
+    parts += skipped_lines(measured)
+    return "\n\n".join(part for part in parts if part)
+
+
+def _means(
+    measured: RecordFile, sets: Sequence[str], methods: Sequence[str], key: str
+) -> list[str]:
+    cells = []
+    for method in methods:
+        of_sets = [measured.select(set=name, method=method) for name in sets]
+        means = [np.mean([r[key] for r in found]) for found in of_sets if found]
+        cells.append(f"{100 * np.mean(means):.1f}")
+    return cells
+
+
+def _groups(measured: RecordFile, sets: Sequence[str], methods: Sequence[str]) -> str:
+    """Returns the coverage of the worst group of each set, over all splits."""
+    rows = []
+    for name in sets:
+        cells = []
+        for method in methods:
+            found = measured.select(set=name, method=method)
+            worst = worst_group(found)
+            cells.append("" if worst is None else f"{100 * worst:.1f}")
+        rows.append([name, *cells])
+    table = markdown_table(["set", *methods], rows)
+    return (
+        f"### Coverage of 90 % intervals and sets in the worst third, %\n\n{table}\n\n"
+        f"The target is {_LEAST_OF_GROUPS} % or more. Thirds with fewer than "
+        f"{_LEAST_ROWS} test rows, over all splits, are left out."
+    )
+
+
+def worst_group(records: Sequence[dict[str, Any]]) -> float | None:
+    """Returns the least coverage of a group over some records; None without rows."""
+    shares = []
+    for name in _THIRDS:
+        rows = sum(record[f"rows_{name}"] for record in records)
+        if rows >= _LEAST_ROWS:
+            covered = sum(record[f"covered_{name}"] for record in records)
+            shares.append(covered / rows)
+    return min(shares, default=None)
+
+
+if __name__ == "__main__":
+    main()

@@ -28,11 +28,13 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         support: The numbers that a target may be; None for classes.
         integrates_location: Whether the location may have a variance, which the
             likelihood adds to the variance of the noise: see `with_location_variance`.
+        slow_quantiles: Whether `quantile` takes much longer than `cdf`.
         num_classes: Number C of the classes of a classification, set by `build`.
     """
 
     ordered: bool = False
     integrates_location: bool = False
+    slow_quantiles: bool = False
     num_classes: int
 
     def __init__(self, *, members: int = 1, **kwargs: Any):

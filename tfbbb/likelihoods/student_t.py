@@ -53,6 +53,7 @@ class StudentT(StudentTLikelihood, LocationScale):
     """
 
     _shape_names = ("df",)
+    slow_quantiles = True
 
     def __init__(
         self,

@@ -84,7 +84,6 @@ def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Te
     if len(levels.shape) == 1:
         # [Q] -> [1, Q, 1, ..., 1] over rows, places and targets.
         levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
-    per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
 
     def average(compute: Any) -> Tensor:
         return lambda values: tf.reduce_mean(
@@ -95,6 +94,27 @@ def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Te
         average(likelihood.cdf),
         average(likelihood.prob),
         levels,
-        tf.reduce_min(per_component, axis=2),
-        tf.reduce_max(per_component, axis=2),
+        *_bracket(likelihood, levels, outputs),
     )
+
+
+def _bracket(
+    likelihood: Likelihood, levels: tf.Tensor, outputs: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns bounds of the mixture's quantiles, [rows, Q, ..., k] each.
+
+    If the quantiles of components take long, the bounds are those of any distribution
+    with this mean and variance (Cantelli 1928).
+    """
+    if not likelihood.slow_quantiles:
+        per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
+        return tf.reduce_min(per_component, axis=2), tf.reduce_max(
+            per_component, axis=2
+        )
+    means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
+    mean = tf.reduce_mean(means, axis=2)
+    deviations = tf.square(means - mean[:, :, tf.newaxis])
+    stddev = tf.sqrt(tf.reduce_mean(variances + deviations, axis=2))
+    odds = levels / (1.0 - levels)
+    # Rounding must not move a bound beyond the quantile.
+    return mean - 1.001 * stddev / tf.sqrt(odds), mean + 1.001 * stddev * tf.sqrt(odds)

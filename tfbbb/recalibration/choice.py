@@ -180,14 +180,22 @@ class _Trial:
     def score(self, name: str, prediction: Any) -> dict[str, Any]:
         """Returns the scores of a prediction, each row's where they are compared."""
         log_probs = prediction.log_prob(self.targets)
-        covered = [self._covered(prediction, level) for level in _LEVELS]
+        bounds = None
+        if not self.is_classes:
+            bounds = [prediction.interval(level) for level in _LEVELS]
+        covered = [
+            self._covered(prediction, level)
+            if bounds is None
+            else self._inside(*bounds[number])
+            for number, level in enumerate(_LEVELS)
+        ]
         coverage = [float(np.mean(inside)) for inside in covered]
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
         scores = {"log_probs": log_probs, "covered": covered}
         scores["coverage_error"] = np.mean(np.abs(np.subtract(coverage, _LEVELS)))
-        if not self.is_classes:
-            scores["intervals"] = self._interval_scores(prediction)
+        if bounds is not None:
+            scores["intervals"] = self._interval_scores(bounds)
             summary["interval_score"] = float(np.mean(scores["intervals"]))
         else:
             sizes = prediction.prediction_set(0.9).sum(axis=-1)
@@ -219,14 +227,15 @@ class _Trial:
         if self.is_classes:
             inside = prediction.prediction_set(level)
             return np.take_along_axis(inside, self.targets[..., np.newaxis], axis=-1)
-        lower, upper = prediction.interval(level)
+        return self._inside(*prediction.interval(level))
+
+    def _inside(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return (lower <= self.targets) & (self.targets <= upper)
 
-    def _interval_scores(self, prediction: Any) -> np.ndarray:
+    def _interval_scores(self, bounds: Sequence[Any]) -> np.ndarray:
         """Returns the interval score of each row, averaged over the levels, [rows]."""
         scores = []
-        for level in _LEVELS:
-            lower, upper = prediction.interval(level)
+        for level, (lower, upper) in zip(_LEVELS, bounds, strict=True):
             below = np.maximum(lower - self.targets, 0.0)
             above = np.maximum(self.targets - upper, 0.0)
             tail = 0.5 * (1.0 - level)

@@ -19,7 +19,7 @@ from tfbbb.training.cross_fitting import MemberRows
 # A factor that is fitted to n rows has a relative standard error of about
 # 1 / sqrt(2 n).
 _FEWEST_ROWS_TO_CALIBRATE = 100
-_DRAWS_PER_ROW = 40
+_DRAWS_PER_ROW = 20
 # Members share most of their rows. So the mixture of all of them gains less than
 # independent members would: halfway to all of them fits best.
 _MIXTURES_GAIN = 0.5

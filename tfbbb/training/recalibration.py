@@ -14,6 +14,7 @@ from tfbbb.prediction import Predictive
 from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
 from tfbbb.recalibration.choice import choose
 from tfbbb.recalibration.conformal import labels_of
+from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration
@@ -90,9 +91,13 @@ def calibrate(
         inputs: Inputs of `n` held-out rows.
         targets: Their targets `[n, 1]`, or class indices `[n]`.
         prediction: The prediction of these rows, not recalibrated, by members that did
-            not see them; by default that of the model.
+            not see them; by default that of the model. Without groups, `auto` is then
+            one factor: it can be extrapolated to the mixture of all members.
     """
     method = make_recalibration(part, model.likelihood, schema)
+    factor = scaling(model.likelihood)
+    if method == "auto" and prediction is not None and factor is not None:
+        method = factor() if getattr(part, "by", None) is None else method
     if prediction is None:
         prediction = model.predictive(inputs)
     before = prediction_figures(prediction, targets)

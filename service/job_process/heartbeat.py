@@ -85,12 +85,14 @@ class Heartbeat:
             "step": progress.step,
             "steps": progress.steps,
         }
+        stage = {"stage": progress.stage} if progress.stage else {}
         with self._lock:
             if figures:
                 self._figures = figures
                 self._epochs.append({**position, **figures})
             self._progress = {
                 **position,
+                **stage,
                 "saved_step": progress.saved_step,
                 "seconds_per_step": self._seconds_per_step(progress),
                 # Reports within an epoch keep the figures of the latest epoch.

@@ -128,4 +128,5 @@ def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> dict[str, Any]:
             if name.startswith("coverage") or name.endswith("calibration_error")
         },
         "recalibration": dict(table.recalibration_choice),
+        "recipe": dict(table.recipe),
     }

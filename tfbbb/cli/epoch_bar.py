@@ -38,16 +38,23 @@ class EpochBar:
         )
         self._task = self._progress.add_task("", visible=False, figures="")
         self._figures: dict[str, float] = {}
+        self._stage = ""
 
-    def show(self, epoch: int, epochs: int, figures: Mapping[str, Any]) -> None:
+    def show(
+        self, epoch: int, epochs: int, figures: Mapping[str, Any], stage: str = ""
+    ) -> None:
         """Moves the bar.
 
         Args:
             epoch: Number of completed epochs.
             epochs: Total number of epochs.
+            stage: What is being done; printed above the bar when it changes.
             figures: New figures. The bar keeps the last value of a figure that is
                 absent or None: not every epoch evaluates the held-out rows.
         """
+        if stage and stage != self._stage:
+            self._stage = stage
+            self.print(stage)
         known = {name: figures[name] for name in _FIGURES if name in figures}
         self._figures |= {k: v for k, v in known.items() if v is not None}
         shown = "  ".join(

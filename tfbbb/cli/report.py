@@ -65,13 +65,29 @@ def echo_identifiers(schema: "Schema", num_rows: int) -> None:
 
 
 def echo_figures(trained: "TrainedTable") -> None:
-    """Prints the held-out figures."""
+    """Prints what was chosen, and the figures of rows that did not train."""
+    echo_recipe(trained.recipe)
     typer.echo(
-        f"{trained.num_training_rows} rows trained, {len(trained.held_out_rows)} held "
-        "out:"
+        f"{trained.num_training_rows} rows trained; figures of "
+        f"{trained.recipe['metrics_from']}:"
     )
     echo_metrics(trained.metrics)
     echo_recalibration(trained.recalibration_choice)
+
+
+def echo_recipe(recipe: Mapping[str, Any]) -> None:
+    """Prints the temperatures that were tried, and whether time ran out."""
+    if recipe["out_of_time"]:
+        typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
+    if len(recipe["tried"]) < 2:
+        return
+    typer.echo("temperatures tried, by the log-likelihood of rows left out:")
+    for trial in recipe["tried"]:
+        kept = trial["temperature"] == recipe["chosen"]["temperature"]
+        typer.echo(
+            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}"
+            f"{'  kept' if kept else ''}"
+        )
 
 
 def echo_recalibration(choice: Mapping[str, Any] | None) -> None:

@@ -112,7 +112,9 @@ def train(
                     table,
                     job,
                     start_from=parent,
-                    report=lambda at: bar.show(at.epoch, at.epochs, at.figures),
+                    report=lambda at: bar.show(
+                        at.epoch, at.epochs, at.figures, at.stage
+                    ),
                 )
         except TrainingDivergedError:
             rate = job.training.learning_rate.initial

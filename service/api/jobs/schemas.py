@@ -65,7 +65,8 @@ class JobSummary(BaseModel):
     priority: int
     attempt: int = Field(description="Number of attempts.", examples=[1])
     progress: dict[str, Any] = Field(
-        description="Epochs, steps and latest metrics; empty before the job starts.",
+        description="What is tried (`stage`), epochs, steps and latest metrics; empty "
+        "before the job starts.",
         examples=[
             {
                 "epoch": 12,

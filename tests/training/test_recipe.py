@@ -1,0 +1,103 @@
+"""A target alone: what is chosen, how it is measured, and tables that are odd."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.export.manifest import Manifest
+from tfbbb.training import train_table
+from tfbbb.training.choice import _gain
+from tfbbb.training.plan import _TEMPERATURES
+
+ROWS = 120
+
+
+def table(rows=ROWS, seed=0):
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(-2, 2, rows)
+    return pa.table({"x": x, "y": np.sin(2 * x) + 0.1 * generator.normal(size=rows)})
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train_table(table(), {"target": "y", "training": {"epochs": 30}})
+
+
+def test_all_rows_train_and_all_rows_are_measured(trained):
+    assert trained.num_training_rows == ROWS
+    assert len(trained.held_out_rows) == 0
+    assert trained.recipe["metrics_from"] == (
+        "all 120 rows, each predicted by the 2 of 8 members that did not train on it"
+    )
+
+
+def test_the_temperature_with_the_best_rows_left_out_is_kept(trained):
+    tried = trained.recipe["tried"]
+    assert [trial["temperature"] for trial in tried] == list(_TEMPERATURES)
+    best = max(tried, key=lambda trial: trial["log_likelihood"])
+    assert trained.recipe["chosen"]["temperature"] == best["temperature"]
+    assert trained.spec.training.temperature == best["temperature"]
+    assert len(trained.model.members) == trained.spec.model.members == 8
+    layer = trained.model.variational_layers[0]
+    assert float(layer.kl_weight) == pytest.approx(best["temperature"] / ROWS)
+
+
+def test_rows_left_out_are_predicted_about_as_well_as_new_rows(trained):
+    new = table(rows=400, seed=1)
+    prediction = trained.model.predictive(trained.schema.inputs(new))
+    errors = prediction.mean - trained.schema.targets(new)
+    rmse = math.sqrt(np.mean(errors**2))
+    # The mixture of all members is better than that of two; an RMSE of 120 rows has a
+    # standard error of 6.5 % and more, of which four.
+    assert 0.7 < rmse / trained.metrics["rmse"] < 1.3
+
+
+def test_the_manifest_says_what_was_tried(trained, tmp_path):
+    trained.export_to(tmp_path / "1", lineage={"job": 7})
+    lineage = Manifest.read(tmp_path / "1").lineage
+    assert lineage == {"job": 7, "recipe": trained.recipe}
+
+
+def test_time_that_runs_out_ends_training_and_is_said():
+    spec = {"target": "y", "training": {"max_seconds": 1e-6, "epochs": 1000}}
+    trained = train_table(table(), spec)
+    assert trained.recipe["out_of_time"]
+    assert trained.recipe["epochs"] < 1000
+    assert math.isfinite(trained.metrics["rmse"])
+
+
+def test_few_rows_are_held_out_instead():
+    trained = train_table(table(rows=30), {"target": "y", "training": {"epochs": 2}})
+    assert len(trained.held_out_rows) == 3
+    assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
+
+
+def test_a_class_with_fewer_rows_than_folds_trains():
+    labels = np.where(table()["x"].to_numpy() > 0, "high", "low").astype(object)
+    labels[:2] = "rare"
+    classes = table().set_column(1, "y", pa.array(labels))
+    trained = train_table(classes, {"target": "y", "training": {"epochs": 3}})
+    assert trained.schema.classes == ("high", "low", "rare")
+    assert 0 <= trained.metrics["accuracy"] <= 1
+
+
+def test_whole_numbers_have_the_noise_of_rounding():
+    generator = np.random.default_rng(2)
+    x = generator.uniform(0, 5, ROWS)
+    whole = {"x": x, "y": np.round(x)}
+    trained = train_table(whole, {"target": "y", "training": {"epochs": 3}})
+    assert trained.spec.model.likelihood.resolution == 1.0
+    outputs = np.array([[0.0, -50.0, 0.0]], np.float32)
+    scale = trained.model.likelihood.parameters(outputs)["scale"]
+    np.testing.assert_allclose(scale, 1 / math.sqrt(12), rtol=1e-5)
+
+
+def test_the_gain_follows_the_law_of_an_average():
+    """log f = a + b / m, of which half of the way from two to eight members."""
+    a, b = 0.1, 0.6
+    factor = {m: math.exp(a + b / m) for m in (1, 2, 8)}
+    gain = _gain([factor[1], factor[1]], factor[2], 8)
+    assert gain == pytest.approx(math.sqrt(factor[8] / factor[2]))
+    assert _gain([1.3], 1.3, 8) == 1.0

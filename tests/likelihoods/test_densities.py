@@ -258,3 +258,15 @@ def test_log_normal_is_the_exponential_of_a_normal():
         # What is learned is kept in single precision.
         rtol=1e-6,
     )
+
+
+@pytest.mark.parametrize("df", [2.001, 3.0, 19.9, 20.1, 1e3, 9e4, 2e5])
+def test_student_t_agrees_with_scipy_in_centre_and_tails(df):
+    z = np.concatenate([-np.logspace(2, -6, 40), np.logspace(-6, 2, 40)])
+    student = built(StudentT(df=df, scale=1.0, standardize=False), z[:, np.newaxis])
+    outputs = np.zeros((80, 1))
+    log_prob = np.ravel(student.log_prob(z[:, np.newaxis], outputs))
+    np.testing.assert_allclose(log_prob, stats.t.logpdf(z, df), rtol=1e-9)
+    cdf, expected = np.ravel(student.cdf(z[:, np.newaxis], outputs)), stats.t.cdf(z, df)
+    seen = expected > 1e-30
+    np.testing.assert_allclose(cdf[seen], expected[seen], rtol=1e-5)

@@ -16,6 +16,8 @@ from tfbbb.types import Tensor
 _LEAST_DF = 2.0
 # In addition to the least: initially there are six degrees of freedom.
 _INITIAL_DF = 4.0
+# TensorFlow's incomplete beta function loses digits beyond.
+_MOST_DF = 1e5
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -87,10 +89,29 @@ class StudentT(StudentTLikelihood, LocationScale):
         return (_LEAST_DF + _INITIAL_DF * positive(raw["df"]),)
 
     def _log_density(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        return _standard(*shape).log_prob(z)
+        (df,) = shape
+        tails = -0.5 * (df + 1.0) * tf.math.log1p(tf.square(z) / df)
+        return tails + _log_density_at_0(df)
 
     def _distribution(self, z: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        return _standard(*shape).cdf(z)
+        # The incomplete beta function of many degrees of freedom needs all digits.
+        given, value = tf.cast(shape[0], tf.float64), tf.cast(z, tf.float64)
+        df, square = tf.minimum(given, _MOST_DF), tf.square(value)
+        # Near the centre and in the tails, another argument has all its digits.
+        near = square < 1.0
+        half = tf.constant(0.5, tf.float64)
+        part = tf.math.betainc(
+            tf.where(near, half, half * df),
+            tf.where(near, half * df, half),
+            tf.where(near, square, df) / (df + square),
+        )
+        centre = half + half * tf.sign(value) * part
+        tails = tf.where(value < 0.0, half * part, 1.0 - half * part)
+        few = tf.where(near, centre, tails)
+        # Wallace (1959): the error is of the order 1 / df^2.
+        normal = value * (1.0 - 0.25 / given) / tf.sqrt(1.0 + 0.5 * square / given)
+        many = 0.5 * tf.math.erfc(-normal * math.sqrt(0.5))
+        return tf.cast(tf.where(given > _MOST_DF, many, few), z.dtype)
 
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
         return _standard(*shape).quantile(levels)
@@ -103,6 +124,24 @@ class StudentT(StudentTLikelihood, LocationScale):
         (df,) = shape
         # For many degrees of freedom this is a difference of large numbers.
         return tf.cast(_standard(tf.cast(df, tf.float64)).entropy(), df.dtype)
+
+
+def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
+    """Returns log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(pi df) / 2.
+
+    For many degrees of freedom the differences would lose digits; the first terms of
+    Stirling's series have an error below 1e-9 there, and end at the normal density.
+    """
+    inverse = 1.0 / tf.maximum(0.5 * df, 10.0)
+    square = tf.square(inverse)
+    series = 1 / 8 - square * (1 / 192 - square * (1 / 640 - square * (17 / 14336)))
+    half = tf.minimum(0.5 * df, 10.0)
+    few = tf.math.lgamma(half + 0.5) - tf.math.lgamma(half)
+    return tf.where(
+        df > 20.0,
+        -0.5 * math.log(2.0 * math.pi) - inverse * series,
+        few - 0.5 * tf.math.log(2.0 * math.pi * half),
+    )
 
 
 def _standard(df: tf.Tensor) -> Tensor:

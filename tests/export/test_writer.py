@@ -211,7 +211,8 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
     signatures = case.signatures
     is_classes = manifest.task == "classification"
     expected = {"serving_default", "predict", "sample", "log_prob", "moments"}
-    assert set(signatures) == (expected if is_classes else expected | {"quantiles"})
+    of_task = {"prediction_sets"} if is_classes else {"quantiles", "intervals"}
+    assert set(signatures) == expected | of_task
     asked = {"num_samples": ([], "int32"), "seed": ([], "int32")}
     features = {
         feature.tensor: (
@@ -225,9 +226,10 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
         "serving_default": features,
         "predict": features | asked,
         "sample": features | asked,
-        "quantiles": features | asked | {"levels": ([None], "float32")},
         "moments": features,
     }
+    for name in ("quantiles", "intervals", "prediction_sets"):
+        inputs[name] = features | asked | {"levels": ([None], "float32")}
     width = live(case, 2, 0).mean.shape[1]
     targets = ([None], "int32") if is_classes else ([None, width], "float32")
     inputs["log_prob"] = features | asked | {"targets": targets}
@@ -236,6 +238,9 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
         "mutual_information": [None],
         "log_prob": [None],
         "quantiles": [None, None, width],
+        "lower": [None, None, width],
+        "upper": [None, None, width],
+        "prediction_sets": [None, None, width],
         "samples": [None, None] if is_classes else [None, None, width],
     }
     for name, signature in signatures.items():
@@ -244,8 +249,9 @@ def test_signatures_have_the_types_and_shapes_that_they_promise(
         assert found == inputs[name]
         for key, output in signature.structured_outputs.items():
             assert output.shape.as_list() == shapes.get(key, [None, width])
-            integer = is_classes and key == "samples"
-            assert output.dtype == ("int32" if integer else "float32")
+            dtypes = {"samples": "int32" if is_classes else "float32"}
+            dtypes["prediction_sets"] = "bool"
+            assert output.dtype == dtypes.get(key, "float32")
 
 
 def test_columns_keep_their_names_whatever_tensorflow_calls_them(
@@ -279,7 +285,12 @@ def test_manifest_says_what_the_model_is(
     assert (manifest.default_num_samples, manifest.default_seed) == (100, 0)
     assert manifest.likelihood == {
         "class_name": "Normal",
-        "config": {"heteroscedastic": False, "scale": None, "standardize": True},
+        "config": {
+            "heteroscedastic": False,
+            "scale": None,
+            "standardize": True,
+            "resolution": None,
+        },
     }
     # Mean and scale of 3 x 5 + 5 and of 5 x 1 + 1 weights.
     assert [layer.num_parameters for layer in manifest.layers] == [40, 12]

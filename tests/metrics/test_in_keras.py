@@ -45,7 +45,7 @@ def of_classes(members=1):
 
 def step_of(model, x=X):
     """Returns the prediction that a step of the model scores."""
-    outputs = model._outputs_of_members(tf.convert_to_tensor(model(x)))
+    outputs = model.with_learned_parameters(tf.convert_to_tensor(model(x)))
     by_member = tf.reshape(outputs, [-1, len(x), outputs.shape[-1]])
     return StepPrediction(model.likelihood, tf.transpose(by_member, [1, 0, 2]))
 

@@ -119,7 +119,8 @@ def test_a_tempered_parent_counts_its_rows_once(monday, tuesday, tmp_path):
     trained = train_table(tuesday, spec(training={"epochs": 800}), start_from=version)
     mean, stddev = posterior_of_all([monday, tuesday], parent.schema)
     found, width = learned(trained)
-    np.testing.assert_allclose(found, mean, atol=0.2 * stddev.max())
+    # The noise of two trainings, one of them of a narrow posterior.
+    np.testing.assert_allclose(found, mean, atol=0.4 * stddev.max())
     np.testing.assert_allclose(width, stddev, rtol=0.1)
 
 

@@ -20,6 +20,8 @@ from tfbbb.training.cross_fitting import MemberRows
 # 1 / sqrt(2 n).
 _FEWEST_ROWS_TO_CALIBRATE = 100
 _DRAWS_PER_ROW = 20
+# Of one member: two pairs.
+_FEWEST_DRAWS = 4
 # Members share most of their rows. So the mixture of all of them gains less than
 # independent members would: halfway to all of them fits best.
 _MIXTURES_GAIN = 0.5
@@ -85,7 +87,7 @@ def choose(
     likelihood = model.likelihood
     num_rows = len(targets)
     per_row = members.group_size if members.folds is None else len(members.folds)
-    draws = max(2, -(-_DRAWS_PER_ROW // per_row) // 2 * 2)
+    draws = max(_FEWEST_DRAWS, -(-_DRAWS_PER_ROW // per_row) // 2 * 2)
     outputs = members.honest_outputs(model, inputs, num_rows, draws)
     kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
     trials: list[Trial] = []
@@ -93,12 +95,13 @@ def choose(
         factor = gain = 1.0
         prediction = predictive_from_outputs(likelihood, drawn)
         if kind is not None and np.all(np.isfinite(drawn)):
-            of_one = [
-                _fit_factor(kind, likelihood, part, targets)
-                for part in np.split(drawn, per_row, axis=1)
-            ]
             factor = _fit_factor(kind, likelihood, drawn, targets)
-            gain = _gain(of_one, factor, members.group_size)
+            if per_row < members.group_size:
+                of_one = [
+                    _fit_factor(kind, likelihood, part, targets)
+                    for part in np.split(drawn, per_row, axis=1)
+                ]
+                gain = _gain(of_one, factor, members.group_size)
             prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
         found = float(np.mean(prediction.log_prob(targets)))
         trials.append(Trial(temperature, found, factor, gain))

@@ -50,7 +50,7 @@ def make_network(
     >>> from tfbbb.data import Schema, samples
     >>> schema = Schema.infer(samples.diabetes(), "progression")
     >>> make_network(schema, ModelSpec(hidden_units=(50,))).output_shape
-    (None, 2)
+    (None, 3)
     """
     inputs, features = preprocessing(
         schema, piecewise_linear=spec.numeric_encoding == "piecewise_linear"

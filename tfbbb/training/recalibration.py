@@ -20,6 +20,10 @@ from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration
 from tfbbb.training.spec.families import RecalibrationPart
 
+_ONE_FACTOR = (
+    "One factor, fitted to rows that members left out, is extrapolated to the mixture "
+    "of all members."
+)
 _CONFORMAL = {
     "conformal_intervals": ConformalIntervals,
     "conformal_sets": ConformalSets,
@@ -95,9 +99,15 @@ def calibrate(
             one factor: it can be extrapolated to the mixture of all members.
     """
     method = make_recalibration(part, model.likelihood, schema)
-    factor = scaling(model.likelihood)
-    if method == "auto" and prediction is not None and factor is not None:
-        method = factor() if getattr(part, "by", None) is None else method
+    factor = None
+    if (
+        method == "auto"
+        and prediction is not None
+        and getattr(part, "by", None) is None
+    ):
+        factor = scaling(model.likelihood)
+    if factor is not None:
+        method = factor()
     if prediction is None:
         prediction = model.predictive(inputs)
     before = prediction_figures(prediction, targets)
@@ -110,10 +120,13 @@ def calibrate(
     labels = None if by is None else labels_of(inputs, by)
     made = choose(model.likelihood, prediction, targets, method, by=by, labels=labels)
     model.recalibration = made.recalibration
+    report = dict(made.report)
+    if factor is not None:
+        report["reason"] = _ONE_FACTOR
     figures = before
     if made.recalibration is not None:
         figures = prediction_figures(made.prediction, targets)
-    return Calibrated(figures, {**asked, **made.report, "before": before})
+    return Calibrated(figures, {**asked, **report, "before": before})
 
 
 def _input_of(name: str, schema: Schema) -> str | int:

@@ -28,7 +28,7 @@ def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tm
         )
         assert result.exit_code == 0, result.output
         assert result.stdout.endswith(f"exported to models/effect/{version}\n")
-        assert "54 rows trained, 6 held out" in result.stdout
+        assert " rows trained; figures of " in result.stdout
         assert "epoch 2/2" in result.stderr
         assert "  numbers: dose (mg)\n  text:    ward, code\n" in result.stdout
     manifest = Manifest.read("models/effect/2")
@@ -91,10 +91,11 @@ def test_a_text_target_is_classified_with_the_requested_network(tfbbb, data):
     assert "classification of 'cured' in 2 classes from 3 columns" in result.stdout
     manifest = Manifest.read("cured/1")
     assert manifest.classes == ("no", "yes")
-    # Features: dose and its indicator; ward, 2 and 1 for others; code, 3 and 1.
-    units = [(9, 7), (7, 5), (5, 2)]
+    # Features: dose, its indicator and its code of 12 intervals; ward, 2 and 1 for
+    # others; code, 3 and 1. There are 8 members.
+    units = [(21, 7), (7, 5), (5, 2)]
     assert [layer.num_parameters for layer in manifest.layers] == [
-        2 * (inputs + 1) * outputs for inputs, outputs in units
+        8 * 2 * (inputs + 1) * outputs for inputs, outputs in units
     ]
     assert f"{100 * manifest.metrics['accuracy']:.1f} %\n" in result.stdout
 

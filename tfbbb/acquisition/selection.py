@@ -66,7 +66,7 @@ def select_batch(
     >>> inputs = keras.Input((2,))
     >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
     >>> model = tfbbb.BayesianModel(inputs, outputs)
-    >>> rows = np.array([[9.0, 0.0], [9.0, 0.0], [0.0, 8.0]])
+    >>> rows = np.array([[900.0, 0.0], [900.0, 0.0], [0.0, 800.0]])
     >>> 2 in tfbbb.acquisition.select_batch(model.predictive(rows), 2)
     True
 

@@ -27,6 +27,7 @@ def inverted(
         low: Lower end of a bracket of the quantiles.
         high: Its upper end, of the same shape.
     """
+    low, high = _any_shape(low), _any_shape(high)
     width = high - low
 
     def step(
@@ -60,6 +61,13 @@ def inverted(
         (tf.constant(0), _middle(low, high), low, high, width, width > 0.0),
     )
     return found
+
+
+def _any_shape(values: tf.Tensor) -> tf.Tensor:
+    """Forgets the sizes known while tracing, which a loop would have to keep."""
+    return tf.raw_ops.PlaceholderWithDefault(
+        input=values, shape=[None] * len(values.shape)
+    )
 
 
 def _differ_in_size(low: tf.Tensor, high: tf.Tensor) -> tf.Tensor:

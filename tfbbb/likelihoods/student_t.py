@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import is_finite_number
 from tfbbb.families.likelihoods import StudentTLikelihood
+from tfbbb.likelihoods.inversion import inverted
 from tfbbb.likelihoods.location_scale import LocationScale
 from tfbbb.likelihoods.regression import positive
 from tfbbb.types import Tensor
@@ -18,6 +19,7 @@ _LEAST_DF = 2.0
 _INITIAL_DF = 4.0
 # TensorFlow's incomplete beta function loses digits beyond.
 _MOST_DF = 1e5
+_LEAST_LEVEL = 1e-300
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.likelihoods")
@@ -114,7 +116,21 @@ class StudentT(StudentTLikelihood, LocationScale):
         return tf.cast(tf.where(given > _MOST_DF, many, few), z.dtype)
 
     def _inverse(self, levels: tf.Tensor, *shape: tf.Tensor) -> tf.Tensor:
-        return _standard(*shape).quantile(levels)
+        df = tf.cast(shape[0], tf.float64)
+        wanted, df = _broadcast(tf.cast(levels, tf.float64), df)
+        # The lower tail has all its digits.
+        lower = tf.clip_by_value(tf.minimum(wanted, 1.0 - wanted), _LEAST_LEVEL, 0.5)
+        # No distribution with this variance has a lower quantile (Cantelli 1928).
+        stddev = tf.sqrt(df / (df - _LEAST_DF))
+        least = -1.001 * stddev * tf.sqrt((1.0 - lower) / lower)
+        found = inverted(
+            lambda z: self._distribution(z, df),
+            lambda z: tf.exp(self._log_density(z, df)),
+            lower,
+            least,
+            tf.zeros_like(least),
+        )
+        return tf.cast(tf.where(wanted < 0.5, found, -found), levels.dtype)
 
     def _standard_variance(self, *shape: tf.Tensor) -> Tensor:
         (df,) = shape
@@ -122,8 +138,11 @@ class StudentT(StudentTLikelihood, LocationScale):
 
     def _standard_entropy(self, *shape: tf.Tensor) -> Tensor:
         (df,) = shape
-        # For many degrees of freedom this is a difference of large numbers.
-        return tf.cast(_standard(tf.cast(df, tf.float64)).entropy(), df.dtype)
+        # For many degrees of freedom this has a difference of large numbers.
+        exact = tf.cast(df, tf.float64)
+        digammas = tf.math.digamma(0.5 * exact + 0.5) - tf.math.digamma(0.5 * exact)
+        entropy = (0.5 * exact + 0.5) * digammas - _log_density_at_0(exact)
+        return tf.cast(entropy, df.dtype)
 
 
 def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
@@ -144,7 +163,6 @@ def _log_density_at_0(df: tf.Tensor) -> tf.Tensor:
     )
 
 
-def _standard(df: tf.Tensor) -> Tensor:
-    import tensorflow_probability as tfp
-
-    return tfp.distributions.StudentT(df, loc=0.0, scale=1.0)
+def _broadcast(one: tf.Tensor, other: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    shape = tf.broadcast_dynamic_shape(tf.shape(one), tf.shape(other))
+    return tf.broadcast_to(one, shape), tf.broadcast_to(other, shape)

@@ -118,11 +118,4 @@ def _bracket(
     odds = levels / (1.0 - levels)
     # Rounding must not move a bound beyond the quantile.
     below, above = stddev / tf.sqrt(odds), stddev * tf.sqrt(odds)
-    return _any_shape(mean - 1.001 * below), _any_shape(mean + 1.001 * above)
-
-
-def _any_shape(values: tf.Tensor) -> tf.Tensor:
-    """Forgets the sizes known while tracing, which a loop would have to keep."""
-    return tf.raw_ops.PlaceholderWithDefault(
-        input=values, shape=[None] * len(values.shape)
-    )
+    return mean - 1.001 * below, mean + 1.001 * above

@@ -187,7 +187,8 @@ def _complete_model(spec: JobSpec, schema: Schema, targets: np.ndarray) -> Model
 def _may_temper(spec: JobSpec) -> bool:
     """Returns whether the recipe's members suit the network of a spec.
 
-    They were measured for the default posterior. Others are trained as they are.
+    They were measured for the default posterior and prior. Others are trained as they
+    are.
     """
     model = spec.model
     if spec.start_from is not None or model.shares_layers:
@@ -197,6 +198,8 @@ def _may_temper(spec: JobSpec) -> bool:
     return all(
         layer.posterior is not None
         and layer.posterior.name == "mean_field_normal"
+        and layer.prior is not None
+        and layer.prior.name == "normal"
         and layer.estimator is not None
         and layer.estimator.name in ("auto", "local")
         for layer in dense

@@ -129,7 +129,9 @@ def run(
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
     if measured.records and not options.again:
-        print(f"{output} has {len(measured.records)} records; measures what it lacks")
+        print(
+            f"{output} has {len(measured.records)} records; measures the missing ones"
+        )
     try:
         measure(measured)
     except DataError as error:

@@ -170,3 +170,8 @@ def test_validation_data_overrides_the_split():
     model.compile()
     model.fit(X, Y, validation_split=0.5, validation_data=(X, Y), verbose=0)
     assert model.num_rows == 10
+
+
+def test_several_weights_of_a_row_are_refused():
+    with pytest.raises(ValueError, match=r"one sample weight.*shape \(10, 2\)"):
+        training_rows(X, Y, sample_weight=np.ones((10, 2)))

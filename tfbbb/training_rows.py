@@ -111,6 +111,11 @@ def check_weights(weights: ArrayLike, first_row: int = 0) -> None:
     if weights is None:
         return
     weights = np.asarray(weights, float)
+    if weights.ndim > 1 and weights[0].size > 1:
+        raise ValueError(
+            "Every row has one sample weight: pass an array of shape [rows]. "
+            f"Received: sample weights of shape {weights.shape}"
+        )
     finite = np.isfinite(weights).reshape(len(weights), -1).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))

@@ -28,7 +28,8 @@ def test_training_writes_the_next_version_and_can_start_from_one(tfbbb, data, tm
         )
         assert result.exit_code == 0, result.output
         assert result.stdout.endswith(f"exported to models/effect/{version}\n")
-        assert " rows trained; figures of " in result.stdout
+        figures = "54 rows trained; figures of 6 rows that no member trained on"
+        assert figures in result.stdout
         assert "epoch 2/2" in result.stderr
         assert "  numbers: dose (mg)\n  text:    ward, code\n" in result.stdout
     manifest = Manifest.read("models/effect/2")

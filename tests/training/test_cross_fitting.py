@@ -58,7 +58,7 @@ def data():
     return x, y.astype(np.float32)
 
 
-def test_honest_outputs_are_those_of_members_that_left_out_the_row(data):
+def test_out_of_sample_outputs_are_those_of_members_that_left_out_the_row(data):
     """Each member is a constant, its number, so outputs tell who predicted."""
     x, _ = data
     members = draw()
@@ -70,7 +70,7 @@ def test_honest_outputs_are_those_of_members_that_left_out_the_row(data):
         )
     layer.kernel.variables["mean"].assign(np.zeros((12, 2, 1)))
     layer.bias.variables["mean"].assign(np.arange(12.0)[:, np.newaxis])
-    outputs = members.honest_outputs(model, x, ROWS, draws=3)
+    outputs = members.out_of_sample_outputs(model, x, ROWS, draws=3)
     assert outputs.shape[:3] == (2, ROWS, 6)
     for row in range(ROWS):
         left_out = np.flatnonzero(members.weights[row] == 0)
@@ -82,7 +82,7 @@ def test_honest_outputs_are_those_of_members_that_left_out_the_row(data):
 def test_held_out_rows_are_predicted_by_all_members(data):
     x, _ = data
     members = draw(repeats=0)
-    outputs = members.honest_outputs(linear_model(12), x[:7], 7, draws=2)
+    outputs = members.out_of_sample_outputs(linear_model(12), x[:7], 7, draws=2)
     assert outputs.shape[:3] == (2, 7, 12)
 
 

@@ -64,7 +64,7 @@ def choose(
     Raftery 2007) is not worse by more than one standard error. With groups, it always
     keeps them. It does not try them on top of `IsotonicPIT`, whose intervals lie
     between calibrated quantiles, unless there are groups. It compares at most 2000
-    rows, drawn at random, and fits what it keeps to all.
+    rows, drawn at random. It fits the chosen recalibration to all rows.
 
     A given method is only scored. If there are too few rows, the choice is none.
 

@@ -88,7 +88,7 @@ def choose(
     num_rows = len(targets)
     per_row = members.group_size if members.folds is None else len(members.folds)
     draws = max(_FEWEST_DRAWS, -(-_DRAWS_PER_ROW // per_row) // 2 * 2)
-    outputs = members.honest_outputs(model, inputs, num_rows, draws)
+    outputs = members.out_of_sample_outputs(model, inputs, num_rows, draws)
     kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
     trials: list[Trial] = []
     for temperature, drawn in zip(members.temperatures, outputs, strict=True):
@@ -115,8 +115,8 @@ def choose(
         chosen = model.members.mixture(members.group(number))
         assert model.num_rows is not None
         chosen.training_temperature(model.num_rows).assign(best.temperature)
-    honest = predictive_from_outputs(likelihood, outputs[number])
-    return Choice(chosen, best, tuple(trials), honest)
+    prediction = predictive_from_outputs(likelihood, outputs[number])
+    return Choice(chosen, best, tuple(trials), prediction)
 
 
 def _fit_factor(

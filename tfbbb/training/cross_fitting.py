@@ -118,7 +118,7 @@ class MemberRows:
         """Returns the indices of the members of one temperature."""
         return range(number * self.group_size, (number + 1) * self.group_size)
 
-    def honest_outputs(
+    def out_of_sample_outputs(
         self, model: BayesianModel, inputs: Any, num_rows: int, draws: int
     ) -> np.ndarray:
         """Returns outputs for each row, by the members that did not train on it.

@@ -146,7 +146,7 @@ def train_table(
         max_seconds=training.max_seconds or math.inf,
         checkpoint_directory=directory,
         checkpoint_seconds=checkpoint_seconds,
-        fingerprint=f"{spec.model_dump_json()} {start_from}",
+        fingerprint=f"{spec.model_dump_json()} {start_from} {plan.temperatures}",
         stage=members.description,
         report=report,
         should_stop=should_stop,

@@ -92,6 +92,7 @@ def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
     epochs = [event.data for event in events if event.type == "epoch"]
     assert [epoch["epoch"] for epoch in epochs] == list(range(1, 201))
     assert {"nll", "kl", "loss"} <= epochs[0].keys()
+    assert trained.progress["stage"].startswith("training ")
     assert list(trained.events(after=len(events) - 1)) == events[-1:]
 
 

@@ -34,7 +34,7 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
         if trainings[-1]:
             raise tfbbb.training.CheckpointError("The checkpoint belongs to another.")
         return SimpleNamespace(
-            metrics={"nll": 1.0}, recalibration_choice={"chosen": "none"}
+            metrics={"nll": 1.0}, recalibration_choice={"chosen": "none"}, recipe={}
         )
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)

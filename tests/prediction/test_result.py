@@ -95,6 +95,10 @@ def test_interval_is_central(prediction):
     expected = prediction.quantile([0.1, 0.9])
     np.testing.assert_allclose(lower, expected[:, 0], rtol=1e-9)
     np.testing.assert_allclose(upper, expected[:, 1], rtol=1e-9)
+    lowers, uppers = prediction.interval([0.5, 0.8])
+    assert lowers.shape == uppers.shape == (8, 2, 2)
+    np.testing.assert_allclose(lowers[:, 1], lower, rtol=1e-9)
+    np.testing.assert_allclose(uppers[:, 1], upper, rtol=1e-9)
 
 
 def test_log_prob_is_the_log_of_the_average_density(prediction, components):

@@ -271,21 +271,30 @@ class Predictive:
         found = self.ask("quantiles", p)
         return found[:, 0] if np.ndim(p) == 0 else found
 
-    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def interval(
+        self, level: float | Sequence[float] = 0.9
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Returns the central interval that holds y with probability `level`.
 
         It lies between two quantiles. For a model with
         `tfbbb.recalibration.ConformalIntervals`, it is the conformal interval.
 
+        Args:
+            level: A probability strictly between 0 and 1, or Q of them.
+
         Returns:
-            Lower and upper bounds, [rows, k] each.
+            Lower and upper bounds, [rows, k] each for one level, [rows, Q, k] for Q of
+            them.
 
         Raises:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
-        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
-        return lower[:, 0], upper[:, 0]
+        levels = checked_level(level) if np.ndim(level) == 0 else level
+        lower, upper = np.moveaxis(self.ask("intervals", levels), 1, 0)
+        if np.ndim(level) == 0:
+            lower, upper = lower[:, 0], upper[:, 0]
+        return lower, upper
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to the set that holds y with this probability.

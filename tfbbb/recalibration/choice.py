@@ -182,7 +182,8 @@ class _Trial:
         log_probs = prediction.log_prob(self.targets)
         bounds = None
         if not self.is_classes:
-            bounds = [prediction.interval(level) for level in _LEVELS]
+            lower, upper = np.moveaxis(prediction.interval(_LEVELS), 2, 1)
+            bounds = list(zip(lower, upper, strict=True))
         covered = [
             self._covered(prediction, level)
             if bounds is None

@@ -104,7 +104,9 @@ class CrossFitted:
         """Returns quantiles, as `tfbbb.Predictive` does."""
         return self._join(lambda part: part.quantile(p))
 
-    def interval(self, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def interval(
+        self, level: float | Sequence[float] = 0.9
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Returns lower and upper bounds, as `tfbbb.Predictive` does."""
         bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
         return bounds[:, 0], bounds[:, 1]

@@ -95,10 +95,10 @@ def choose(
         factor = gain = 1.0
         prediction = predictive_from_outputs(likelihood, drawn)
         if kind is not None and np.all(np.isfinite(drawn)):
-            factor = _fit_factor(kind, likelihood, drawn, targets)
+            factor = _fit_factor(kind(), likelihood, drawn, targets)
             if per_row < members.group_size:
                 of_one = [
-                    _fit_factor(kind, likelihood, part, targets)
+                    _fit_factor(kind(factor), likelihood, part, targets)
                     for part in np.split(drawn, per_row, axis=1)
                 ]
                 gain = _gain(of_one, factor, members.group_size)
@@ -120,13 +120,13 @@ def choose(
 
 
 def _fit_factor(
-    kind: type[Temperature] | type[VarianceScaling],
+    start: Temperature | VarianceScaling,
     likelihood: Likelihood,
     outputs: np.ndarray,
     targets: np.ndarray,
 ) -> float:
     prediction = predictive_from_outputs(likelihood, outputs)
-    fitted = kind().fitted(likelihood, prediction, targets)
+    fitted = start.fitted(likelihood, prediction, targets)
     if isinstance(fitted, VarianceScaling):
         return fitted.factors[0]
     return fitted.temperature

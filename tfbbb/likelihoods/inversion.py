@@ -1,24 +1,33 @@
 """The inverse of a distribution function."""
 
+import math
 from collections.abc import Callable
 
 import tensorflow as tf
 
 _MOST_STEPS = 200
+_SQRT_2_PI = math.sqrt(2.0 * math.pi)
 
 Function = Callable[[tf.Tensor], tf.Tensor]
 
 
 def inverted(
-    cdf: Function, prob: Function, levels: tf.Tensor, low: tf.Tensor, high: tf.Tensor
+    cdf: Function,
+    prob: Function,
+    levels: tf.Tensor,
+    low: tf.Tensor,
+    high: tf.Tensor,
+    start: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Returns the values at which `cdf` reaches `levels`, in float64.
 
-    Newton's method, falling back to bisection where a step would leave the bracket or
-    not halve the previous step (a mixture of unequal widths can make it cycle).
-    Brackets over several orders of magnitude are first halved in the log. It ends when
-    `cdf` equals the level in double precision, or when a step is less than one part in
-    10^12 both of the quantile and of the initial width of the bracket.
+    Newton's method for the normal quantiles of `cdf` and `levels`, which differ less
+    from a straight line than `cdf` does. It falls back to bisection where a step would
+    leave the bracket or not halve the previous step (a mixture of unequal widths can
+    make it cycle). Brackets over several orders of magnitude are halved in the log,
+    until steps are small beside the quantile. It ends when `cdf` equals the level in
+    double precision, or when a step is less than one part in 10^12 both of the quantile
+    and of the initial width of the bracket.
 
     Args:
         cdf: A distribution function of float64.
@@ -26,9 +35,11 @@ def inverted(
         levels: Levels; broadcast against the bracket.
         low: Lower end of a bracket of the quantiles.
         high: Its upper end, of the same shape.
+        start: A value near the quantile, inside the bracket; the middle without one.
     """
     low, high = _any_shape(low), _any_shape(high)
-    width = high - low
+    width, scores = high - low, tf.math.ndtri(levels)
+    start = _middle(low, high) if start is None else _any_shape(start)
 
     def step(
         index: tf.Tensor,
@@ -41,10 +52,13 @@ def inverted(
         below, density = cdf(guess), prob(guess)
         low = tf.where(below < levels, guess, low)
         high = tf.where(below < levels, high, guess)
-        newton = tf.math.divide_no_nan(levels - below, density)
+        score = tf.math.ndtri(below)
+        slope = tf.math.divide_no_nan(density, tf.exp(-0.5 * tf.square(score)))
+        newton = tf.math.divide_no_nan(scores - score, _SQRT_2_PI * slope)
         inside = (guess + newton >= low) & (guess + newton <= high) & (density > 0.0)
-        trusted = inside & ~_differ_in_size(low, high)
-        trusted &= tf.abs(newton) <= 0.5 * last
+        trusted = inside & (tf.abs(newton) <= 0.5 * last)
+        near = tf.abs(newton) <= 0.5 * tf.abs(guess)
+        trusted &= near | ~_differ_in_size(low, high)
         moving &= tf.abs(levels - below) > 1e-14 * levels
         # A middle of much smaller size than the guess is lost in their difference.
         moved = tf.where(trusted, guess + newton, _middle(low, high))
@@ -58,7 +72,7 @@ def inverted(
             tf.reduce_any(moving) & (index < _MOST_STEPS)
         ),
         step,
-        (tf.constant(0), _middle(low, high), low, high, width, width > 0.0),
+        (tf.constant(0), start, low, high, width, width > 0.0),
     )
     return found
 

@@ -100,11 +100,12 @@ def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Te
 
 def _bracket(
     likelihood: Likelihood, levels: tf.Tensor, outputs: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+) -> tuple[tf.Tensor, ...]:
     """Returns bounds of the mixture's quantiles, [rows, Q, ..., k] each.
 
     If the quantiles of components take long, the bounds are those of any distribution
-    with this mean and variance (Cantelli 1928).
+    with this mean and variance (Cantelli 1928), and the quantiles of the normal
+    distribution with these are a start.
     """
     if not likelihood.slow_quantiles:
         per_component = likelihood.quantile(levels[:, :, tf.newaxis], outputs)
@@ -118,4 +119,5 @@ def _bracket(
     odds = levels / (1.0 - levels)
     # Rounding must not move a bound beyond the quantile.
     below, above = stddev / tf.sqrt(odds), stddev * tf.sqrt(odds)
-    return mean - 1.001 * below, mean + 1.001 * above
+    start = mean + stddev * tf.math.ndtri(levels)
+    return mean - 1.001 * below, mean + 1.001 * above, start

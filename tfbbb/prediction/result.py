@@ -562,7 +562,8 @@ class Predictive:
         return found if self._order is None else found[np.argsort(self._order)]
 
     def _class_summary(self, name: str) -> np.ndarray:
-        if name not in self._summary:
+        # A recalibration may take long to compute the summary.
+        if name not in self._mixture_summary:
             raise AttributeError(
                 f"`{name}` is defined for classes only. Read `mean`, `variance` or "
                 "`quantile` of a regression."

@@ -14,11 +14,10 @@ from tfbbb.recalibration.cross_fitted import FOLDS, CrossFitted, fit
 from tfbbb.recalibration.fitting import conformal
 from tfbbb.recalibration.isotonic_pit import IsotonicPIT
 from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
-from tfbbb.recalibration.registry import get
+from tfbbb.recalibration.scaled import scaling
 from tfbbb.snake_case import snake_case
 from tfbbb.types import ArrayLike
 
-_DENSITIES = ("temperature", "variance_scaling", "isotonic_pit")
 # Levels whose coverage decides about conformal intervals and sets. Of four fifths of
 # the least number of rows, one score lies beyond the last.
 _LEVELS = (0.5, 0.9, 0.95)
@@ -56,15 +55,16 @@ def choose(
 ) -> Choice:
     """Chooses a recalibration by cross-validation within held-out rows.
 
-    `"auto"` tries `Temperature`, `VarianceScaling` and `IsotonicPIT` in this order,
-    where they suit the likelihood. It keeps each that raises the log-likelihood of rows
-    that it was not fitted to, beyond that of the one before, by more than one standard
-    error. On top, it keeps conformal intervals or sets if their coverage is closer to
-    the levels 0.5, 0.9 and 0.95 and, for intervals, their interval score (Gneiting and
-    Raftery 2007) is not worse by more than one standard error. With groups, it always
-    keeps them. It does not try them on top of `IsotonicPIT`, whose intervals lie
-    between calibrated quantiles, unless there are groups. It compares at most 2000
-    rows, drawn at random. It fits the chosen recalibration to all rows.
+    `"auto"` tries one factor, `Temperature` or `VarianceScaling`, or `IsotonicPIT`
+    where no factor suits the likelihood: its means and variances need dozens of
+    quantiles of each row. It keeps it if it raises the log-likelihood of rows that it
+    was not fitted to by more than one standard error. On top, it keeps conformal
+    intervals or sets if their coverage is closer to the levels 0.5, 0.9 and 0.95 and,
+    for intervals, their interval score (Gneiting and Raftery 2007) is not worse by more
+    than one standard error. With groups, it always keeps them. It does not try them on
+    top of `IsotonicPIT`, whose intervals lie between calibrated quantiles, unless there
+    are groups. It compares at most 2000 rows, drawn at random. It fits the chosen
+    recalibration to all rows.
 
     A given method is only scored. If there are too few rows, the choice is none.
 
@@ -246,30 +246,25 @@ class _Trial:
 
 def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
     best: Fitted | None = None
-    reasons: list[str] = []
     scores = plain
-    for method in _suitable(trial.likelihood):
-        found = trial.fit(method)
-        if isinstance(found, str):
-            reasons.append(found)
-            continue
+    reasons = [
+        "No recalibration of the density raises the log-likelihood of rows that it was "
+        "not fitted to by more than one standard error."
+    ]
+    method = _suitable(trial.likelihood)
+    found = reasons[0] if method is None else trial.fit(method)
+    if isinstance(found, str):
+        reasons = [found]
+    else:
         of_method = trial.score(describe(found[0]), found[1])
         gain, error = _mean_and_error(of_method["log_probs"] - scores["log_probs"])
         if gain > error:
-            before = "" if best is None else f" beyond that of {describe(best[0])}"
             best, scores = found, of_method
-            text = (
+            reasons = [
                 f"{describe(found[0])} raises the log-likelihood of rows that it was "
-                f"not fitted to{before} by {gain:.3g} nats per row, with a standard "
-                f"error of {error:.2g}."
-            )
-    if best is not None:
-        reasons = [text]
-    elif not reasons:
-        reasons = [
-            "No recalibration of the density raises the log-likelihood of rows that it "
-            "was not fitted to by more than one standard error."
-        ]
+                f"not fitted to by {gain:.3g} nats per row, with a standard error of "
+                f"{error:.2g}."
+            ]
     density = IDENTITY if best is None else best[0]
     if isinstance(density, IsotonicPIT) and trial.labels is None:
         return best, " ".join(reasons)
@@ -308,16 +303,15 @@ def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:
     return found, f"The job asks for {describe(found[0])}."
 
 
-def _suitable(likelihood: Likelihood) -> list[Recalibration]:
-    found: list[Recalibration] = []
-    for name in _DENSITIES:
-        method = get(name)
-        try:
-            method.check(likelihood)
-        except ValueError:
-            continue
-        found.append(method)
-    return found
+def _suitable(likelihood: Likelihood) -> Recalibration | None:
+    """Returns the recalibration of the density to try; None if none suits."""
+    factor = scaling(likelihood)
+    method = IsotonicPIT() if factor is None else factor()
+    try:
+        method.check(likelihood)
+    except ValueError:
+        return None
+    return method
 
 
 def _mean_and_error(values: Sequence[float] | np.ndarray) -> tuple[float, float]:

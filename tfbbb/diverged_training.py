@@ -14,9 +14,13 @@ class TrainingDivergedError(ValueError):
     Args:
         learning_rate: The learning rate.
         advice: The remedy.
+
+    Attributes:
+        learning_rate: The learning rate.
     """
 
     def __init__(self, learning_rate: float, advice: str = "lower `learning_rate`"):
+        self.learning_rate = learning_rate
         super().__init__(
             "Training diverged: its loss or held-out figures are not finite; "
             f"{advice}. Received: learning_rate={learning_rate:g}"

@@ -156,3 +156,9 @@ def test_empty_texts_among_numbers_are_missing_values():
     column = inferred(["", *digits])
     assert column.missing
     assert len(column.categories) == 31
+
+
+@pytest.mark.parametrize(("rows", "intervals"), [(100, 12), (4000, 20), (20_000, 48)])
+def test_more_rows_get_more_edges(rows, intervals):
+    column = inferred(np.random.default_rng(0).normal(size=rows))
+    assert len(column.edges) == intervals + 1

@@ -213,3 +213,12 @@ def test_a_scale_that_is_not_positive_is_refused():
 
 def test_models_with_text_are_not_compiled_with_xla():
     assert not OneHot([["a"]]).supports_jit
+
+
+def test_many_columns_get_fewer_intervals_each():
+    numbers = np.random.default_rng(0).normal(size=(300, 100))
+    table = {f"x{index}": column for index, column in enumerate(numbers.T)}
+    schema = Schema.infer(table | {"y": numbers[:, 0]}, "y")
+    _, features = preprocessing(schema, piecewise_linear=True)
+    # 100 columns of 12 intervals would be more than 1000: every second edge is left.
+    assert features.shape == (None, 100 + 100 * 6)

@@ -42,7 +42,7 @@ def test_a_training_outlasts_its_warmup():
 
 @pytest.mark.parametrize(("num_rows", "units"), [(4999, (64, 64)), (5000, (128, 128))])
 def test_more_rows_get_a_wider_network(num_rows, units):
-    assert plan(num_rows).model.hidden_units == units
+    assert plan(num_rows).networks[0].hidden_units == units
 
 
 def test_epochs_and_batches_that_are_given_are_taken():
@@ -72,7 +72,8 @@ def test_rows_are_left_out_by_folds_where_members_allow(
 
 
 def test_temperatures_are_tried_unless_a_schedule_is_given():
-    assert len(plan(400).temperatures) == 3
+    assert plan(400).temperatures == (1.0, 0.1, 0.01)
+    assert plan(5000).temperatures == (0.1, 0.01)
     assert plan(400, kl_schedule="constant").temperatures == (1.0,)
     assert plan(400, {"posterior": "low_rank_normal"}).temperatures == (1.0,)
     assert kl_schedule_at(1.0).name == "constant"
@@ -80,10 +81,18 @@ def test_temperatures_are_tried_unless_a_schedule_is_given():
 
 
 def test_numbers_are_encoded_if_rows_are_many():
-    encodings = [plan(rows).model.numeric_encoding for rows in (9, 10)]
-    assert encodings == ["standardized", "piecewise_linear"]
-    given = {"numeric_encoding": "standardized"}
-    assert plan(400, given).model.numeric_encoding == "standardized"
+    assert encodings(9) == ["standardized"]
+    assert encodings(10) == encodings(4999) == ["piecewise_linear"]
+    assert encodings(400, {"numeric_encoding": "standardized"}) == ["standardized"]
+
+
+def test_both_encodings_are_tried_for_many_rows():
+    assert encodings(5000) == ["standardized", "piecewise_linear"]
+    assert encodings(5000, {"posterior": "low_rank_normal"}) == ["piecewise_linear"]
+
+
+def encodings(num_rows, model=None):
+    return [network.numeric_encoding for network in plan(num_rows, model).networks]
 
 
 @pytest.mark.parametrize(
@@ -91,8 +100,7 @@ def test_numbers_are_encoded_if_rows_are_many():
     [("cosine", 0.01, 0.0), ("linear", 0.01, 0.0), ("constant", 0.02, 0.02)],
 )
 def test_the_learning_rate_falls_as_it_is_told(decay, half, end):
-    training = spec(learning_rate={"decay": decay}).training
-    rate = plan(320).learning_rate(training.learning_rate)
+    rate = plan(320, learning_rate={"decay": decay}).keras_learning_rate
     of_step = rate if callable(rate) else lambda step: rate
     assert float(of_step(0)) == pytest.approx(0.02)
     assert float(of_step(1250)) == pytest.approx(half)

@@ -9,7 +9,6 @@ import pytest
 from tfbbb.export.manifest import Manifest
 from tfbbb.training import train_table
 from tfbbb.training.choice import _gain
-from tfbbb.training.plan import _TEMPERATURES
 
 ROWS = 120
 
@@ -35,8 +34,9 @@ def test_all_rows_train_and_all_rows_are_measured(trained):
 
 def test_the_temperature_with_the_best_rows_left_out_is_kept(trained):
     tried = trained.recipe["tried"]
-    assert [trial["temperature"] for trial in tried] == list(_TEMPERATURES)
+    assert [trial["temperature"] for trial in tried] == [1.0, 0.1, 0.01]
     best = max(tried, key=lambda trial: trial["log_likelihood"])
+    assert [trial for trial in tried if trial["kept"]] == [best]
     assert trained.recipe["chosen"]["temperature"] == best["temperature"]
     assert trained.spec.training.temperature == best["temperature"]
     assert len(trained.model.members) == trained.spec.model.members == 8
@@ -66,6 +66,27 @@ def test_time_that_runs_out_ends_training_and_is_said():
     assert trained.recipe["out_of_time"]
     assert trained.recipe["epochs"] < 1000
     assert math.isfinite(trained.metrics["rmse"])
+
+
+def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
+    reports = []
+    many = table(rows=6000)
+    spec = {"target": "y", "training": {"steps": 200}, "model": {"members": 2}}
+    trained = train_table(many, spec, directory=tmp_path, report=reports.append)
+    tried = trained.recipe["tried"]
+    assert [(trial["numeric_encoding"], trial["temperature"]) for trial in tried] == [
+        (encoding, temperature)
+        for encoding in ("standardized", "piecewise_linear")
+        for temperature in (0.1, 0.01)
+    ]
+    best = max(tried, key=lambda trial: trial["log_likelihood"])
+    assert [trial for trial in tried if trial["kept"]] == [best]
+    assert trained.spec.model.numeric_encoding == best["numeric_encoding"]
+    assert trained.recipe["chosen"]["numeric_encoding"] == best["numeric_encoding"]
+    steps = [at.step for at in reports]
+    assert steps == sorted(steps)
+    assert steps[-1] == reports[-1].steps == 2 * trained.recipe["steps"]
+    assert len({at.stage for at in reports}) == 2
 
 
 def test_few_rows_are_held_out_instead():

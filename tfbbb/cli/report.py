@@ -76,17 +76,18 @@ def echo_figures(trained: "TrainedTable") -> None:
 
 
 def echo_recipe(recipe: Mapping[str, Any]) -> None:
-    """Prints the temperatures that were tried, and whether time ran out."""
+    """Prints what was tried, and whether time ran out."""
     if recipe["out_of_time"]:
         typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
     if len(recipe["tried"]) < 2:
         return
+    several = len({trial["numeric_encoding"] for trial in recipe["tried"]}) > 1
     typer.echo("temperatures tried, by the log-likelihood of rows left out:")
     for trial in recipe["tried"]:
-        kept = trial["temperature"] == recipe["chosen"]["temperature"]
+        encoding = f"  {trial['numeric_encoding']:<18}" if several else ""
         typer.echo(
-            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}"
-            f"{'  kept' if kept else ''}"
+            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}{encoding}"
+            f"{'  kept' if trial['kept'] else ''}".rstrip()
         )
 
 

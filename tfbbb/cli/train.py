@@ -116,11 +116,10 @@ def train(
                         at.epoch, at.epochs, at.figures, at.stage
                     ),
                 )
-        except TrainingDivergedError:
-            rate = job.training.learning_rate.initial
+        except TrainingDivergedError as error:
             raise CommandError(
                 "Training diverged: its loss or held-out figures are not finite; lower "
-                f"--learning-rate. Received: --learning-rate {rate:g}"
+                f"--learning-rate. Received: --learning-rate {error.learning_rate:g}"
             ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")

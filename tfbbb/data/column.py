@@ -25,7 +25,9 @@ from tfbbb.data.values import (
 # it has more distinct texts than a category usually has.
 _MOSTLY = 0.9
 _MAX_USUAL_CATEGORIES = 20
-_NUM_INTERVALS = 12
+# Between the edges of a column: by rows, from the least to the most.
+_FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
+_ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 
 
@@ -184,7 +186,9 @@ class Column:
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
     """Returns distinct quantiles of float32 values; two values need no curve."""
-    quantiles = np.quantile(values, np.linspace(0, 1, _NUM_INTERVALS + 1))
+    by_rows = len(values) // _ROWS_PER_INTERVAL
+    number = min(max(by_rows, _FEWEST_INTERVALS), _MOST_INTERVALS)
+    quantiles = np.quantile(values, np.linspace(0, 1, number + 1))
     edges = np.unique(quantiles.astype(np.float32))
     return tuple(edges.tolist()) if len(edges) > 2 else ()
 

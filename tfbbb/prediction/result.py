@@ -290,11 +290,11 @@ class Predictive:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
-        levels = checked_level(level) if np.ndim(level) == 0 else level
-        lower, upper = np.moveaxis(self.ask("intervals", levels), 1, 0)
-        if np.ndim(level) == 0:
-            lower, upper = lower[:, 0], upper[:, 0]
-        return lower, upper
+        if isinstance(level, Sequence | np.ndarray):
+            lower, upper = np.moveaxis(self.ask("intervals", level), 1, 0)
+            return lower, upper
+        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
+        return lower[:, 0], upper[:, 0]
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to the set that holds y with this probability.

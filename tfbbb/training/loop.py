@@ -39,11 +39,13 @@ class Outcome:
     Attributes:
         epoch: Number of epochs that were run.
         best_epoch: The epoch whose weights the model has.
+        seconds: Time of the steps.
         out_of_time: Whether `max_seconds` ended the training.
     """
 
     epoch: int
     best_epoch: int
+    seconds: float = 0.0
     out_of_time: bool = False
 
 
@@ -238,6 +240,7 @@ class _Training:
         return Outcome(
             epoch=epoch,
             best_epoch=best or epoch,
+            seconds=self._seconds,
             out_of_time=self._seconds >= self._max_seconds,
         )
 

@@ -15,6 +15,7 @@ from tfbbb.training.spec.families import (
     kl_schedules,
 )
 from tfbbb.training.spec.layers import DenseLayer
+from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.spec.training import LearningRate
 from tfbbb.training.target_resolution import target_resolution
 
@@ -22,14 +23,35 @@ from tfbbb.training.target_resolution import target_resolution
 # second on a tenth of the rows measures well enough, and costs less.
 FEWEST_ROWS_TO_CROSS_FIT = 40
 FEWEST_ROWS_TO_HOLD_OUT = 5_000
-_TEMPERATURES = (1.0, 0.1, 0.01)
-_GROUP_SIZE, _REPEATS = 8, 2
-_GROUP_SIZE_OF_MANY_ROWS = 4
-_STEPS = 2500
+_REPEATS = 2
 _FEWEST_EPOCHS = 3
 # Fewer rows per column cannot determine a curve for each column.
 _ROWS_PER_ENCODED_COLUMN = 10
 _MOST_ENCODED_COLUMNS = 200
+_ENCODINGS: tuple[NumericEncoding, ...] = ("standardized", "piecewise_linear")
+
+
+@dataclass(frozen=True)
+class _Defaults:
+    """What suits a number of rows.
+
+    Attributes:
+        hidden_units: Units of the hidden layers.
+        temperatures: The temperatures to try.
+        group_size: Number of members with the same temperature.
+        steps: Number of steps.
+        learning_rate: Learning rate of the first step.
+    """
+
+    hidden_units: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    group_size: int
+    steps: int
+    learning_rate: float
+
+
+_FEW_ROWS = _Defaults((64, 64), (1.0, 0.1, 0.01), 8, 2500, 0.02)
+_MANY_ROWS = _Defaults((128, 128), (0.1, 0.01), 4, 3500, 0.01)
 
 
 @dataclass(frozen=True)
@@ -37,7 +59,7 @@ class TrainingPlan:
     """A spec without open choices, for a table.
 
     Attributes:
-        model: The network, without members.
+        networks: The networks that are tried, without members.
         schedule: The schedule of the divergence's weight.
         temperatures: The temperatures that are tried, relative to the schedule.
         group_size: Number of members with the same temperature.
@@ -46,9 +68,10 @@ class TrainingPlan:
         epochs: Passes over the training rows.
         batch_size: Rows per step.
         steps_per_epoch: Steps of one pass.
+        learning_rate: Learning rate at the start, and its decay.
     """
 
-    model: ModelSpec
+    networks: tuple[ModelSpec, ...]
     schedule: KLSchedulePart
     temperatures: tuple[float, ...]
     group_size: int
@@ -56,6 +79,7 @@ class TrainingPlan:
     epochs: int
     batch_size: int
     steps_per_epoch: int
+    learning_rate: LearningRate
 
     @classmethod
     def from_spec(
@@ -73,23 +97,27 @@ class TrainingPlan:
             SpecError: The training ends before its warm-up.
         """
         training, num_rows = spec.training, len(targets)
+        defaults = _defaults(num_rows)
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
-            temperatures = _TEMPERATURES
+            temperatures = defaults.temperatures
         batch_size = training.batch_size or _batch_size(num_rows)
         steps_per_epoch = ceil(num_rows / batch_size)
         fewest = max(_FEWEST_EPOCHS, ceil(2 * training.warmup_epochs))
         epochs = training.epochs or (
             ceil(training.steps / steps_per_epoch)
             if training.steps
-            else max(fewest, ceil(_STEPS / steps_per_epoch))
+            else max(fewest, ceil(defaults.steps / steps_per_epoch))
         )
         try:
             training.check_warmup(epochs)
         except ValueError as error:
             raise SpecError(f"Training would end too soon: {error}.") from None
+        rate = training.learning_rate
+        if rate.initial is None:
+            rate = rate.model_copy(update={"initial": defaults.learning_rate})
         return cls(
-            model=_complete_model(spec, schema, targets),
+            networks=_networks(spec, schema, targets),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -97,11 +125,12 @@ class TrainingPlan:
             epochs=epochs,
             batch_size=batch_size,
             steps_per_epoch=steps_per_epoch,
+            learning_rate=rate,
         )
 
     @property
     def steps(self) -> int:
-        """Number of steps of the whole training."""
+        """Number of steps of the training of one network."""
         return self.epochs * self.steps_per_epoch
 
     @property
@@ -109,14 +138,15 @@ class TrainingPlan:
         """Number of members of all temperatures."""
         return len(self.temperatures) * self.group_size
 
-    def learning_rate(self, spec: LearningRate) -> Any:
-        """Returns the learning rate as a number or a schedule of Keras."""
-        schedules = keras.optimizers.schedules
-        if spec.decay == "cosine":
-            return schedules.CosineDecay(spec.initial, self.steps)
-        if spec.decay == "linear":
-            return schedules.PolynomialDecay(spec.initial, self.steps, 0.0)
-        return spec.initial
+    @property
+    def keras_learning_rate(self) -> Any:
+        """The learning rate as a number or a schedule of Keras."""
+        schedules, initial = keras.optimizers.schedules, self.learning_rate.initial
+        if self.learning_rate.decay == "cosine":
+            return schedules.CosineDecay(initial, self.steps)
+        if self.learning_rate.decay == "linear":
+            return schedules.PolynomialDecay(initial, self.steps, 0.0)
+        return initial
 
 
 def kl_schedule_at(temperature: float) -> KLSchedulePart:
@@ -158,30 +188,41 @@ def group_size(spec: JobSpec, num_rows: int) -> int:
         return spec.model.members
     if not _may_temper(spec):
         return 1
-    many = num_rows >= FEWEST_ROWS_TO_HOLD_OUT
-    return _GROUP_SIZE_OF_MANY_ROWS if many else _GROUP_SIZE
+    return _defaults(num_rows).group_size
 
 
-def _complete_model(spec: JobSpec, schema: Schema, targets: np.ndarray) -> ModelSpec:
-    """Returns the network of a spec with all choices made, apart from its members."""
+def _networks(
+    spec: JobSpec, schema: Schema, targets: np.ndarray
+) -> tuple[ModelSpec, ...]:
+    """Returns the networks to try, with all choices made, apart from their members.
+
+    Encoded columns suit functions with steps and bends, standardised ones smooth
+    functions. Few rows, which leave less time, get the encoding that suited small
+    tables.
+    """
     model, num_rows = spec.model, len(targets)
     update: dict[str, Any] = {}
     if model.hidden_units is None and model.layers is None:
-        update["hidden_units"] = _hidden_units(num_rows)
+        update["hidden_units"] = _defaults(num_rows).hidden_units
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
         if schema.task == "regression":
             resolution = target_resolution(targets)
             likelihood = likelihood.model_copy(update={"resolution": resolution})
         update["likelihood"] = likelihood
-    if model.numeric_encoding is None:
-        columns = sum(column.kind == "numeric" for column in schema.features)
-        encodes = (
-            columns * _ROWS_PER_ENCODED_COLUMN <= num_rows
-            and columns <= _MOST_ENCODED_COLUMNS
-        )
-        update["numeric_encoding"] = "piecewise_linear" if encodes else "standardized"
-    return model.model_copy(update=update)
+    encodings: tuple[NumericEncoding, ...] = ("standardized",)
+    columns = sum(column.kind == "numeric" for column in schema.features)
+    if model.numeric_encoding is not None:
+        encodings = (model.numeric_encoding,)
+    elif columns * _ROWS_PER_ENCODED_COLUMN <= num_rows and (
+        columns <= _MOST_ENCODED_COLUMNS
+    ):
+        many = columns and num_rows >= FEWEST_ROWS_TO_HOLD_OUT and _may_temper(spec)
+        encodings = _ENCODINGS if many else ("piecewise_linear",)
+    return tuple(
+        model.model_copy(update={**update, "numeric_encoding": encoding})
+        for encoding in encodings
+    )
 
 
 def _may_temper(spec: JobSpec) -> bool:
@@ -206,8 +247,8 @@ def _may_temper(spec: JobSpec) -> bool:
     )
 
 
-def _hidden_units(num_rows: int) -> tuple[int, ...]:
-    return (64, 64) if num_rows < FEWEST_ROWS_TO_HOLD_OUT else (128, 128)
+def _defaults(num_rows: int) -> _Defaults:
+    return _FEW_ROWS if num_rows < FEWEST_ROWS_TO_HOLD_OUT else _MANY_ROWS
 
 
 def _batch_size(num_rows: int) -> int:

@@ -1,18 +1,18 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from tfbbb.training.choice import Choice
+from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.loop import Outcome
 from tfbbb.training.plan import TrainingPlan
 
 
 def describe_recipe(
     plan: TrainingPlan,
     members: MemberRows,
-    choice: Choice | None,
-    outcome: Outcome,
+    candidates: Sequence[Candidate],
+    best: Candidate,
     num_measured: int,
 ) -> dict[str, Any]:
     """Returns the choices of a training and the figures behind them.
@@ -20,18 +20,19 @@ def describe_recipe(
     Args:
         plan: The completed spec.
         members: The members that were trained.
-        choice: The chosen temperature; None if there was nothing to choose.
-        outcome: How the training ended.
+        candidates: The networks that were trained.
+        best: The one that is kept.
         num_measured: Number of rows that the metrics are of.
 
     Returns:
-        `chosen`, by the names of the spec's fields; `tried`, one entry per temperature
-        with the `log_likelihood` of rows left out, the calibration's `factor`, and
-        the `gain` by which it changes for the mixture of all members;
+        `chosen`, by the names of the spec's fields; `tried`, one entry per network and
+        temperature with the `numeric_encoding`, the `log_likelihood` of rows left out,
+        the calibration's `factor`, the `gain` by which it changes for the mixture of
+        all members, and whether it was `kept`;
         `metrics_from`, a sentence; `epochs` and `steps`; and `out_of_time`, whether
         `max_seconds` ended the training.
     """
-    model = plan.model
+    model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
         "hidden_units": model.hidden_units and list(model.hidden_units),
         "numeric_encoding": model.numeric_encoding,
@@ -39,23 +40,27 @@ def describe_recipe(
         "members": plan.group_size,
         "batch_size": plan.batch_size,
     }
-    if choice is not None:
-        chosen["temperature"] = choice.best.temperature
+    if best.choice is not None:
+        chosen["temperature"] = best.choice.best.temperature
     return {
         "chosen": chosen,
         "tried": [
             {
+                "numeric_encoding": candidate.network.numeric_encoding,
                 "temperature": trial.temperature,
                 "log_likelihood": trial.log_likelihood,
                 "factor": trial.factor,
                 "gain": trial.gain,
+                "kept": candidate is best and trial is candidate.choice.best,
             }
-            for trial in (choice.trials if choice else ())
+            for candidate in candidates
+            if candidate.choice is not None
+            for trial in candidate.choice.trials
         ],
         "metrics_from": _metrics_from(members, num_measured),
         "epochs": outcome.epoch,
         "steps": outcome.epoch * plan.steps_per_epoch,
-        "out_of_time": outcome.out_of_time,
+        "out_of_time": any(each.outcome.out_of_time for each in candidates),
     }
 
 

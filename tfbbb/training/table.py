@@ -1,26 +1,21 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tfbbb import kl_schedules
 from tfbbb.data import TableError
 from tfbbb.data.given_table import as_source
-from tfbbb.data.memory_rows import MemoryRows
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
-from tfbbb.optimizers import Adam
 from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.recalibration.scaled import scaled
-from tfbbb.training.choice import choose
+from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.loop import fit
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.plan import (
@@ -55,7 +50,8 @@ def train_table(
     best, and calibrates them by these rows. So all rows train, and each row has a
     prediction by members that never saw it, which gives the metrics. Tables of fewer
     than 40 rows, or 5000 and more, have held-out rows instead, as do specs with a
-    `validation`, with `early_stopping` or with fewer than three members.
+    `validation`, with `early_stopping` or with fewer than three members. From 5000 rows
+    on it trains once for each way to encode numbers and keeps the better one.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
@@ -104,17 +100,24 @@ def train_table(
     if start_from is None:
         prepared = prepare(source, spec, directory=directory)
         plan = _plan(spec, prepared)
-        network = plan.model.model_copy(update={"members": plan.num_members})
-        model = make_network(prepared.schema, network, seed=training.seed)
+        models = [
+            make_network(
+                prepared.schema,
+                network.model_copy(update={"members": plan.num_members}),
+                seed=training.seed,
+            )
+            for network in plan.networks
+        ]
     else:
         parent = ParentVersion.read(start_from)
         check_continuation(spec, parent.record, source.schema.names)
         spec = _continued(spec, parent.record.spec.model)
         prepared = prepare(source, spec, parent.record.schema, directory)
         plan = _plan(spec, prepared)
-        model = parent.network(training.seed)
-    _adapt(model.likelihood, prepared)
-    make_recalibration(spec.recalibration, model.likelihood, prepared.schema)
+        models = [parent.network(training.seed)]
+    for model in models:
+        _adapt(model.likelihood, prepared)
+    make_recalibration(spec.recalibration, models[0].likelihood, prepared.schema)
     members = MemberRows.draw(
         prepared.rows.num_rows,
         plan.temperatures,
@@ -125,44 +128,26 @@ def train_table(
         if prepared.schema.task == "classification"
         else None,
     )
-    rows = prepared.rows
-    if members.weights is not None:
-        assert isinstance(rows, MemoryRows)
-        rows = rows.weighted(members.weights)
-    schedule = plan.schedule
-    model.compile(
-        Adam(plan.learning_rate(training.learning_rate)),
-        kl_schedule=kl_schedules.make(schedule.name, **schedule.options()),
-    )
-    outcome = fit(
-        model,
-        rows,
-        epochs=plan.epochs,
-        batch_size=plan.batch_size,
-        seed=training.seed,
-        member_rows=members,
-        held_out=prepared.held_out if len(prepared.held_out_rows) else None,
-        early_stopping=training.early_stopping,
-        max_seconds=training.max_seconds or math.inf,
-        checkpoint_directory=directory,
+    candidates = train_candidates(
+        models,
+        plan,
+        prepared,
+        members,
+        training,
+        directory=directory,
         checkpoint_seconds=checkpoint_seconds,
-        fingerprint=f"{spec.model_dump_json()} {start_from} {plan.temperatures}",
-        stage=members.description,
+        fingerprint=f"{spec.model_dump_json()} {start_from}",
         report=report,
         should_stop=should_stop,
     )
-    inputs, targets = prepared.held_out
-    if members.folds is not None:
-        assert isinstance(rows, MemoryRows)
-        inputs, targets = rows.inputs(), rows.targets()
-    choice, prediction, gain = None, None, 1.0
-    if members.folds is not None or len(plan.temperatures) > 1:
-        choice = choose(model, members, inputs, targets)
-        model = choice.model
-        if members.folds is not None:
-            prediction, gain = choice.prediction, choice.best.gain
+    best = max(candidates, key=lambda candidate: candidate.log_likelihood)
+    model, choice, schedule = best.model, best.choice, plan.schedule
+    prediction, gain = None, 1.0
+    if members.folds is not None and choice is not None:
+        prediction, gain = choice.prediction, choice.best.gain
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
+    inputs, targets = measured_rows(prepared, members)
     calibrated = calibrate(
         model, spec.recalibration, prepared.schema, inputs, targets, prediction
     )
@@ -171,18 +156,20 @@ def train_table(
             model.recalibration or IDENTITY, model.likelihood, gain
         )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
-        raise TrainingDivergedError(training.learning_rate.initial)
-    network = plan.model.model_copy(update={"members": plan.group_size})
-    chosen = training.model_copy(update={"kl_schedule": schedule})
+        raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
+    network = best.network.model_copy(update={"members": plan.group_size})
+    chosen = {"kl_schedule": schedule, "learning_rate": plan.learning_rate}
     return TrainedTable(
         model=model,
         schema=prepared.schema,
-        spec=spec.model_copy(update={"model": network, "training": chosen}),
+        spec=spec.model_copy(
+            update={"model": network, "training": training.model_copy(update=chosen)}
+        ),
         num_training_rows=prepared.rows.num_rows,
         held_out_rows=prepared.held_out_rows,
         metrics=calibrated.metrics,
         recalibration_choice=calibrated.choice,
-        recipe=describe_recipe(plan, members, choice, outcome, len(targets)),
+        recipe=describe_recipe(plan, members, candidates, best, len(targets)),
     )
 
 

@@ -43,8 +43,8 @@ class JobSpec(SpecPart):
     >>> spec = JobSpec.model_validate(
     ...     {"target": "strength", "model": {"posterior": "low_rank_normal"}}
     ... )
-    >>> spec.model.posterior.rank, spec.training.learning_rate.initial
-    (2, 0.02)
+    >>> spec.model.posterior.rank, spec.training.learning_rate.decay
+    (2, 'cosine')
     """
 
     target: Annotated[

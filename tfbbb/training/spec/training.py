@@ -16,8 +16,12 @@ class LearningRate(SpecPart):
     """The initial learning rate and its decay."""
 
     initial: Annotated[
-        PositiveNumber, Field(description="Learning rate of the first step.")
-    ] = 0.02
+        PositiveNumber | None,
+        Field(
+            description="Learning rate of the first step; by default 0.02, and 0.01 "
+            "from 5000 rows on."
+        ),
+    ] = None
     decay: Annotated[
         Literal["cosine", "linear", "constant"],
         Field(description="Decay to 0 along a cosine or a line, or none."),
@@ -79,7 +83,7 @@ def _from_number(given: Any) -> Any:
 
 
 class TrainingSpec(SpecPart):
-    """The training: by default 3000 steps of Adam, but at least ten epochs."""
+    """The training: by default 2500 or 3500 steps, but at least three epochs."""
 
     epochs: Annotated[
         Integer | None,

@@ -1,0 +1,155 @@
+"""Trains the networks that are tried for a table, one after the other."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tfbbb import kl_schedules
+from tfbbb.data.memory_rows import BatchSource, MemoryRows
+from tfbbb.model import BayesianModel
+from tfbbb.optimizers import Adam
+from tfbbb.training.choice import Choice, choose
+from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.loop import Outcome, fit
+from tfbbb.training.plan import TrainingPlan
+from tfbbb.training.preparation import Prepared
+from tfbbb.training.progress import Progress
+from tfbbb.training.spec import ModelSpec
+from tfbbb.training.spec.training import TrainingSpec
+
+_ENCODINGS = {
+    "standardized": "standardised numbers",
+    "piecewise_linear": "numbers in intervals",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trained network.
+
+    Attributes:
+        network: The network, without members.
+        model: The mixture of the members of its best temperature.
+        choice: How the temperature was chosen; None if there was nothing to choose.
+        outcome: How the training ended.
+    """
+
+    network: ModelSpec
+    model: BayesianModel
+    choice: Choice | None
+    outcome: Outcome
+
+    @property
+    def log_likelihood(self) -> float:
+        """That of rows that no member trained on, in nats per row; 0 if not chosen."""
+        return 0.0 if self.choice is None else self.choice.best.log_likelihood
+
+
+def train_candidates(
+    models: Iterable[BayesianModel],
+    plan: TrainingPlan,
+    prepared: Prepared,
+    members: MemberRows,
+    training: TrainingSpec,
+    *,
+    directory: Path | None,
+    checkpoint_seconds: float,
+    fingerprint: str,
+    report: Callable[[Progress], object],
+    should_stop: Callable[[], bool],
+) -> list[Candidate]:
+    """Trains each network of a plan and chooses its temperature.
+
+    Args:
+        models: The untrained networks, in the order of the plan, each with the members
+            of all temperatures.
+        plan: The completed spec.
+        prepared: The rows.
+        members: The rows of each member.
+        training: The training of the spec.
+        directory: Directory of the checkpoints of the first network; those of the
+            others have directories of their own in it. None for no checkpoints.
+        checkpoint_seconds: As for `fit`.
+        fingerprint: As for `fit`.
+        report: As for `fit`; the progress is that of all networks together.
+        should_stop: As for `fit`.
+
+    Returns:
+        The candidates, in the order of the plan.
+    """
+    rows: BatchSource = prepared.rows
+    if members.weights is not None:
+        assert isinstance(rows, MemoryRows)
+        rows = rows.weighted(members.weights)
+    number_of_all, seconds = len(plan.networks), 0.0
+    limit = training.max_seconds or math.inf
+    found: list[Candidate] = []
+    for number, (network, model) in enumerate(zip(plan.networks, models, strict=True)):
+        of_this, stage = directory, members.description
+        if number_of_all > 1:
+            encoding = network.numeric_encoding or "standardized"
+            stage = (
+                f"{stage}; on {_ENCODINGS[encoding]} ({number + 1} of {number_of_all})"
+            )
+            if directory is not None and number:
+                of_this = directory / encoding
+        model.compile(
+            Adam(plan.keras_learning_rate),
+            kl_schedule=kl_schedules.make(
+                plan.schedule.name, **plan.schedule.options()
+            ),
+        )
+        outcome = fit(
+            model,
+            rows,
+            epochs=plan.epochs,
+            batch_size=plan.batch_size,
+            seed=training.seed,
+            member_rows=members,
+            held_out=prepared.held_out if len(prepared.held_out_rows) else None,
+            early_stopping=training.early_stopping,
+            max_seconds=limit * (number + 1) / number_of_all - seconds,
+            checkpoint_directory=of_this,
+            checkpoint_seconds=checkpoint_seconds,
+            fingerprint=f"{fingerprint} {plan.temperatures} {network.numeric_encoding}",
+            stage=stage,
+            report=_of_all(report, number, number_of_all, seconds),
+            should_stop=should_stop,
+        )
+        seconds += outcome.seconds
+        choice = None
+        if members.folds is not None or len(plan.temperatures) > 1:
+            choice = choose(model, members, *measured_rows(prepared, members))
+            model = choice.model
+        found.append(Candidate(network, model, choice, outcome))
+    return found
+
+
+def measured_rows(prepared: Prepared, members: MemberRows) -> tuple:
+    """Returns inputs and targets of the rows that give the figures."""
+    if members.folds is None:
+        return prepared.held_out
+    assert isinstance(prepared.rows, MemoryRows)
+    return prepared.rows.inputs(), prepared.rows.targets()
+
+
+def _of_all(
+    report: Callable[[Progress], object], number: int, parts: int, seconds: float
+) -> Callable[[Progress], object]:
+    """Returns the report of one of several trainings of the same length."""
+
+    def reported(at: Progress) -> None:
+        report(
+            replace(
+                at,
+                epoch=number * at.epochs + at.epoch,
+                epochs=parts * at.epochs,
+                step=number * at.steps + at.step,
+                steps=parts * at.steps,
+                saved_step=number * at.steps + at.saved_step,
+                seconds=seconds + at.seconds,
+            )
+        )
+
+    return reported

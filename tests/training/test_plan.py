@@ -42,7 +42,7 @@ def test_a_training_outlasts_its_warmup():
 
 @pytest.mark.parametrize(("num_rows", "units"), [(4999, (64, 64)), (5000, (128, 128))])
 def test_more_rows_get_a_wider_network(num_rows, units):
-    assert plan(num_rows).networks[0].hidden_units == units
+    assert plan(num_rows).networks["piecewise_linear"].hidden_units == units
 
 
 def test_epochs_and_batches_that_are_given_are_taken():
@@ -92,7 +92,21 @@ def test_both_encodings_are_tried_for_many_rows():
 
 
 def encodings(num_rows, model=None):
-    return [network.numeric_encoding for network in plan(num_rows, model).networks]
+    networks = plan(num_rows, model).networks.values()
+    return [network.numeric_encoding for network in networks]
+
+
+def test_a_sparse_linear_network_is_tried_for_many_inputs_and_few_rows():
+    wide = Schema.infer({f"x{i}": np.arange(100.0) for i in range(11)}, "x0")
+    given, targets = spec(), np.linspace(0, 1, 90, dtype=np.float32)[:, np.newaxis]
+    names = TrainingPlan.from_spec(given, wide, targets, repeats=2).networks
+    assert list(names) == ["standardized", "linear, horseshoe prior"]
+    linear = names["linear, horseshoe prior"]
+    assert (linear.hidden_units, linear.prior.name) == ((), "horseshoe")
+    # Two rows held out are too few to compare networks.
+    assert len(TrainingPlan.from_spec(given, wide, targets, repeats=0).networks) == 1
+    given = spec({"hidden_units": [8]})
+    assert len(TrainingPlan.from_spec(given, wide, targets, repeats=2).networks) == 1
 
 
 @pytest.mark.parametrize(

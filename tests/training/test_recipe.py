@@ -74,15 +74,15 @@ def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     spec = {"target": "y", "training": {"steps": 200}, "model": {"members": 2}}
     trained = train_table(many, spec, directory=tmp_path, report=reports.append)
     tried = trained.recipe["tried"]
-    assert [(trial["numeric_encoding"], trial["temperature"]) for trial in tried] == [
+    assert [(trial["network"], trial["temperature"]) for trial in tried] == [
         (encoding, temperature)
         for encoding in ("standardized", "piecewise_linear")
         for temperature in (0.1, 0.01)
     ]
     best = max(tried, key=lambda trial: trial["log_likelihood"])
     assert [trial for trial in tried if trial["kept"]] == [best]
-    assert trained.spec.model.numeric_encoding == best["numeric_encoding"]
-    assert trained.recipe["chosen"]["numeric_encoding"] == best["numeric_encoding"]
+    assert trained.spec.model.numeric_encoding == best["network"]
+    assert trained.recipe["chosen"]["network"] == best["network"]
     steps = [at.step for at in reports]
     assert steps == sorted(steps)
     assert steps[-1] == reports[-1].steps == 2 * trained.recipe["steps"]

@@ -81,12 +81,12 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
         typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
     if len(recipe["tried"]) < 2:
         return
-    several = len({trial["numeric_encoding"] for trial in recipe["tried"]}) > 1
+    several = len({trial["network"] for trial in recipe["tried"]}) > 1
     typer.echo("temperatures tried, by the log-likelihood of rows left out:")
     for trial in recipe["tried"]:
-        encoding = f"  {trial['numeric_encoding']:<18}" if several else ""
+        network = f"  {trial['network']:<24}" if several else ""
         typer.echo(
-            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}{encoding}"
+            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}{network}"
             f"{'  kept' if trial['kept'] else ''}".rstrip()
         )
 

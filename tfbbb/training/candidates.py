@@ -18,23 +18,20 @@ from tfbbb.training.progress import Progress
 from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
 
-_ENCODINGS = {
-    "standardized": "standardised numbers",
-    "piecewise_linear": "numbers in intervals",
-}
-
 
 @dataclass(frozen=True)
 class Candidate:
     """A trained network.
 
     Attributes:
+        name: What tells the network apart from the others of the plan.
         network: The network, without members.
         model: The mixture of the members of its best temperature.
         choice: How the temperature was chosen; None if there was nothing to choose.
         outcome: How the training ended.
     """
 
+    name: str
     network: ModelSpec
     model: BayesianModel
     choice: Choice | None
@@ -85,15 +82,12 @@ def train_candidates(
     number_of_all, seconds = len(plan.networks), 0.0
     limit = training.max_seconds or math.inf
     found: list[Candidate] = []
-    for number, (network, model) in enumerate(zip(plan.networks, models, strict=True)):
+    for number, (name, model) in enumerate(zip(plan.networks, models, strict=True)):
         of_this, stage = directory, members.description
         if number_of_all > 1:
-            encoding = network.numeric_encoding or "standardized"
-            stage = (
-                f"{stage}; on {_ENCODINGS[encoding]} ({number + 1} of {number_of_all})"
-            )
-            if directory is not None and number:
-                of_this = directory / encoding
+            stage = f"{stage}; network {number + 1} of {number_of_all}: {name}"
+        if directory is not None and number:
+            of_this = directory / f"network_{number + 1}"
         model.compile(
             Adam(plan.keras_learning_rate),
             kl_schedule=kl_schedules.make(
@@ -112,7 +106,7 @@ def train_candidates(
             max_seconds=limit * (number + 1) / number_of_all - seconds,
             checkpoint_directory=of_this,
             checkpoint_seconds=checkpoint_seconds,
-            fingerprint=f"{fingerprint} {plan.temperatures} {network.numeric_encoding}",
+            fingerprint=f"{fingerprint} {plan.temperatures} {name}",
             stage=stage,
             report=_of_all(report, number, number_of_all, seconds),
             should_stop=should_stop,
@@ -122,7 +116,7 @@ def train_candidates(
         if members.folds is not None or len(plan.temperatures) > 1:
             choice = choose(model, members, *measured_rows(prepared, members))
             model = choice.model
-        found.append(Candidate(network, model, choice, outcome))
+        found.append(Candidate(name, plan.networks[name], model, choice, outcome))
     return found
 
 

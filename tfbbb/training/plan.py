@@ -1,5 +1,6 @@
 """Chooses what a spec leaves open: the network, the members and the training."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -13,6 +14,7 @@ from tfbbb.training.spec.families import (
     DEFAULT_LIKELIHOODS,
     KLSchedulePart,
     kl_schedules,
+    priors,
 )
 from tfbbb.training.spec.layers import DenseLayer
 from tfbbb.training.spec.model import NumericEncoding
@@ -28,7 +30,8 @@ _FEWEST_EPOCHS = 3
 # Fewer rows per column cannot determine a curve for each column.
 _ROWS_PER_ENCODED_COLUMN = 10
 _MOST_ENCODED_COLUMNS = 200
-_ENCODINGS: tuple[NumericEncoding, ...] = ("standardized", "piecewise_linear")
+# A network of many more inputs than rows fits them all; few of them may matter.
+_LINEAR, _LINEAR_PRIOR = "linear, horseshoe prior", priors.make("horseshoe")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class TrainingPlan:
     """A spec without open choices, for a table.
 
     Attributes:
-        networks: The networks that are tried, without members.
+        networks: The networks that are tried, without members, by what tells them
+            apart.
         schedule: The schedule of the divergence's weight.
         temperatures: The temperatures that are tried, relative to the schedule.
         group_size: Number of members with the same temperature.
@@ -71,7 +75,7 @@ class TrainingPlan:
         learning_rate: Learning rate at the start, and its decay.
     """
 
-    networks: tuple[ModelSpec, ...]
+    networks: Mapping[str, ModelSpec]
     schedule: KLSchedulePart
     temperatures: tuple[float, ...]
     group_size: int
@@ -117,7 +121,7 @@ class TrainingPlan:
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
         return cls(
-            networks=_networks(spec, schema, targets),
+            networks=_networks(spec, schema, targets, repeats),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -192,17 +196,18 @@ def group_size(spec: JobSpec, num_rows: int) -> int:
 
 
 def _networks(
-    spec: JobSpec, schema: Schema, targets: np.ndarray
-) -> tuple[ModelSpec, ...]:
+    spec: JobSpec, schema: Schema, targets: np.ndarray, repeats: int
+) -> dict[str, ModelSpec]:
     """Returns the networks to try, with all choices made, apart from their members.
 
-    Encoded columns suit functions with steps and bends, standardised ones smooth
+    Encoded numbers suit functions with steps and bends, standardised ones smooth
     functions. Few rows, which leave less time, get the encoding that suited small
-    tables.
+    tables. Beside a network of many inputs and few rows, a linear one is tried.
     """
     model, num_rows = spec.model, len(targets)
     update: dict[str, Any] = {}
-    if model.hidden_units is None and model.layers is None:
+    chooses_layers = model.hidden_units is None and model.layers is None
+    if chooses_layers:
         update["hidden_units"] = _defaults(num_rows).hidden_units
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
@@ -210,19 +215,29 @@ def _networks(
             resolution = target_resolution(targets)
             likelihood = likelihood.model_copy(update={"resolution": resolution})
         update["likelihood"] = likelihood
-    encodings: tuple[NumericEncoding, ...] = ("standardized",)
+    model = model.model_copy(update=update)
+    compares = _may_temper(spec) and (
+        repeats > 0 or num_rows >= FEWEST_ROWS_TO_HOLD_OUT
+    )
     columns = sum(column.kind == "numeric" for column in schema.features)
+    inputs = columns + sum(len(column.categories) for column in schema.features)
+    encodings: list[NumericEncoding] = ["standardized"]
     if model.numeric_encoding is not None:
-        encodings = (model.numeric_encoding,)
+        encodings = [model.numeric_encoding]
     elif columns * _ROWS_PER_ENCODED_COLUMN <= num_rows and (
         columns <= _MOST_ENCODED_COLUMNS
     ):
-        many = columns and num_rows >= FEWEST_ROWS_TO_HOLD_OUT and _may_temper(spec)
-        encodings = _ENCODINGS if many else ("piecewise_linear",)
-    return tuple(
-        model.model_copy(update={**update, "numeric_encoding": encoding})
+        encodings.append("piecewise_linear")
+        if not (compares and columns and num_rows >= FEWEST_ROWS_TO_HOLD_OUT):
+            encodings.remove("standardized")
+    networks: dict[str, ModelSpec] = {
+        encoding: model.model_copy(update={"numeric_encoding": encoding})
         for encoding in encodings
-    )
+    }
+    if compares and chooses_layers and inputs * _ROWS_PER_ENCODED_COLUMN > num_rows:
+        linear = {"hidden_units": (), "prior": _LINEAR_PRIOR}
+        networks[_LINEAR] = networks[encodings[0]].model_copy(update=linear)
+    return networks
 
 
 def _may_temper(spec: JobSpec) -> bool:

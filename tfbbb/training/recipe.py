@@ -26,14 +26,14 @@ def describe_recipe(
 
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
-        temperature with the `numeric_encoding`, the `log_likelihood` of rows left out,
-        the calibration's `factor`, the `gain` by which it changes for the mixture of
-        all members, and whether it was `kept`;
-        `metrics_from`, a sentence; `epochs` and `steps`; and `out_of_time`, whether
-        `max_seconds` ended the training.
+        temperature with the name of the `network`, the `log_likelihood` of rows left
+        out, the calibration's `factor`, the `gain` by which it changes for the mixture
+        of all members, and whether it was `kept`; `metrics_from`, a sentence; `epochs`
+        and `steps`; and `out_of_time`, whether `max_seconds` ended the training.
     """
     model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
+        "network": best.name,
         "hidden_units": model.hidden_units and list(model.hidden_units),
         "numeric_encoding": model.numeric_encoding,
         "likelihood": model.likelihood and model.likelihood.model_dump(),
@@ -46,7 +46,7 @@ def describe_recipe(
         "chosen": chosen,
         "tried": [
             {
-                "numeric_encoding": candidate.network.numeric_encoding,
+                "network": candidate.name,
                 "temperature": trial.temperature,
                 "log_likelihood": trial.log_likelihood,
                 "factor": trial.factor,

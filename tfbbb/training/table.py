@@ -51,7 +51,8 @@ def train_table(
     prediction by members that never saw it, which gives the metrics. Tables of fewer
     than 40 rows, or 5000 and more, have held-out rows instead, as do specs with a
     `validation`, with `early_stopping` or with fewer than three members. From 5000 rows
-    on it trains once for each way to encode numbers and keeps the better one.
+    on it trains once for each way to encode numbers, and for more inputs than a tenth
+    of the rows also a linear network with a horseshoe prior, and keeps the best one.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
@@ -106,7 +107,7 @@ def train_table(
                 network.model_copy(update={"members": plan.num_members}),
                 seed=training.seed,
             )
-            for network in plan.networks
+            for network in plan.networks.values()
         ]
     else:
         parent = ParentVersion.read(start_from)

@@ -122,3 +122,13 @@ def test_the_gain_follows_the_law_of_an_average():
     gain = _gain([factor[1], factor[1]], factor[2], 8)
     assert gain == pytest.approx(math.sqrt(factor[8] / factor[2]))
     assert _gain([1.3], 1.3, 8) == 1.0
+
+
+def test_classes_that_are_all_predicted_right_need_no_factor():
+    x = np.repeat([-1.0, 1.0], 60)
+    labels = np.where(x > 0, "high", "low")
+    separable = pa.table({"x": x, "y": labels})
+    trained = train_table(separable, {"target": "y", "training": {"epochs": 100}})
+    assert trained.metrics["accuracy"] == 1.0
+    assert 1.0 in {trial["factor"] for trial in trained.recipe["tried"]}
+    assert trained.recalibration_choice["chosen"] == "none"

@@ -125,8 +125,16 @@ def _fit_factor(
     outputs: np.ndarray,
     targets: np.ndarray,
 ) -> float:
+    """Returns the factor with the greatest likelihood; 1 if there is none.
+
+    There is none if, for example, all classes are predicted right: the likelihood then
+    grows with ever lower temperatures of the logits.
+    """
     prediction = predictive_from_outputs(likelihood, outputs)
-    fitted = start.fitted(likelihood, prediction, targets)
+    try:
+        fitted = start.fitted(likelihood, prediction, targets)
+    except ValueError:
+        return 1.0
     if isinstance(fitted, VarianceScaling):
         return fitted.factors[0]
     return fitted.temperature

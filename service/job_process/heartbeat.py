@@ -89,7 +89,7 @@ class Heartbeat:
         with self._lock:
             if figures:
                 self._figures = figures
-                self._epochs.append({**position, **figures})
+                self._epochs.append({**position, **stage, **figures})
             self._progress = {
                 **position,
                 **stage,

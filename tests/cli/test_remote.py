@@ -73,7 +73,8 @@ def run_through(queue, end):
     lease = leased(queue, registered(queue))
     for epoch in (1, 2):
         far = {"epoch": epoch, "epochs": 2, "step": epoch, "steps": 2}
-        queue.heartbeat(lease, far, [{**far, "nll": 0.5 / epoch}])
+        told = {**far, "stage": "training 24 members", "nll": 0.5 / epoch}
+        queue.heartbeat(lease, far, [told])
     end(lease)
 
 
@@ -117,6 +118,7 @@ def test_watching_a_failed_job_prints_the_reason(remote, queue):
     assert result.exit_code == 1
     for line in (f"job {job} trains houses", "queued", "running", "failed"):
         assert f"{line}\n" in result.stderr
+    assert result.stderr.count("training 24 members\n") == 1
     assert "2/2" in result.stderr
     assert "nll 0.25" in result.stderr
     assert result.stderr.endswith(f"Error: Job {job} failed: {REASON}\n")

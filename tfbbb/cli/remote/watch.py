@@ -50,7 +50,8 @@ def follow(job: "Job") -> None:
         def show(event: "Event") -> None:
             data = event.data
             if event.type == "epoch" and data["epoch"] >= already_done:
-                bar.show(data["epoch"], data["epochs"], data)
+                stage = data.get("stage", "")
+                bar.show(data["epoch"], data["epochs"], data, stage)
             elif event.type == "state":
                 # `JobFailedError` gives the reason of a failed job.
                 queued = data["state"] == "queued" and "reason" in data

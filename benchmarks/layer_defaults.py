@@ -59,6 +59,10 @@ METHODS: Mapping[str, dict[str, Any]] = {
     "starting at 0.1": STARTS_WIDE,
     "starting at 0.01": STARTS_NARROW,
     "normal, 1/sqrt(fan_in)": {**STARTS_WIDE, "prior": "normal"},
+    "normal, 1": {
+        "prior": tfbbb.priors.Normal(1.0),
+        "bias_prior": tfbbb.priors.Normal(1.0),
+    },
     "normal, 0.3": {**STARTS_WIDE, "prior": tfbbb.priors.Normal(0.3)},
     "normal, learned": {**STARTS_WIDE, "prior": tfbbb.priors.Normal(trainable=True)},
     "scale_mixture_normal": {**STARTS_WIDE, "prior": "scale_mixture_normal"},

@@ -6,4 +6,4 @@ from tfbbb.priors import Normal
 # Of kernels and biases, chosen by the study of `benchmarks/layer_defaults.py`. A saved
 # layer states its own, so a change here changes only new layers.
 DEFAULT_POSTERIOR = MeanFieldNormal(initial_scale=0.02)
-DEFAULT_PRIOR = Normal(scale=1.0)
+DEFAULT_PRIOR = Normal(scale=0.5)

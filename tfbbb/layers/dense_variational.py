@@ -52,12 +52,12 @@ class DenseVariational(LinearVariationalLayer):
             `0.02/sqrt(fan_in)`, `fan_in` being the number of inputs.
         prior: p of the kernel: the name of a family of `tfbbb.priors`, e.g. `"normal"`,
             `"scale_mixture_normal"`, `"horseshoe"`; one of its objects; or a
-            distribution of TensorFlow Probability. The default is a standard normal,
-            `Normal(scale=1.0)`. (The name `"normal"` stands for `Normal()`, whose
+            distribution of TensorFlow Probability. The default is
+            `Normal(scale=0.5)`. (The name `"normal"` stands for `Normal()`, whose
             standard deviation is `1/sqrt(fan_in)`.) None for a point without one
             (maximum likelihood).
         bias_posterior: q of the bias. The default is that of the kernel.
-        bias_prior: p of the bias. The default is a standard normal.
+        bias_prior: p of the bias. The default is `Normal(scale=0.5)`.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
             signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank

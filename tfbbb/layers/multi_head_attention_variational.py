@@ -67,10 +67,10 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
             outputs by its sigmoid.
         seed: Integer that fixes the noise of training.
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
-        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The default is a
-            standard normal.
+        prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The default is
+            `Normal(scale=0.5)`.
         bias_posterior: q of the biases.
-        bias_prior: p of the biases. The default is a standard normal.
+        bias_prior: p of the biases. The default is `Normal(scale=0.5)`.
         estimator: How noise reaches the outputs of the projections: `"weight"`,
             `"flipout"` or `"score_function"`; `"auto"` takes `"flipout"` where the
             posterior is symmetric and factorises. `"local"` draws anew at every

@@ -165,7 +165,7 @@ def score(method: str, table: Table, *, seed: int, smoke: bool) -> dict[str, Any
     start = time.perf_counter()
     more: dict[str, Any] = {}
     if method == "default":
-        probabilities = default_probabilities(table, train, test)
+        probabilities = default_probabilities(table, train, test, smoke=smoke)
     elif method == "logistic_regression":
         probabilities, more = logistic_probabilities(table, train, test)
     else:
@@ -185,9 +185,12 @@ def score(method: str, table: Table, *, seed: int, smoke: bool) -> dict[str, Any
 
 
 def default_probabilities(
-    table: Table, train: np.ndarray, test: np.ndarray
+    table: Table, train: np.ndarray, test: np.ndarray, *, smoke: bool
 ) -> np.ndarray:
-    """Returns the probabilities [rows, 2] of `train_table` with a target alone."""
+    """Returns the probabilities [rows, 2] of `train_table` with a target alone.
+
+    `smoke` takes fewer steps.
+    """
     import pyarrow as pa
 
     from tfbbb.data import TableError
@@ -196,8 +199,9 @@ def default_probabilities(
     columns = {f"x{i}": table.x[:, i] for i in range(table.x.shape[1])}
     names = np.array(["class 0", "class 1"])
     rows = pa.table({**columns, "target": names[table.y]})
+    spec = {"target": "target"} | ({"training": {"steps": 300}} if smoke else {})
     try:
-        trained = train_table(rows.take(train), {"target": "target"})
+        trained = train_table(rows.take(train), spec)
     except (TableError, SpecError, TrainingDivergedError) as error:
         raise SkippedError(f"it failed: {error}") from error
     prediction = trained.model.predictive(trained.schema.inputs(rows.take(test)))

@@ -81,10 +81,16 @@ def test_levels_of_quantiles_are_numbers_between_zero_and_one(prediction, levels
         prediction.quantile(levels)
 
 
-@pytest.mark.parametrize("level", [[], [0.5], "a", None, True, float("nan"), 1.0])
-def test_level_of_an_interval_is_one_number(prediction, level):
+@pytest.mark.parametrize("level", ["a", None, True, float("nan"), 1.0])
+def test_level_of_an_interval_is_a_number_between_zero_and_one(prediction, level):
     with pytest.raises(ValueError, match=r"strictly between 0 and 1.*Received: level="):
         prediction.interval(level)
+
+
+@pytest.mark.parametrize("levels", [[], [[0.1]], [0.1, 1.0]])
+def test_levels_of_intervals_are_numbers_between_zero_and_one(prediction, levels):
+    with pytest.raises(ValueError, match=r"strictly between 0 and 1.*Received"):
+        prediction.interval(levels)
 
 
 @pytest.mark.parametrize("size", [0, -1, float("inf"), float("nan"), "a", None])

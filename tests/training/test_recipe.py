@@ -71,7 +71,7 @@ def test_time_that_runs_out_ends_training_and_is_said():
 def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     reports = []
     many = table(rows=6000)
-    spec = {"target": "y", "training": {"steps": 200}, "model": {"members": 2}}
+    spec = {"target": "y", "training": {"steps": 60}, "model": {"members": 2}}
     trained = train_table(many, spec, directory=tmp_path, report=reports.append)
     tried = trained.recipe["tried"]
     assert [(trial["network"], trial["temperature"]) for trial in tried] == [

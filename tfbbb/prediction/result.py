@@ -290,10 +290,11 @@ class Predictive:
             ValueError: For unordered classes, a level of 0 or 1 or beyond, or one that
                 conformal intervals had too few rows for.
         """
-        if isinstance(level, Sequence | np.ndarray):
+        if np.ndim(level) > 0:
             lower, upper = np.moveaxis(self.ask("intervals", level), 1, 0)
             return lower, upper
-        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
+        one = checked_level(level)  # type: ignore[arg-type]
+        lower, upper = np.moveaxis(self.ask("intervals", one), 1, 0)
         return lower[:, 0], upper[:, 0]
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ class Outcome:
 
     epoch: int
     best_epoch: int
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     out_of_time: bool = False
 
 

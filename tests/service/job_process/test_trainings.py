@@ -17,7 +17,7 @@ from tfbbb.client import Client, Job, JobFailedError, ServiceError
 from tfbbb.data import samples
 
 # As many epochs as are all reported, and enough to be stopped between.
-TRAINING = {"epochs": 200, "seed": 7}
+TRAINING = {"epochs": 80, "seed": 7}
 _ROW = samples.diabetes().slice(0, 1).drop_columns("progression").to_pylist()
 
 
@@ -74,7 +74,7 @@ def test_a_job_becomes_a_model_that_answers(
     client: Client, trained: Job, settings: Settings
 ) -> None:
     assert (trained.state, trained.version) == ("succeeded", 1)
-    assert trained.progress["epoch"] == trained.progress["epochs"] == 200
+    assert trained.progress["epoch"] == trained.progress["epochs"] == 80
     prediction = client.model("first").predict(_ROW, quantiles=[0.05, 0.95])
     lower, upper = prediction.interval(0.9)
     assert lower < prediction.mean < upper
@@ -90,7 +90,9 @@ def test_the_events_of_a_job_are_complete_and_in_order(trained: Job) -> None:
     states = [event.data["state"] for event in events if event.type == "state"]
     assert states == ["queued", "running", "exporting", "succeeded"]
     epochs = [event.data for event in events if event.type == "epoch"]
-    assert [epoch["epoch"] for epoch in epochs] == list(range(1, 201))
+    assert [epoch["epoch"] for epoch in epochs] == list(
+        range(1, TRAINING["epochs"] + 1)
+    )
     assert {"nll", "kl", "loss"} <= epochs[0].keys()
     assert trained.progress["stage"].startswith("training ")
     assert list(trained.events(after=len(events) - 1)) == events[-1:]

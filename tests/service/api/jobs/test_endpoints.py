@@ -87,7 +87,7 @@ def test_three_fields_are_enough_to_queue_a_job(
     job = response.json()
     assert job["state"] == "queued"
     assert (job["name"], job["target"]) == ("houses", "price")
-    assert job["spec"]["training"]["learning_rate"]["initial"] == 0.02
+    assert job["spec"]["training"]["learning_rate"]["decay"] == "cosine"
     assert job["progress"] == {}
     assert job["eta_seconds"] is job["started_at"] is job["version"] is None
     assert client.get(f"/v1/jobs/{job['id']}").json() == job

@@ -33,11 +33,11 @@ def built(units=3, input_dim=4, **kwargs):
     return layer
 
 
-def test_the_divergence_of_a_new_layer_is_that_from_a_standard_normal():
+def test_the_divergence_of_a_new_layer_is_that_from_the_default_priors():
     layer = built(input_dim=16)
-    for weight, scale in ((layer.kernel, 0.02 / 4), (layer.bias, 0.02)):
+    for weight, scale, prior in ((layer.kernel, 0.02 / 4, 0.5), (layer.bias, 0.02, 1)):
         mean = np.asarray(weight.mean, "float64")
-        exact = -np.log(scale) + (scale**2 + mean**2) / 2 - 0.5
+        exact = np.log(prior / scale) + (scale**2 + mean**2) / (2 * prior**2) - 0.5
         np.testing.assert_allclose(kl_divergence(weight, None), exact.sum(), rtol=1e-6)
 
 

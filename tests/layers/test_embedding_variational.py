@@ -48,10 +48,10 @@ def test_a_narrow_posterior_picks_rows_of_the_table(estimator, dtype):
     np.testing.assert_allclose(layer(X.astype(dtype)), expected, atol=1e-6)
 
 
-def test_the_default_prior_is_a_standard_normal():
+def test_the_default_prior_does_not_depend_on_the_fan_in():
     layer = embedding()
     assert layer.kernel.fan_in == 1
-    assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 1.0
+    assert layer.kernel.prior.scale_for(layer.kernel.fan_in) == 0.5
     assert np.abs(layer.embeddings.mean).max() <= 0.05
 
 

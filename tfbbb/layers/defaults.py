@@ -1,4 +1,4 @@
-"""The posterior and the prior of a layer that is given none."""
+"""The posterior and the priors of a layer that is given none."""
 
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import Normal
@@ -7,3 +7,4 @@ from tfbbb.priors import Normal
 # layer states its own, so a change here changes only new layers.
 DEFAULT_POSTERIOR = MeanFieldNormal(initial_scale=0.02)
 DEFAULT_PRIOR = Normal(scale=0.5)
+DEFAULT_BIAS_PRIOR = Normal(scale=1.0)

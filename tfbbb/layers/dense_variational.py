@@ -57,7 +57,7 @@ class DenseVariational(LinearVariationalLayer):
             standard deviation is `1/sqrt(fan_in)`.) None for a point without one
             (maximum likelihood).
         bias_posterior: q of the bias. The default is that of the kernel.
-        bias_prior: p of the bias. The default is `Normal(scale=0.5)`.
+        bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"local"` draws pre-activations,
             `"weight"` one kernel per step, `"flipout"` a kernel per row by random
             signs; `"auto"` takes `"local"` if it is known to be exact (inputs of rank

@@ -68,7 +68,7 @@ class GRUVariational(RecurrentVariationalLayer):
         prior: p of the two kernels, by name or as a `tfbbb.priors.Prior`. The default
             is `Normal(scale=0.5)`.
         bias_posterior: q of the bias.
-        bias_prior: p of the bias. The default is `Normal(scale=0.5)`.
+        bias_prior: p of the bias. The default is a standard normal.
         estimator: How noise reaches the output: `"weight"` draws weights once per step
             of training, `"flipout"` weights for each sequence by random signs,
             `"score_function"` weights without a gradient; `"auto"` takes `"flipout"`

@@ -7,7 +7,11 @@ from typing import Any
 import keras
 
 from tfbbb.estimators import Estimator
-from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
+from tfbbb.layers.defaults import (
+    DEFAULT_BIAS_PRIOR,
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+)
 from tfbbb.layers.einsum_dense_variational import EinsumDenseVariational
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
@@ -70,7 +74,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         prior: p of the kernels, by name or as a `tfbbb.priors.Prior`. The default is
             `Normal(scale=0.5)`.
         bias_posterior: q of the biases.
-        bias_prior: p of the biases. The default is `Normal(scale=0.5)`.
+        bias_prior: p of the biases. The default is a standard normal.
         estimator: How noise reaches the outputs of the projections: `"weight"`,
             `"flipout"` or `"score_function"`; `"auto"` takes `"flipout"` where the
             posterior is symmetric and factorises. `"local"` draws anew at every
@@ -139,7 +143,7 @@ class MultiHeadAttentionVariational(keras.layers.MultiHeadAttention):
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = DEFAULT_PRIOR,
+        | None = DEFAULT_BIAS_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

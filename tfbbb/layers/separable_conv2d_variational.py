@@ -8,7 +8,11 @@ import keras
 from tfbbb.estimators import Estimator
 from tfbbb.layers.conv2d_variational import Conv2DVariational
 from tfbbb.layers.convolution import Size
-from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
+from tfbbb.layers.defaults import (
+    DEFAULT_BIAS_PRIOR,
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+)
 from tfbbb.layers.depthwise_conv2d_variational import DepthwiseConv2DVariational
 from tfbbb.posteriors import Posterior
 from tfbbb.priors import Prior
@@ -116,7 +120,7 @@ class SeparableConv2DVariational(keras.Layer):
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = DEFAULT_PRIOR,
+        | None = DEFAULT_BIAS_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

@@ -18,7 +18,11 @@ from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.divergences import kl_divergence
 from tfbbb.estimators import Estimator
-from tfbbb.layers.defaults import DEFAULT_POSTERIOR, DEFAULT_PRIOR
+from tfbbb.layers.defaults import (
+    DEFAULT_BIAS_PRIOR,
+    DEFAULT_POSTERIOR,
+    DEFAULT_PRIOR,
+)
 from tfbbb.layers.member_initializer import MemberInitializer
 from tfbbb.layers.sharing import calls_per_pass, number_of
 from tfbbb.posteriors import Posterior
@@ -101,7 +105,7 @@ class VariationalLayer(keras.Layer):
         | Mapping[str, Any]
         | Callable[..., Any]
         | Prior
-        | None = DEFAULT_PRIOR,
+        | None = DEFAULT_BIAS_PRIOR,
         estimator: str | Mapping[str, Any] | Estimator = "auto",
         kl_weight: float | None = None,
         members: int = 1,

@@ -293,8 +293,7 @@ class Predictive:
         if np.ndim(level) > 0:
             lower, upper = np.moveaxis(self.ask("intervals", level), 1, 0)
             return lower, upper
-        one = checked_level(level)  # type: ignore[arg-type]
-        lower, upper = np.moveaxis(self.ask("intervals", one), 1, 0)
+        lower, upper = np.moveaxis(self.ask("intervals", checked_level(level)), 1, 0)
         return lower[:, 0], upper[:, 0]
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:

@@ -113,7 +113,7 @@ def train_candidates(
         )
         seconds += outcome.seconds
         choice = None
-        if members.folds is not None or len(plan.temperatures) > 1:
+        if members.folds is not None or len(plan.temperatures) > 1 or number_of_all > 1:
             choice = choose(model, members, *measured_rows(prepared, members))
             model = choice.model
         found.append(Candidate(name, plan.networks[name], model, choice, outcome))

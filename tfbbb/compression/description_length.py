@@ -127,7 +127,7 @@ def description_length(
     ...     likelihood=tfbbb.likelihoods.Normal(scale=1.0),
     ... )
     >>> length.weight_bits, length.mask_bits
-    (10.56694, 0.0)
+    (11.73185, 0.0)
 
     Args:
         model: A built Keras model with variational layers, pruned or not.

@@ -46,7 +46,8 @@ WITHOUT_TENSORFLOW = {
     "tfbbb.data": {
         # Layers and tensors of columns.
         *("column_input", "features", "memory_rows", "one_hot"),
-        *("piecewise_linear_encoding", "row_layout", "standardize", "stored_rows"),
+        *("once_per_row", "piecewise_linear_encoding", "row_layout", "standardize"),
+        "stored_rows",
     },
     "tfbbb.families": set(),
     "tfbbb.training.spec": set(),

@@ -44,6 +44,8 @@ class CallContext:
             draw by their estimators.
         samples_in_batch: How often the batch holds each row, once per draw; None
             outside a `BayesianModel`.
+        copies_in_batch: How often a `BayesianModel` has repeated its batch, one copy
+            after the other; 1 where the rows of the batch may differ.
         recurrent_step: The step of the recurrent layer whose loop runs.
         memos: Values computed from weights, by the `id` of the `VariationalWeight`.
         prediction: The `StepPrediction` that metrics of distributions score; None
@@ -52,6 +54,7 @@ class CallContext:
 
     engine: PredictionEngine | None = None
     samples_in_batch: int | None = None
+    copies_in_batch: int = 1
     recurrent_step: RecurrentStep | None = None
     memos: Mapping[int, dict[str, Any]] = field(
         default_factory=lambda: MappingProxyType({})

@@ -443,7 +443,7 @@ class BayesianModel(keras.Model):
             inputs, mask = tree.map_structure(
                 lambda x: None if x is None else _repeated(x, copies), (inputs, mask)
             )
-        with call_with(samples_in_batch=samples):
+        with call_with(samples_in_batch=samples, copies_in_batch=copies):
             return super().call(inputs, training=training, mask=mask)
 
     def compute_loss(

@@ -6,6 +6,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from tfbbb.data.once_per_row import once_per_row
+
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class OneHot(keras.layers.Layer):
@@ -40,6 +42,9 @@ class OneHot(keras.layers.Layer):
         self.supports_jit = False
 
     def call(self, inputs):
+        return once_per_row(self._encode, inputs)
+
+    def _encode(self, inputs: Any) -> Any:
         features = []
         for column, texts in zip(inputs, self.categories, strict=True):
             known = tf.equal(column[:, None], tf.constant(texts, shape=(1, len(texts))))

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfbbb.data.once_per_row import once_per_row
+
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class PiecewiseLinearEncoding(keras.layers.Layer):
@@ -62,6 +64,9 @@ class PiecewiseLinearEncoding(keras.layers.Layer):
         self._width = np.concatenate([none, *(np.diff(part) for part in parts)])
 
     def call(self, inputs):
+        return once_per_row(self._encode, inputs)
+
+    def _encode(self, inputs: Any) -> Any:
         values = ops.take(inputs, self._columns, axis=-1)
         position = ops.clip((values - self._lower) / self._width, 0.0, 1.0) - 0.5
         position = ops.where(ops.isnan(values), 0.0, position)

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from tfbbb.data.once_per_row import once_per_row
+
 
 @keras.saving.register_keras_serializable(package="tfbbb")
 class Standardize(keras.layers.Layer):
@@ -53,6 +55,9 @@ class Standardize(keras.layers.Layer):
             )
 
     def call(self, inputs):
+        return once_per_row(self._encode, inputs)
+
+    def _encode(self, inputs: Any) -> Any:
         missing = ops.isnan(inputs)
         outputs = ops.where(missing, 0.0, (inputs - self._mean) / self._scale)
         if self._missing:

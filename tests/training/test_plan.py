@@ -72,7 +72,7 @@ def test_rows_are_left_out_by_folds_where_members_allow(
 
 
 def test_temperatures_are_tried_unless_a_schedule_is_given():
-    assert plan(400).temperatures == (1.0, 0.1, 0.01)
+    assert plan(400).temperatures == (0.3, 0.1, 0.01)
     assert plan(5000).temperatures == (0.1, 0.01)
     assert plan(400, kl_schedule="constant").temperatures == (1.0,)
     assert plan(400, {"posterior": "low_rank_normal"}).temperatures == (1.0,)

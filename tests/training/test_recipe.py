@@ -34,7 +34,7 @@ def test_all_rows_train_and_all_rows_are_measured(trained):
 
 def test_the_temperature_with_the_best_rows_left_out_is_kept(trained):
     tried = trained.recipe["tried"]
-    assert [trial["temperature"] for trial in tried] == [1.0, 0.1, 0.01]
+    assert [trial["temperature"] for trial in tried] == [0.3, 0.1, 0.01]
     best = max(tried, key=lambda trial: trial["log_likelihood"])
     assert [trial for trial in tried if trial["kept"]] == [best]
     assert trained.recipe["chosen"]["temperature"] == best["temperature"]
@@ -87,6 +87,18 @@ def test_many_rows_try_both_encodings_and_the_better_is_kept(tmp_path):
     assert steps == sorted(steps)
     assert steps[-1] == reports[-1].steps == 2 * trained.recipe["steps"]
     assert len({at.stage for at in reports}) == 2
+
+
+@pytest.mark.parametrize("rows", [ROWS, 5600])
+def test_the_temperature_of_a_given_schedule_is_not_changed(rows):
+    training = {"steps": 20, "kl_schedule": {"name": "tempered", "temperature": 0.05}}
+    model = {"members": 4, "hidden_units": [8]}
+    spec = {"target": "y", "training": training, "model": model}
+    trained = train_table(table(rows), spec)
+    tried = trained.recipe["tried"]
+    assert [trial["temperature"] for trial in tried] == [0.05] * (1 + (rows > ROWS))
+    assert trained.recipe["chosen"]["temperature"] == 0.05
+    assert trained.spec.training.temperature == 0.05
 
 
 def test_few_rows_are_held_out_instead():

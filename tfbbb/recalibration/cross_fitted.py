@@ -51,6 +51,8 @@ class CrossFitted:
     ):
         order = np.random.default_rng(seed).permutation(len(targets))
         self._parts: list[tuple[np.ndarray, Predictive]] = []
+        # Of the latest levels: quantiles are searched for, and scores share them.
+        self._bounds: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
         for rows in np.array_split(order, folds):
             others = np.setdiff1d(order, rows)
             fitted = fit(
@@ -108,8 +110,11 @@ class CrossFitted:
         self, level: float | Sequence[float] = 0.9
     ) -> tuple[np.ndarray, np.ndarray]:
         """Returns lower and upper bounds, as `tfbbb.Predictive` does."""
-        bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
-        return bounds[:, 0], bounds[:, 1]
+        key = tuple(np.ravel(level)), np.ndim(level)
+        if key not in self._bounds:
+            bounds = self._join(lambda part: np.stack(part.interval(level), axis=1))
+            self._bounds = {key: (bounds[:, 0], bounds[:, 1])}
+        return self._bounds[key]
 
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to a set, as `tfbbb.Predictive` does."""

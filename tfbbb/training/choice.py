@@ -37,13 +37,11 @@ class Trial:
             in nats per row, after calibration by one factor.
         factor: The factor of distances from the mean, or of the temperature of logits;
             1 without calibration.
-        gain: By what the factor changes for the mixture of all members.
     """
 
     temperature: float
     log_likelihood: float
     factor: float
-    gain: float
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ class Choice:
     Attributes:
         model: The mixture of these members.
         best: The trial of their temperature.
+        gain: By what its factor changes for the mixture of all members.
         trials: All temperatures that were tried, in order.
         prediction: Predictions of the rows by the members that left them out, not
             calibrated.
@@ -60,6 +59,7 @@ class Choice:
 
     model: BayesianModel
     best: Trial
+    gain: float
     trials: tuple[Trial, ...]
     prediction: Predictive
 
@@ -92,31 +92,32 @@ def choose(
     kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
     trials: list[Trial] = []
     for temperature, drawn in zip(members.temperatures, outputs, strict=True):
-        factor = gain = 1.0
+        factor = 1.0
         prediction = predictive_from_outputs(likelihood, drawn)
         if kind is not None and np.all(np.isfinite(drawn)):
             factor = _fit_factor(kind(), likelihood, drawn, targets)
-            if per_row < members.group_size:
-                of_one = [
-                    _fit_factor(kind(factor), likelihood, part, targets)
-                    for part in np.split(drawn, per_row, axis=1)
-                ]
-                gain = _gain(of_one, factor, members.group_size)
             prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
         found = float(np.mean(prediction.log_prob(targets)))
-        trials.append(Trial(temperature, found, factor, gain))
+        trials.append(Trial(temperature, found, factor))
     scores = np.array([trial.log_likelihood for trial in trials])
     if not np.isfinite(scores).any():
         raise TrainingDivergedError(float(model.optimizer.learning_rate.numpy()))
     number = int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
-    best = trials[number]
+    best, drawn = trials[number], outputs[number]
+    gain = 1.0
+    if kind is not None and per_row < members.group_size:
+        of_one = [
+            _fit_factor(kind(best.factor), likelihood, part, targets)
+            for part in np.split(drawn, per_row, axis=1)
+        ]
+        gain = _gain(of_one, best.factor, members.group_size)
     chosen = model
     if len(trials) > 1:
         chosen = model.members.mixture(members.group(number))
         assert model.num_rows is not None
         chosen.training_temperature(model.num_rows).assign(best.temperature)
-    prediction = predictive_from_outputs(likelihood, outputs[number])
-    return Choice(chosen, best, tuple(trials), prediction)
+    prediction = predictive_from_outputs(likelihood, drawn)
+    return Choice(chosen, best, gain, tuple(trials), prediction)
 
 
 def _fit_factor(

@@ -53,7 +53,7 @@ class _Defaults:
     learning_rate: float
 
 
-_FEW_ROWS = _Defaults((64, 64), (1.0, 0.1, 0.01), 8, 2500, 0.02)
+_FEW_ROWS = _Defaults((64, 64), (0.3, 0.1, 0.01), 8, 2500, 0.02)
 _MANY_ROWS = _Defaults((128, 128), (0.1, 0.01), 4, 3500, 0.01)
 
 
@@ -136,6 +136,11 @@ class TrainingPlan:
     def steps(self) -> int:
         """Number of steps of the training of one network."""
         return self.epochs * self.steps_per_epoch
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the schedule, after any warm-up."""
+        return getattr(self.schedule, "temperature", 1.0)
 
     @property
     def num_members(self) -> int:

@@ -27,9 +27,9 @@ def describe_recipe(
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
         temperature with the name of the `network`, the `log_likelihood` of rows left
-        out, the calibration's `factor`, the `gain` by which it changes for the mixture
-        of all members, and whether it was `kept`; `metrics_from`, a sentence; `epochs`
-        and `steps`; and `out_of_time`, whether `max_seconds` ended the training.
+        out, the calibration's `factor`, and whether it was `kept`; `gain`, by which the
+        kept factor changes for the mixture of all members; `metrics_from`, a sentence;
+        `epochs` and `steps`; and `out_of_time`, whether `max_seconds` ended it.
     """
     model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
@@ -41,22 +41,22 @@ def describe_recipe(
         "batch_size": plan.batch_size,
     }
     if best.choice is not None:
-        chosen["temperature"] = best.choice.best.temperature
+        chosen["temperature"] = plan.temperature * best.choice.best.temperature
     return {
         "chosen": chosen,
         "tried": [
             {
                 "network": candidate.name,
-                "temperature": trial.temperature,
+                "temperature": plan.temperature * trial.temperature,
                 "log_likelihood": trial.log_likelihood,
                 "factor": trial.factor,
-                "gain": trial.gain,
                 "kept": candidate is best and trial is candidate.choice.best,
             }
             for candidate in candidates
             if candidate.choice is not None
             for trial in candidate.choice.trials
         ],
+        "gain": 1.0 if best.choice is None else best.choice.gain,
         "metrics_from": _metrics_from(members, num_measured),
         "epochs": outcome.epoch,
         "steps": outcome.epoch * plan.steps_per_epoch,

@@ -145,7 +145,7 @@ def train_table(
     model, choice, schedule = best.model, best.choice, plan.schedule
     prediction, gain = None, 1.0
     if members.folds is not None and choice is not None:
-        prediction, gain = choice.prediction, choice.best.gain
+        prediction, gain = choice.prediction, choice.gain
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
     inputs, targets = measured_rows(prepared, members)

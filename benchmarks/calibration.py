@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from program import (
     DataError,
+    add_table_options,
     argument_parser,
     markdown_table,
-    names_among,
-    number_of_splits,
     run,
     skipped_lines,
     with_error,
@@ -51,25 +50,7 @@ _LEAST_ROWS = 100
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--methods",
-        type=names_among(tuple(METHODS)),
-        default=list(METHODS),
-        metavar="A,B",
-        help=f"methods (default: all of {', '.join(METHODS)})",
-    )
-    parser.add_argument(
-        "--sets",
-        type=lambda text: text.split(","),
-        metavar="A,B",
-        help="sets by file name (default: all in the directory)",
-    )
-    parser.add_argument(
-        "--splits",
-        type=number_of_splits,
-        metavar="N",
-        help="the first N splits (default: all)",
-    )
+    add_table_options(parser, tuple(METHODS))
     options = parser.parse_args(arguments)
     run(__file__, options, lambda measured: measure(measured, options), report)
 

@@ -21,12 +21,11 @@ from environments import Peer
 from program import (
     Comparison,
     DataError,
+    add_table_options,
     argument_parser,
     decimals,
     markdown_table,
     mean_and_error,
-    names_among,
-    number_of_splits,
     run,
     skipped_lines,
     splits_line,
@@ -80,26 +79,7 @@ class Table:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--methods",
-        type=names_among(METHODS),
-        default=list(METHODS),
-        metavar="A,B",
-        help=f"methods (default: all of {', '.join(METHODS)})",
-    )
-    parser.add_argument(
-        "--sets",
-        type=names_among(SETS),
-        metavar="A,B",
-        help=f"some of {', '.join(SETS)} (default: all in the directory)",
-    )
-    parser.add_argument(
-        "--splits",
-        type=number_of_splits,
-        default=10,
-        metavar="N",
-        help="splits of each set (default: 10)",
-    )
+    add_table_options(parser, METHODS, sets=SETS, splits=10)
     options = parser.parse_args(arguments)
     run(__file__, options, lambda measured: measure(measured, options), report, draw)
 

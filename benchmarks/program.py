@@ -86,6 +86,44 @@ def argument_parser(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def add_table_options(
+    parser: argparse.ArgumentParser,
+    methods: Sequence[str],
+    *,
+    sets: Sequence[str] | None = None,
+    splits: int | None = None,
+) -> None:
+    """Adds the options of benchmarks that score methods on splits of tables.
+
+    Args:
+        parser: The parser.
+        methods: The methods; the default is all of them.
+        sets: The names that `--sets` takes; None for any.
+        splits: The default of `--splits`; None for all.
+    """
+    parser.add_argument(
+        "--methods",
+        type=names_among(methods),
+        default=list(methods),
+        metavar="A,B",
+        help=f"methods (default: all of {', '.join(methods)})",
+    )
+    known = "sets by file name" if sets is None else f"some of {', '.join(sets)}"
+    parser.add_argument(
+        "--sets",
+        type=(lambda text: text.split(",")) if sets is None else names_among(sets),
+        metavar="A,B",
+        help=f"{known} (default: all in the directory)",
+    )
+    parser.add_argument(
+        "--splits",
+        type=number_of_splits,
+        default=splits,
+        metavar="N",
+        help=f"the first N splits (default: {splits or 'all'})",
+    )
+
+
 def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     """Returns the type of an option with names, separated by commas."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from environments import Peer
 from network_settings import SETTINGS
-from program import argument_parser, names_among, number_of_splits, run
+from program import add_table_options, argument_parser, run
 from records import RecordFile, SkippedError
 from scores import MixtureOfNormals, mixture_scores, prediction_scores
 from standard_splits import Split, find_tables
@@ -52,25 +52,7 @@ _SMOKE = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
-    parser.add_argument(
-        "--methods",
-        type=names_among(METHODS),
-        default=list(METHODS),
-        metavar="A,B",
-        help=f"methods (default: all of {', '.join(METHODS)})",
-    )
-    parser.add_argument(
-        "--sets",
-        type=lambda text: text.split(","),
-        metavar="A,B",
-        help="sets by file name (default: all in the directory)",
-    )
-    parser.add_argument(
-        "--splits",
-        type=number_of_splits,
-        metavar="N",
-        help="the first N splits (default: all)",
-    )
+    add_table_options(parser, METHODS)
     options = parser.parse_args(arguments)
     run(__file__, options, lambda measured: measure(measured, options), report, draw)
 

@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,6 +9,7 @@ from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.kl_schedules import LinearWarmup
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
+from tfbbb.training.steps import Steps
 
 
 def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch):
@@ -19,6 +22,21 @@ def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch
     assert seen[0].steps == 21
     assert model.optimizer.iterations == 21
     assert (outcome.epoch, outcome.best_epoch) == (3, 3)
+
+
+def test_the_threads_that_read_batches_end_with_the_training(monkeypatch):
+    iterators = []
+    end = Steps.__exit__
+
+    def recording(steps, *error):
+        iterators.append(weakref.ref(steps._batches))
+        end(steps, *error)
+
+    monkeypatch.setattr(Steps, "__exit__", recording)
+    model = trainings.model()
+    trainings.train(model, epochs=2)
+    (iterator,) = iterators
+    assert iterator() is None
 
 
 def test_the_reports_are_those_of_keras_on_the_same_batches():

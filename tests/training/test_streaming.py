@@ -15,7 +15,8 @@ def test_a_million_rows_are_trained_on_in_bounded_memory(tmp_path):
             "import json, pathlib, streaming",
             f"directory = pathlib.Path({str(tmp_path)!r})",
             "streaming.write_csv(directory / 'table.csv', 10**6)",
-            "print(json.dumps(streaming.in_a_process(directory)))",
+            "models = directory / 'models'",
+            "print(json.dumps(streaming.measure(directory / 'table.csv', models)))",
         ]
     )
     run = subprocess.run(
@@ -26,8 +27,8 @@ def test_a_million_rows_are_trained_on_in_bounded_memory(tmp_path):
         check=True,
     )
     measured = json.loads(run.stdout.splitlines()[-1])
-    # The rows do not fit into the memory that shuffles them.
-    assert (tmp_path / "scratch" / "rows").stat().st_size > 2**26
-    assert measured["peak_mebibytes"] < 2048
+    # TensorFlow alone takes a third of it, and the table as an array of its texts and
+    # numbers would take more than the rest.
+    assert measured["peak_mebibytes"]["trainer"] < 2048
     # The target's noise has a standard deviation of 1.
     assert measured["metrics"]["rmse"] < 1.1

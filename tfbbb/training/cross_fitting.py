@@ -12,7 +12,7 @@ from tfbbb.call_context import call_with
 from tfbbb.model import BayesianModel
 
 # Rows times members times draws that flow through the network at once.
-_MOST_AT_ONCE = 200_000
+_MOST_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)

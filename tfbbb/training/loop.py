@@ -154,8 +154,8 @@ def fit(
                 training.resume(latest)
         epoch, batch = divmod(training.step, steps_per_epoch)
         batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
-        steps = Steps(model, batches, temperature, steps_per_epoch)
-        training.run(steps, checkpoints, should_stop)
+        with Steps(model, batches, temperature, steps_per_epoch) as steps:
+            training.run(steps, checkpoints, should_stop)
         return training.end()
 
 

@@ -20,6 +20,9 @@ class Steps:
     second: one step of a small network takes less time than its dispatch. The result
     does not depend on the number of steps per execution.
 
+    Use it as a context manager: at the end it frees the iterator with its threads. Left
+    to the end of the interpreter, TensorFlow may wait for these threads for ever.
+
     Args:
         model: The model, compiled and within `training_on`.
         batches: An endless dataset of batches of `(inputs, targets)`.
@@ -40,10 +43,20 @@ class Steps:
         self._batches = iter(batches)
         self._execute = tf.function(
             self._steps,
-            input_signature=[tf.TensorSpec([None], tf.float32)],
+            # As an argument: a graph would keep an iterator that it captures.
+            input_signature=[
+                tf.TensorSpec([None], tf.float32),
+                tf.data.IteratorSpec(batches.element_spec),
+            ],
             autograph=False,
         )
         self._at_once = 1
+
+    def __enter__(self) -> "Steps":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self._batches
 
     def take(self, first: int, end: int) -> int:
         """Takes steps from `first` on, at most up to `end`.
@@ -58,7 +71,7 @@ class Steps:
         last = min(end, first + self._at_once)
         weights = [self._kl_weight(step) for step in range(first, last)]
         began = time.perf_counter()
-        self._execute(tf.constant(weights, tf.float32))
+        self._execute(tf.constant(weights, tf.float32), self._batches)
         seconds = (time.perf_counter() - began) / (last - first)
         wanted = int(_SECONDS_PER_EXECUTION / seconds)
         self._at_once = min(max(1, wanted), _MOST_STEPS_PER_EXECUTION)
@@ -69,10 +82,10 @@ class Steps:
         temperature = self._temperature.of_step(epoch, batch, self._steps_per_epoch)
         return self._temperature.kl_weight(temperature)
 
-    def _steps(self, kl_weights: Any) -> None:
+    def _steps(self, kl_weights: Any, batches: Any) -> None:
         def step(index: Any) -> Any:
             self._temperature.assign_kl_weight(kl_weights[index])
-            self._model.train_step(next(self._batches))
+            self._model.train_step(next(batches))
             return index + 1
 
         tf.while_loop(

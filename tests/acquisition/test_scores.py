@@ -124,6 +124,18 @@ def test_batch_takes_no_second_copy_of_a_row():
     assert 4 not in acquisition.select(acquisition.bald(prediction), 2)
 
 
+def test_a_batch_of_classes_begins_with_the_most_informative_row():
+    model, layer = linear_model("bernoulli")
+    layer.kernel.variables["mean"].assign([[3.0], [0.0]])
+    layer.kernel.variables["log_scale"].assign([[0.0], [0.0]])
+    # Almost all draws are certain of the first row; a few are certain of the contrary.
+    rows = np.array([[40.0, 0.0], [0.5, 0.0], [0.01, 0.0]], np.float32)
+    prediction = model.predictive(rows, num_samples=2000, method="weight")
+    assert prediction.epistemic[0].sum() > prediction.aleatoric[0].sum()
+    assert np.argmax(acquisition.bald(prediction)) == 1
+    assert acquisition.select_batch(prediction, 3, num_samples=2000).tolist()[0] == 1
+
+
 def test_select_takes_the_largest_scores_with_ties_at_random():
     scores = [0.0, 2.0, 1.0, 1.0, 1.0, 3.0]
     taken = [acquisition.select(scores, 3, seed) for seed in range(300)]

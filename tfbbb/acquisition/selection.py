@@ -2,13 +2,17 @@
 
 import numpy as np
 
+from tfbbb.acquisition.scores import bald
 from tfbbb.checked_numbers import int32
+from tfbbb.metrics.targets import is_of_classes
 from tfbbb.prediction.result import Predictive
 from tfbbb.types import ArrayLike
 
 # The least share of a row's variance that is noise: a label of no noise would tell an
 # infinite amount.
 _LEAST_NOISE = 1e-6
+# Of a row: one that tells less has a finite noise, too.
+_LEAST_INFORMATION = 1e-12
 
 
 def select(scores: ArrayLike, n: int, seed: int = 0) -> np.ndarray:
@@ -51,12 +55,16 @@ def select_batch(
 
     The n rows of the largest `bald` may all tell the same. This takes one row after
     another, each with the most information beyond the rows before it. Targets have the
-    covariance of drawn functions, C, plus the noise of each row, D = diag(aleatoric);
-    of normal targets with these covariances, a batch b tells
+    covariance of drawn functions, C, plus the noise of each row, a diagonal D; of
+    normal targets with these covariances, a batch b tells
 
         I(y_b; w) = log det(C_bb + D_bb) / 2 - log det(D_bb) / 2
 
     Each of several targets, or the one-hot code of each class, counts as if alone. The
+    noise of numbers is their aleatoric variance. That of classes is such that a row
+    alone tells its mutual information, `bald`: probabilities near 0 or 1 have little
+    variance of both kinds, and their ratio would take rows of which all but a few draws
+    are certain for the most informative ones. The
     greedy batch has at least 1 - 1/e of the information of the best one, because I is
     submodular (Nemhauser et al. 1978; batches: Kirsch et al. 2019).
 
@@ -90,8 +98,13 @@ def select_batch(
     # [targets, samples, rows], whose products over samples are covariances.
     deviations = np.moveaxis(functions - functions.mean(axis=0), 2, 0)
     deviations /= np.sqrt(num_samples - 1)
-    noise = np.asarray(prediction.aleatoric, np.float64).reshape(rows, -1).T
-    noise = np.maximum(noise, _LEAST_NOISE * np.square(deviations).sum(axis=1))
+    variances = np.square(deviations).sum(axis=1)
+    if is_of_classes(prediction):
+        told = np.expm1(2.0 * bald(prediction) / len(deviations))
+        noise = variances / np.maximum(told, _LEAST_INFORMATION)
+    else:
+        noise = np.asarray(prediction.aleatoric, np.float64).reshape(rows, -1).T
+    noise = np.maximum(noise, _LEAST_NOISE * variances)
     noise = np.maximum(noise, np.finfo(np.float64).tiny)
     chosen: list[int] = []
     for _ in range(n):

@@ -256,8 +256,9 @@ def _pruning(measured: RecordFile) -> str:
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares our test errors with the best published ones."""
-    papers = published("mnist")["errors"]
+    """Compares our test errors with published ones: the best, by epoch and pruned."""
+    paper = published("mnist")
+    papers, rival_of_curves = paper["errors"], "Blundell et al. 2015, 2×1200"
     found = []
     for width in sorted({record["width"] for record in measured.select(method=BAYES)}):
         records = measured.select(method=BAYES, width=width)
@@ -266,12 +267,25 @@ def compare(measured: RecordFile) -> list[Comparison]:
             for name, paper in papers.items()
             if str(width) in paper
         }
+        longest = max(records, key=lambda record: record["epochs"])
+        size = f"2×{width}"
         if theirs:
             rival = min(theirs, key=lambda name: theirs[name])
-            longest = max(records, key=lambda record: record["epochs"])
+            name = f"test error in percent, {size}"
             ours = longest["test"]["error"]
-            name = f"test error in percent, 2×{width}"
             found.append(Comparison(name, ours, theirs[rival], rival, False))
+        by_epoch = {str(point["epoch"]): point["test"] for point in longest["curve"]}
+        pruned = {f"{x['share']:g}": x["error"] for x in longest.get("pruning", ())}
+        for what, unit, ours_by, theirs_by in (
+            ("after", "epochs", by_epoch, paper["curve"]["errors"]),
+            ("without the share", "of the weights", pruned, paper["pruning"]["errors"]),
+        ):
+            for key in sorted(ours_by.keys() & theirs_by.keys(), key=float):
+                name = f"test error in percent {what} {key} {unit}".strip()
+                pair = ours_by[key], theirs_by[key]
+                found.append(
+                    Comparison(f"{name}, {size}", *pair, rival_of_curves, False)
+                )
     return found
 
 

@@ -227,6 +227,7 @@ def compare(measured: RecordFile) -> list[Comparison]:
             ("log-likelihood", "log_likelihood", RIVALS, True),
             ("log-likelihood beside HMC", "log_likelihood", ["HMC"], True),
             ("RMSE", "rmse", _TREES, False),
+            ("log-probability of the number", "log_probability", _TREES, True),
         )
         for what, score, others, larger in kinds:
             best = _best(means.rivals(name, score, others), larger=larger)

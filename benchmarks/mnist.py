@@ -274,7 +274,9 @@ def compare(measured: RecordFile) -> list[Comparison]:
             name = f"test error in percent, {size}"
             ours = longest["test"]["error"]
             found.append(Comparison(name, ours, theirs[rival], rival, False))
-        by_epoch = {str(point["epoch"]): point["test"] for point in longest["curve"]}
+        by_epoch = {
+            str(point["epoch"]): point["test"] for point in longest.get("curve", ())
+        }
         pruned = {f"{x['share']:g}": x["error"] for x in longest.get("pruning", ())}
         for what, unit, ours_by, theirs_by in (
             ("after", "epochs", by_epoch, paper["curve"]["errors"]),

@@ -14,7 +14,14 @@ import numpy as np
 from gap_splits import GapSplit, gap_splits
 from images import PIXELS, SIDE, Digits, read_digits, read_other_images
 from mnist import BAYES, DROPOUT, POINT, SETTINGS, checkpoint_directory
-from program import Comparison, argument_parser, markdown_table, run, with_error
+from program import (
+    Comparison,
+    argument_parser,
+    markdown_table,
+    mean_and_error,
+    run,
+    with_error,
+)
 from records import RecordFile
 
 if TYPE_CHECKING:
@@ -33,6 +40,8 @@ _ANGLES = tuple(range(0, 181, 10))
 # Shares of the rows at which the risk is recorded.
 _COVERAGES = tuple(np.linspace(0.02, 1.0, 50).round(2).tolist())
 _BINS = 30
+# The coverage of 90 % intervals that is aimed at in a gap.
+_LEAST_IN_GAP = 0.8
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -312,7 +321,7 @@ def _gap_cells(records: list[dict[str, Any]]) -> list[str]:
 
 
 def compare(measured: RecordFile) -> list[Comparison]:
-    """Compares Bayes by backprop with the best other method, score by score."""
+    """Compares Bayes by backprop with the best other method, and gaps with aims."""
     others = [x for x in measured.select(part="images") if x["method"] != BAYES]
     found = []
     for ours in measured.select(part="images", method=BAYES):
@@ -329,6 +338,19 @@ def compare(measured: RecordFile) -> list[Comparison]:
                     found.append(
                         Comparison(label, figures[score], theirs[rival], rival)
                     )
+    tables = measured.select(part="tables")
+    for name in dict.fromkeys(record["set"] for record in tables):
+        records = [record for record in tables if record["set"] == name]
+        for what, aim, values in (
+            ("AUROC of epistemic variance", 0.5, [x["auroc"] for x in records]),
+            (
+                "coverage in the gap",
+                _LEAST_IN_GAP,
+                [x["gap"]["coverage_90"] for x in records],
+            ),
+        ):
+            mean = mean_and_error(values)[0]
+            found.append(Comparison(f"{name} {what}", mean, aim, "the aim"))
     return found
 
 

@@ -167,18 +167,21 @@ def run(
     output = options.output or _default_output(Path(program), smoke=options.smoke)
     measured = RecordFile(output, smoke=options.smoke, again=options.again)
     if measured.records and not options.again:
-        print(
-            f"{output} has {len(measured.records)} records; measures the missing ones"
-        )
+        print(f"records in {output}: {len(measured.records)}; measures what is missing")
+    stopped = None
     try:
         measure(measured)
     except DataError as error:
+        # Old results would look like those that were asked for.
         sys.exit(f"Error: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"Interrupted; the same command goes on. Records: {output}")
-    finally:
-        lines = [report(measured)] if measured.records else skipped_lines(measured)
-        print("", *lines, sep="\n", flush=True)
+        stopped = f"Interrupted; the same command goes on. Records: {output}"
+    lines = [report(measured)] if measured.records else skipped_lines(measured)
+    if options.smoke:
+        lines.insert(0, "A smoke run: its figures are of no use as results.\n")
+    print("", *lines, sep="\n", flush=True)
+    if stopped is not None:
+        sys.exit(stopped)
     print(f"\nrecords: {output}")
     if draw is not None and measured.records:
         for path in save_pictures(draw(measured), output):

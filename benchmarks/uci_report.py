@@ -125,6 +125,7 @@ class Means:
 RIVALS = (
     *_TREES,
     *("PBP", "tuned dropout", "VMG", "PBP-MV", "deep ensemble", "DVI"),
+    "NGBoost, published",
 )
 
 
@@ -209,8 +210,9 @@ def _standing(means: Means) -> str:
     body = "\n".join(sentence for sentence in sentences if sentence)
     return (
         "The defaults beside the best of "
-        f"{', '.join(RIVALS)}, over the splits that both have. Published figures have "
-        f"two decimals, so ours are rounded beside them:\n\n{table}\n\n{body}"
+        f"{', '.join(RIVALS)}, over the splits that both were measured on. Beside "
+        "published figures, ours are means over all our splits, rounded as they are, "
+        f"to two decimals:\n\n{table}\n\n{body}"
     )
 
 

@@ -48,9 +48,12 @@ def test_stripes_are_more_uncertain_than_digits(measured):
 def test_each_score_is_compared_with_the_other_method(measured):
     ours, theirs = (r["sets"]["stripes"] for r in measured.select(part="images"))
     found = {x.name: x for x in load("ood").compare(measured)}
+    (name,) = {record["set"] for record in measured.select(part="tables")}
     assert set(found) == {
         "AUROC of stripes by entropy",
         "AUROC of stripes by mutual information",
+        f"{name} AUROC of epistemic variance",
+        f"{name} coverage in the gap",
     }
     entropy = found["AUROC of stripes by entropy"]
     assert (entropy.ours, entropy.theirs) == (ours["entropy"], theirs["entropy"])

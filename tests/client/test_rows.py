@@ -20,6 +20,9 @@ def test_rows_of_a_wrong_type_are_refused_with_a_remedy(rows, said):
         Rows.read(rows)
 
 
-def test_a_quantile_that_was_not_requested_names_its_level():
-    with pytest.raises(ValueError, match=r"Received: level=0\.05$"):
-        Prediction(model="houses", version=1, num_samples=100).interval(0.9)
+def test_what_was_not_requested_is_named_with_its_level():
+    prediction = Prediction(model="houses", version=1, num_samples=100)
+    with pytest.raises(ValueError, match=r"quantiles=.* Received: level=0\.05$"):
+        prediction.quantile(0.05)
+    with pytest.raises(ValueError, match=r"intervals=.* Received: level=0\.9$"):
+        prediction.interval(0.9)

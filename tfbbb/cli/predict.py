@@ -50,6 +50,11 @@ def predict(
             check_writable(output)
         path = _resolve_model(model)
         manifest = Manifest.read(path)
+        if prediction_sets and manifest.task != "classification":
+            raise CommandError(
+                "Only classes have prediction sets, and this model predicts numbers, "
+                "with intervals from `lower` to `upper`. Leave out `--prediction-sets`."
+            )
         columns = [
             Column(feature.name, feature.kind, feature.missing)
             for feature in manifest.features

@@ -130,13 +130,22 @@ class Prediction:
 
         The request must have asked for this interval, or for the quantiles at both
         bounds, for instance 0.05 and 0.95 for the level 0.9.
+
+        Raises:
+            ValueError: The request asked for neither.
         """
         asked = () if self.interval_levels is None else self.interval_levels
         places = np.flatnonzero(np.isclose(asked, level))
         if len(places) and self.lower is not None and self.upper is not None:
             return self.lower[:, places[0]], self.upper[:, places[0]]
         tail = (1 - level) / 2
-        return self.quantile(tail), self.quantile(1 - tail)
+        try:
+            return self.quantile(tail), self.quantile(1 - tail)
+        except ValueError:
+            raise ValueError(
+                "Request this interval with `predict(..., intervals=[...])`. "
+                f"Received: level={level:.6g}"
+            ) from None
 
     def __len__(self) -> int:
         predicted = self.mean if self.mean is not None else self.probabilities

@@ -53,8 +53,8 @@ def explain_infinite(levels: "Sequence[float] | np.ndarray") -> str:
     level = float(max(levels))
     needed = math.ceil(level / (1.0 - level) - 1e-6)
     return (
-        f"A conformal interval of this level takes {needed} held-out rows; pass as "
-        "many to `recalibrate`, or ask for a lower level or for quantiles. "
+        f"A conformal interval of this level takes {needed} held-out rows, more "
+        "than it was fitted to; ask for a lower level or for quantiles. "
         f"Received: level={level:.6g}"
     )
 

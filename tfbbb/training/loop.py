@@ -37,12 +37,14 @@ class Outcome:
     """How a training ended.
 
     Attributes:
-        epoch: Number of epochs that were run.
+        step: Number of steps that were taken.
+        epoch: Number of epochs that were completed.
         best_epoch: The epoch whose weights the model has.
         seconds: Time of the steps.
         out_of_time: Whether `max_seconds` ended the training.
     """
 
+    step: int
     epoch: int
     best_epoch: int
     seconds: float = field(default=0.0, compare=False)
@@ -238,6 +240,7 @@ class _Training:
         best = self._best.restore(model) if self._best else None
         self._temperature.assign(self._temperature.target)
         return Outcome(
+            step=self.step,
             epoch=epoch,
             best_epoch=best or epoch,
             seconds=self._seconds,

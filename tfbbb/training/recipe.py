@@ -59,7 +59,7 @@ def describe_recipe(
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "metrics_from": _metrics_from(members, num_measured),
         "epochs": outcome.epoch,
-        "steps": outcome.epoch * plan.steps_per_epoch,
+        "steps": outcome.step,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
     }
 

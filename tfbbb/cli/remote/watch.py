@@ -39,7 +39,7 @@ def follow(job: "Job") -> None:
     from rich.console import Console
 
     from tfbbb.cli.epoch_bar import EpochBar
-    from tfbbb.cli.report import echo_metrics, echo_recalibration
+    from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
     # The service sends past events at once; their pace would spoil the estimate of
@@ -65,7 +65,12 @@ def follow(job: "Job") -> None:
                 f"`tfbbb remote cancel {job.id}` cancels it"
             )
             raise
-    description = job.model.describe_version(job.version)["description"]
-    typer.echo(f"published {job.name}, version {job.version}; held-out metrics:")
+    details = job.model.describe_version(job.version)
+    description, lineage = details["description"], details["lineage"] or {}
+    recipe, figures = lineage.get("source", {}).get("recipe"), "held-out figures"
+    if recipe is not None:
+        echo_recipe(recipe)
+        figures = f"figures of {recipe['metrics_from']}"
+    typer.echo(f"published {job.name}, version {job.version}; {figures}:")
     echo_metrics(description["metrics"])
     echo_recalibration(description.get("recalibration_choice"))

@@ -71,21 +71,23 @@ def test_records_of_a_smoke_run_stay_out_of_the_folder(tmp_path, capsys):
 
     program.run("benchmarks/some.py", options, measure, lambda records: "a report")
     printed = capsys.readouterr().out
-    assert "a report" in printed
+    assert "of no use as results.\n\na report" in printed
     (path,) = re.findall("records: (.*)", printed)
     assert program.FOLDER not in program.Path(path).parents
 
 
-def test_missing_data_end_the_program_with_a_sentence(tmp_path):
+def test_missing_data_end_the_program_with_a_sentence_alone(tmp_path, capsys):
     options = program.argument_parser("").parse_args(
         ["--output", str(tmp_path / "a.json")]
     )
 
     def measure(measured):
+        measured.measure({"method": "a"}, lambda: {"rmse": 1.0})
         raise program.DataError("There is no set.")
 
     with pytest.raises(SystemExit, match=r"Error: There is no set\."):
-        program.run("some.py", options, measure, lambda records: "")
+        program.run("some.py", options, measure, lambda records: "a report")
+    assert "a report" not in capsys.readouterr().out
 
 
 def test_an_interrupted_run_keeps_and_reports_its_records(tmp_path, capsys):

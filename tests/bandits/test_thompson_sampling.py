@@ -89,16 +89,21 @@ def test_epsilon_is_the_probability_of_a_random_action():
     assert_near(shares(agent, np.eye(3)), np.array([0.1, 0.1, 0.8]))
 
 
-def test_training_finds_the_posterior_of_conjugate_arms():
+@pytest.mark.parametrize("times", [1, 4])
+def test_training_finds_the_posterior_of_conjugate_arms(times):
     agent, kernel = linear_agent(2, batch_size=32, capacity=60)
     random = np.random.default_rng(0)
     arms = random.integers(2, size=60)
     rewards = random.normal([1.0, -1.0], NOISE, size=(60, 2))[np.arange(60), arms]
-    agent.observe(np.eye(2)[arms], rewards)
+    # The store holds the rows once, and they stand for all.
+    for _ in range(times):
+        agent.observe(np.eye(2)[arms], rewards)
     for rate, steps in ((0.03, 500), (0.003, 2000)):
         agent.model.optimizer.learning_rate = rate
         agent.train(steps)
-    assert agent.model.num_rows == 60
+    assert agent.model.num_rows == 60 * times
+    rewards = np.tile(rewards, times)
+    arms = np.tile(arms, times)
     counts = np.bincount(arms)
     precision = counts / NOISE**2 + 1.0
     mean = np.bincount(arms, weights=rewards) / NOISE**2 / precision

@@ -32,8 +32,9 @@ class ThompsonSampling:
 
     With `draws=n` the agent averages n functions, which explores less. The agent stores
     the rows of its actions, the newest `capacity` of them, and trains on minibatches of
-    the stored rows (Blundell et al. 2015, section 4). The number N of the loss is the
-    number of stored rows.
+    the stored rows (Blundell et al. 2015, section 4). The number N of the loss is that
+    of all observed rows, for which the stored ones stand: the posterior goes on
+    narrowing when the store is full.
 
     Example:
 
@@ -104,7 +105,7 @@ class ThompsonSampling:
 
     @property
     def num_rows(self) -> int:
-        """Number N of stored rows."""
+        """Number of stored rows."""
         return min(int(self._observed.numpy()), self.capacity)
 
     def choose(self, inputs: ArrayLike) -> int:
@@ -172,7 +173,8 @@ class ThompsonSampling:
             targets = self._rewards.numpy()[: self.num_rows]
             if np.ptp(targets) == 0.0:
                 return
-        with self.model.training_on(TrainingRows(targets, self.num_rows)):
+        observed = int(self._observed.numpy())
+        with self.model.training_on(TrainingRows(targets, observed)):
             self._build_optimizer()
             self._traced_training(tf.constant(steps))
 
@@ -214,8 +216,8 @@ class ThompsonSampling:
                 "`model.likelihood.adapt` with possible rewards before. "
                 f"Received: likelihood={self.model.likelihood!r}"
             )
-        stored = min(int(self._observed.numpy()) + rounds, self.capacity)
-        with self.model.training_on(TrainingRows(None, stored)):
+        observed = int(self._observed.numpy()) + rounds
+        with self.model.training_on(TrainingRows(None, observed)):
             self._build_optimizer()
             loop = self._loop(inputs, reward)
             played = loop(*map(tf.constant, (first, rounds, steps)))
@@ -313,8 +315,11 @@ class ThompsonSampling:
             stored.scatter_nd_update(places[:, tf.newaxis], value)
 
     def _train(self, steps: Tensor) -> None:
-        num_rows = tf.minimum(self._observed.read_value(), self.capacity)
-        self._temperature.assign_kl_weight(tf.gather(self._kl_weights, num_rows - 1))
+        observed = self._observed.read_value()
+        num_rows = tf.minimum(observed, self.capacity)
+        share = tf.cast(num_rows, tf.float32) / tf.cast(observed, tf.float32)
+        weight = share * tf.gather(self._kl_weights, num_rows - 1)
+        self._temperature.assign_kl_weight(weight)
         first = self._steps.read_value()
 
         def step(index: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
 from service.shared.version_deletion import delete_version, finish_deletions
+from tests.service.api.models.conftest import wait_until_latest
 from tests.service.api.models.test_labels import put
 from tests.service.serving import ask
 
@@ -121,11 +122,14 @@ def test_deletion_over_http_spares_what_is_in_use(
         publish("deleted", number)
     path = "/v1/models/deleted/versions"
     assert put(client, "deleted/labels/champion", 1).status_code == 200
+    # Until the third version has loaded, the second one is `latest`.
+    wait_until_latest(client, "deleted", 3)
     for number, reason in ((1, "'champion'"), (3, "is `latest`")):
         response = client.delete(f"{path}/{number}")
         assert response.status_code == 409
         assert reason in response.json()["error"]
-    assert client.delete(f"{path}/2").status_code == 204
+    response = client.delete(f"{path}/2")
+    assert response.status_code == 204, response.text
     assert client.delete(f"{path}/2").status_code == 404
     assert ask(client, "deleted/versions/2", BODY).status_code == 404
     assert not (models / "deleted" / "2").exists()

@@ -164,3 +164,14 @@ def test_some_rows_of_a_prediction_have_their_answers():
     np.testing.assert_allclose(
         whole.take(rows).joint_sample(3), whole.joint_sample(3)[:, rows]
     )
+
+
+def test_intervals_that_would_be_much_longer_are_left(numbers, monkeypatch):
+    """No score is half as large, so with this limit they count as much longer."""
+    model, prediction, y = numbers
+    kept = choose(model.likelihood, prediction, y).report
+    assert kept["chosen"].endswith("conformal_intervals")
+    monkeypatch.setattr("tfbbb.recalibration.choice._WORST_INTERVAL_SCORE", 0.5)
+    left = choose(model.likelihood, prediction, y).report
+    assert left["chosen"] == "variance_scaling"
+    assert "interval score is worse by" in left["reason"]

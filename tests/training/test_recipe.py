@@ -8,7 +8,7 @@ import pytest
 
 from tfbbb.export.manifest import Manifest
 from tfbbb.training import train_table
-from tfbbb.training.choice import _gain
+from tfbbb.training.temperature_choice import _gain
 
 ROWS = 120
 
@@ -128,11 +128,11 @@ def test_whole_numbers_have_the_noise_of_rounding():
 
 
 def test_the_gain_follows_the_law_of_an_average():
-    """log f = a + b / m, of which half of the way from two to eight members."""
+    """log f = a + b / m, from two to eight members."""
     a, b = 0.1, 0.6
     factor = {m: math.exp(a + b / m) for m in (1, 2, 8)}
     gain = _gain([factor[1], factor[1]], factor[2], 8)
-    assert gain == pytest.approx(math.sqrt(factor[8] / factor[2]))
+    assert gain == pytest.approx(factor[8] / factor[2])
     assert _gain([1.3], 1.3, 8) == 1.0
 
 

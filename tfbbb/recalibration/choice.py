@@ -22,6 +22,8 @@ from tfbbb.types import ArrayLike
 # the least number of rows, one score lies beyond the last.
 _LEVELS = (0.5, 0.9, 0.95)
 _LEAST_CONFORMAL = 25
+# Coverage is what intervals promise, so they may be a little longer for it.
+_WORST_INTERVAL_SCORE = 1.05
 _MOST_TRIED = 2000
 # In the report.
 _MOST_GROUPS = 100
@@ -59,12 +61,12 @@ def choose(
     where no factor suits the likelihood: its means and variances need dozens of
     quantiles of each row. It keeps it if it raises the log-likelihood of rows that it
     was not fitted to by more than one standard error. On top, it keeps conformal
-    intervals or sets if their coverage is closer to the levels 0.5, 0.9 and 0.95 and,
-    for intervals, their interval score (Gneiting and Raftery 2007) is not worse by more
-    than one standard error. With groups, it always keeps them. It does not try them on
-    top of `IsotonicPIT`, whose intervals lie between calibrated quantiles, unless there
-    are groups. It compares at most 2000 rows, drawn at random. It fits the chosen
-    recalibration to all rows.
+    intervals or sets if the coverage without them misses one of the levels 0.5, 0.9 and
+    0.95 by more than one standard error, theirs is closer and, for intervals, the
+    interval score (Gneiting and Raftery 2007) is worse by 5 % at most. With groups, it
+    always keeps them. It does not try them on top of `IsotonicPIT`, whose intervals lie
+    between calibrated quantiles, unless there are groups. It compares at most 2000
+    rows, drawn at random. It fits the chosen recalibration to all rows.
 
     A given method is only scored. If there are too few rows, the choice is none.
 
@@ -194,10 +196,13 @@ class _Trial:
         names = [f"coverage_{100 * level:g}" for level in _LEVELS]
         summary = dict(zip(names, coverage, strict=True))
         scores = {"log_probs": log_probs, "covered": covered}
-        scores["coverage_error"] = np.mean(np.abs(np.subtract(coverage, _LEVELS)))
+        misses = np.abs(np.subtract(coverage, _LEVELS))
+        scores["coverage_error"] = np.mean(misses)
+        errors = np.sqrt(np.multiply(_LEVELS, 1.0 - np.array(_LEVELS)) / len(log_probs))
+        scores["misses_a_level"] = np.any(misses > errors)
         if bounds is not None:
-            scores["intervals"] = self._interval_scores(bounds)
-            summary["interval_score"] = float(np.mean(scores["intervals"]))
+            scores["interval_score"] = self._interval_score(bounds)
+            summary["interval_score"] = scores["interval_score"]
         else:
             sizes = prediction.prediction_set(0.9).sum(axis=-1)
             summary["set_size_90"] = float(np.mean(sizes))
@@ -233,15 +238,15 @@ class _Trial:
     def _inside(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return (lower <= self.targets) & (self.targets <= upper)
 
-    def _interval_scores(self, bounds: Sequence[Any]) -> np.ndarray:
-        """Returns the interval score of each row, averaged over the levels, [rows]."""
+    def _interval_score(self, bounds: Sequence[Any]) -> float:
+        """Returns the interval score, averaged over levels, rows and targets."""
         scores = []
         for level, (lower, upper) in zip(_LEVELS, bounds, strict=True):
             below = np.maximum(lower - self.targets, 0.0)
             above = np.maximum(self.targets - upper, 0.0)
             tail = 0.5 * (1.0 - level)
             scores.append(tail * (upper - lower) + below + above)
-        return np.mean(scores, axis=0).reshape(len(self.targets), -1).mean(axis=1)
+        return float(np.mean(scores))
 
 
 def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
@@ -276,9 +281,9 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
     of_top = trial.score(describe(top[0]), top[1])
     kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
     closer = of_top["coverage_error"] < scores["coverage_error"]
-    worse, error = 0.0, 0.0
-    if "intervals" in scores:
-        worse, error = _mean_and_error(of_top["intervals"] - scores["intervals"])
+    ratio = 1.0
+    if "interval_score" in scores:
+        ratio = of_top["interval_score"] / scores["interval_score"]
     errors = (
         f"the coverage of rows that they were not fitted to differs from the level by "
         f"{of_top['coverage_error']:.3f} on average, without them by "
@@ -286,10 +291,12 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
     )
     if trial.labels is not None:
         return top, " ".join([*reasons, f"{kind} hold in each group; {errors}."])
-    if closer and worse <= error:
+    if not scores["misses_a_level"]:
+        errors = "without them the coverage is within one standard error of each level"
+    elif closer and ratio > _WORST_INTERVAL_SCORE:
+        errors = f"their interval score is worse by {ratio - 1.0:.0%}"
+    elif closer:
         return top, " ".join([*reasons, f"{kind} help: {errors}."])
-    if closer:
-        errors = "their interval score is worse by more than one standard error"
     return best, " ".join([*reasons, f"{kind} do not help: {errors}."])
 
 

@@ -51,6 +51,8 @@ class Conformal(Recalibration):
     """
 
     conformal = True
+    # In standard deviations of the density.
+    scores_are_distances = False
 
     def __init__(
         self,
@@ -170,6 +172,22 @@ class Conformal(Recalibration):
             group_scores,
         )
 
+    def with_density(self, density: Recalibration, factor: float) -> Self:
+        """Returns a recalibration with the same groups and another density.
+
+        Args:
+            density: The recalibration of the density.
+            factor: Factor of the scores, if they are distances.
+        """
+        factor = factor if self.scores_are_distances else 1.0
+        return type(self)(
+            _times(factor, self.scores),
+            None if density == IDENTITY else density,
+            self.by,
+            self.group_values,
+            [_times(factor, scores) for scores in self.group_scores],
+        )
+
     def reach(self, level: ArrayLike, groups: Any = None) -> tf.Tensor:
         return conformal_reach(self.scores, level, groups, self.group_scores)
 
@@ -247,6 +265,10 @@ def _groups(labels: ArrayLike) -> list[tuple[str | float | None, np.ndarray]]:
         missing = isinstance(value, float) and value != value
         found.append((None if missing else value, np.flatnonzero(index == number)))
     return found
+
+
+def _times(factor: float, scores: Scores) -> Scores:
+    return [[factor * x for x in of_target] for of_target in scores]
 
 
 def _sorted_scores(scores: Scores) -> tuple[tuple[float, ...], ...]:

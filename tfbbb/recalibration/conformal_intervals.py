@@ -61,6 +61,7 @@ class ConformalIntervals(Conformal):
     """
 
     central_intervals = False
+    scores_are_distances = True
 
     def check(self, likelihood: Likelihood) -> None:
         if likelihood.task != "regression":

@@ -18,7 +18,10 @@ def scaling(
 
 
 def scaled(
-    recalibration: Recalibration, likelihood: Likelihood, factor: float
+    recalibration: Recalibration,
+    likelihood: Likelihood,
+    factor: float,
+    factor_of_intervals: float,
 ) -> Recalibration:
     """Returns a recalibration whose factor is `factor` times as large.
 
@@ -27,14 +30,16 @@ def scaled(
             factor is returned as it is.
         likelihood: The likelihood of the model.
         factor: Factor of distances from the mean, or of the temperature of logits.
+        factor_of_intervals: Factor of the lengths of conformal intervals.
     """
     kind = scaling(likelihood)
-    if factor == 1.0 or kind is None:
+    if kind is None:
         return recalibration
     if isinstance(recalibration, Conformal):
-        config = recalibration.get_config()
-        config["density"] = scaled(recalibration.density, likelihood, factor)
-        return type(recalibration)(**config)
+        density = scaled(recalibration.density, likelihood, factor, factor)
+        return recalibration.with_density(density, factor_of_intervals / factor)
+    if factor == 1.0:
+        return recalibration
     if isinstance(recalibration, VarianceScaling):
         return VarianceScaling([factor * x for x in recalibration.factors])
     if isinstance(recalibration, Temperature):

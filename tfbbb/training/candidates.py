@@ -9,7 +9,6 @@ from tfbbb import kl_schedules
 from tfbbb.data.memory_rows import BatchSource, MemoryRows
 from tfbbb.model import BayesianModel
 from tfbbb.optimizers import Adam
-from tfbbb.training.choice import Choice, choose
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.loop import Outcome, fit
 from tfbbb.training.plan import TrainingPlan
@@ -17,6 +16,7 @@ from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
+from tfbbb.training.temperature_choice import Choice, choose
 
 
 @dataclass(frozen=True)

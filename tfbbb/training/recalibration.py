@@ -14,16 +14,11 @@ from tfbbb.prediction import Predictive
 from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
 from tfbbb.recalibration.choice import choose
 from tfbbb.recalibration.conformal import labels_of
-from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration
 from tfbbb.training.spec.families import RecalibrationPart
 
-_ONE_FACTOR = (
-    "One factor, fitted to rows that members left out, is extrapolated to the mixture "
-    "of all members."
-)
 _CONFORMAL = {
     "conformal_intervals": ConformalIntervals,
     "conformal_sets": ConformalSets,
@@ -95,19 +90,9 @@ def calibrate(
         inputs: Inputs of `n` held-out rows.
         targets: Their targets `[n, 1]`, or class indices `[n]`.
         prediction: The prediction of these rows, not recalibrated, by members that did
-            not see them; by default that of the model. Without groups, `auto` is then
-            one factor: it can be extrapolated to the mixture of all members.
+            not see them; by default that of the model.
     """
     method = make_recalibration(part, model.likelihood, schema)
-    factor = None
-    if (
-        method == "auto"
-        and prediction is not None
-        and getattr(part, "by", None) is None
-    ):
-        factor = scaling(model.likelihood)
-    if factor is not None:
-        method = factor()
     if prediction is None:
         prediction = model.predictive(inputs)
     before = prediction_figures(prediction, targets)
@@ -120,13 +105,10 @@ def calibrate(
     labels = None if by is None else labels_of(inputs, by)
     made = choose(model.likelihood, prediction, targets, method, by=by, labels=labels)
     model.recalibration = made.recalibration
-    report = dict(made.report)
-    if factor is not None:
-        report["reason"] = _ONE_FACTOR
     figures = before
     if made.recalibration is not None:
         figures = prediction_figures(made.prediction, targets)
-    return Calibrated(figures, {**asked, **report, "before": before})
+    return Calibrated(figures, {**asked, **made.report, "before": before})
 
 
 def _input_of(name: str, schema: Schema) -> str | int:

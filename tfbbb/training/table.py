@@ -143,18 +143,24 @@ def train_table(
     )
     best = max(candidates, key=lambda candidate: candidate.log_likelihood)
     model, choice, schedule = best.model, best.choice, plan.schedule
-    prediction, gain = None, 1.0
-    if members.folds is not None and choice is not None:
-        prediction, gain = choice.prediction, choice.gain
+    crossed = choice if members.folds is not None else None
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
     inputs, targets = measured_rows(prepared, members)
     calibrated = calibrate(
-        model, spec.recalibration, prepared.schema, inputs, targets, prediction
+        model,
+        spec.recalibration,
+        prepared.schema,
+        inputs,
+        targets,
+        None if crossed is None else crossed.prediction,
     )
-    if spec.recalibration.name != "none" and gain != 1.0:
+    if spec.recalibration.name != "none" and crossed is not None:
         model.recalibration = scaled(
-            model.recalibration or IDENTITY, model.likelihood, gain
+            model.recalibration or IDENTITY,
+            model.likelihood,
+            crossed.gain,
+            crossed.gain_of_intervals,
         )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)

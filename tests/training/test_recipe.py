@@ -105,6 +105,8 @@ def test_few_rows_are_held_out_instead():
     trained = train_table(table(rows=30), {"target": "y", "training": {"epochs": 2}})
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
+    (remark,) = trained.recipe["remarks"]
+    assert remark.startswith("The table has 30 rows; with at least 40,")
 
 
 def test_a_class_with_fewer_rows_than_folds_trains():
@@ -114,6 +116,18 @@ def test_a_class_with_fewer_rows_than_folds_trains():
     trained = train_table(classes, {"target": "y", "training": {"epochs": 3}})
     assert trained.schema.classes == ("high", "low", "rare")
     assert 0 <= trained.metrics["accuracy"] <= 1
+    (remark,) = trained.recipe["remarks"]
+    assert remark.startswith("The class 'rare' has 2 training rows, fewer than the 4")
+
+
+def test_members_with_a_constant_target_are_counted():
+    """Row 5 alone differs: in each repeat, one member per temperature leaves it out."""
+    y = np.where(np.arange(ROWS) == 5, 1.0, 0.0)
+    constant = table().set_column(1, "y", pa.array(y))
+    trained = train_table(constant, {"target": "y", "training": {"epochs": 3}})
+    assert math.isfinite(trained.metrics["rmse"])
+    (remark,) = trained.recipe["remarks"]
+    assert "in the training rows of 6 of 24 members" in remark
 
 
 def test_whole_numbers_have_the_noise_of_rounding():

@@ -76,7 +76,10 @@ def echo_figures(trained: "TrainedTable") -> None:
 
 
 def echo_recipe(recipe: Mapping[str, Any]) -> None:
-    """Prints what was tried, and whether time ran out."""
+    """Prints what was tried, whether time ran out, and which rows are scarce."""
+    # Versions of earlier releases have none.
+    for remark in recipe.get("remarks", ()):
+        typer.echo(f"Warning: {remark}", err=True)
     if recipe["out_of_time"]:
         typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
     if len(recipe["tried"]) < 2:

@@ -6,10 +6,13 @@ from typing import Any
 from tfbbb.training.candidates import Candidate
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.plan import TrainingPlan
+from tfbbb.training.preparation import Prepared
+from tfbbb.training.scarce_rows import remarks_on_scarce_rows
 
 
 def describe_recipe(
     plan: TrainingPlan,
+    prepared: Prepared,
     members: MemberRows,
     candidates: Sequence[Candidate],
     best: Candidate,
@@ -19,6 +22,7 @@ def describe_recipe(
 
     Args:
         plan: The completed spec.
+        prepared: The rows.
         members: The members that were trained.
         candidates: The networks that were trained.
         best: The one that is kept.
@@ -29,7 +33,8 @@ def describe_recipe(
         temperature with the name of the `network`, the `log_likelihood` of rows left
         out, the calibration's `factor`, and whether it was `kept`; `gain`, by which the
         kept factor changes for the mixture of all members; `metrics_from`, a sentence;
-        `epochs` and `steps`; and `out_of_time`, whether `max_seconds` ended it.
+        `remarks`, sentences on rows that are too few for their figures; `epochs` and
+        `steps`; and `out_of_time`, whether `max_seconds` ended it.
     """
     model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
@@ -58,6 +63,7 @@ def describe_recipe(
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "metrics_from": _metrics_from(members, num_measured),
+        "remarks": remarks_on_scarce_rows(prepared, members),
         "epochs": outcome.epoch,
         "steps": outcome.step,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),

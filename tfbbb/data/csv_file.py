@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
+from pyarrow.csv import CSVStreamingReader
 
 from tfbbb.data.column_names import check_column_names
+from tfbbb.data.csv_blocks import CsvBlocks, UncertainRows
 from tfbbb.data.csv_faults import check_content, check_rows, read_header
 from tfbbb.data.csv_source import Compression, CsvSource
 from tfbbb.data.csv_types import MISSING_WORDS, find_common_types
@@ -48,6 +50,8 @@ class CsvFile:
         self._source = CsvSource(path, compression, BLOCK_BYTES)
         self._preferred = delimiter
         self._text_columns = frozenset(text_columns)
+        # Whether the file can be cut into blocks of whole rows.
+        self._is_parallel = True
         self._dialect: Dialect | None = None
         # Whether all rows have shown that the decimal mark is a point.
         self._has_points = False
@@ -78,6 +82,13 @@ class CsvFile:
             TableError: The file is not a table.
         """
         try:
+            yield from self._batches()
+        except UncertainRows:
+            self._is_parallel = False
+            raise StartOver from None
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
             yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             failed = _CONVERSION.search(str(error))
@@ -94,7 +105,7 @@ class CsvFile:
                 ) from None
             raise
 
-    def _open_with_candidates(self) -> pa.csv.CSVStreamingReader:
+    def _open_with_candidates(self) -> CsvBlocks | CSVStreamingReader:
         known = self._candidates
         types: dict[str, pa.DataType] = {}
         if known is not None:
@@ -102,20 +113,33 @@ class CsvFile:
         types |= dict.fromkeys(self._text_columns, pa.string())
         return self._open(types)
 
-    def _open(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
+    def _open(self, types: dict[str, pa.DataType]) -> CsvBlocks | CSVStreamingReader:
+        dialect = self.dialect
+        conversion = _conversion_options(types, dialect)
+        if self._is_parallel and dialect.encoding == "utf-8":
+            try:
+                return CsvBlocks(
+                    self._source,
+                    dialect.delimiter,
+                    lambda block, schema: _parse_block(
+                        block, schema, dialect, conversion
+                    ),
+                )
+            except UncertainRows:
+                self._is_parallel = False
         return pa.csv.open_csv(
             self._source.stream(),
             read_options=pa.csv.ReadOptions(
                 block_size=self._source.longest,
-                encoding=self.dialect.encoding,
-                skip_rows=self.dialect.header_line - 1,
+                encoding=dialect.encoding,
+                skip_rows=dialect.header_line - 1,
             ),
-            parse_options=_parse_options(self.dialect),
-            convert_options=_conversion_options(types, self.dialect),
+            parse_options=_parse_options(dialect),
+            convert_options=conversion,
         )
 
     def _check_batches(
-        self, reader: pa.csv.CSVStreamingReader
+        self, reader: CsvBlocks | CSVStreamingReader
     ) -> Iterator[pa.RecordBatch]:
         self._names, self._types = reader.schema.names, reader.schema.types
         numbers = RowNumbers() if may_begin_with_index(self._names) else None
@@ -209,6 +233,32 @@ class CsvFile:
                 if pa.string() not in types and batch.num_rows:
                     types.add(_infer_type(batch.column(place), self.dialect))
         return [find_common_types(types) for types in seen]
+
+
+def _parse_block(
+    block: memoryview,
+    schema: pa.Schema | None,
+    dialect: Dialect,
+    conversion: pa.csv.ConvertOptions,
+) -> pa.RecordBatch:
+    """Parses whole rows; without the schema they begin with the header."""
+    if schema is None:
+        reading = pa.csv.ReadOptions(skip_rows=dialect.header_line - 1)
+    else:
+        reading = pa.csv.ReadOptions(column_names=schema.names)
+        types = dict(zip(schema.names, schema.types, strict=True))
+        conversion = _conversion_options(types, dialect)
+    # One block, in the calling thread.
+    reading.block_size = len(block) + 1
+    reading.use_threads = False
+    table = pa.csv.read_csv(
+        pa.BufferReader(pa.py_buffer(block)),
+        reading,
+        _parse_options(dialect),
+        conversion,
+    )
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
 
 
 def _parse_options(dialect: Dialect) -> pa.csv.ParseOptions:

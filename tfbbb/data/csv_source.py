@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -33,7 +33,7 @@ class CsvSource:
         """Opens the file for Arrow."""
         return pa.input_stream(str(self.path), compression=self.compression)
 
-    def open(self) -> IO[bytes] | gzip.GzipFile:
+    def open(self) -> io.BufferedIOBase:
         """Opens the file for Python."""
         if self.compression == "gzip":
             return gzip.open(self.path)

@@ -33,10 +33,10 @@ class CsvSource:
         """Opens the file for Arrow."""
         return pa.input_stream(str(self.path), compression=self.compression)
 
-    def open(self) -> io.BufferedIOBase:
+    def open(self) -> io.BufferedReader:
         """Opens the file for Python."""
         if self.compression == "gzip":
-            return gzip.open(self.path)
+            return io.BufferedReader(gzip.open(self.path))
         if self.compression == "zstd":
             return io.BufferedReader(self.stream())
         return self.path.open("rb")

@@ -73,7 +73,7 @@ def files() -> dict[str, pa.csv.WriteOptions]:
     """Returns how each file is written."""
     return {
         "commas": pa.csv.WriteOptions(quoting_style="none", quoting_header="none"),
-        "commas, texts in quotes": pa.csv.WriteOptions(quoting_style="needed"),
+        "commas, cells in quotes": pa.csv.WriteOptions(quoting_style="all_valid"),
         "semicolons": pa.csv.WriteOptions(
             delimiter=";", quoting_style="none", quoting_header="none"
         ),

@@ -40,6 +40,7 @@ def read(path, **options):
         ("a;b\n1,234;NA\n", SEMICOLONS, {"a": [1.234], "b": [None]}),
         ("a;b\n-,5;1e3\n", SEMICOLONS, {"a": [-0.5], "b": [1e3]}),
         ("a;b\n1.5;2\n", Dialect(delimiter=";"), {"a": [1.5], "b": [2]}),
+        ("a;b\n1.234,5;2,5\n", SEMICOLONS, {"a": ["1.234,5"], "b": [2.5]}),
         # Both marks: a column of each, so neither is the mark of the file.
         ("a;b\n1,5;2.5\n", Dialect(delimiter=";"), {"a": ["1,5"], "b": [2.5]}),
         # Points that group digits are no decimal points.
@@ -93,6 +94,26 @@ def test_a_header_that_looks_like_values_is_said(tmp_path):
         dialect.describe()
     )
     assert not dialect.is_plain
+
+
+def test_an_empty_column_after_the_last_name_is_left_out(tmp_path):
+    path = written(tmp_path, "a;b;\n1;2,5;\n3;4,5;\n")
+    assert read(path) == (SEMICOLONS, {"a": [1, 3], "b": [2.5, 4.5]})
+    path = written(tmp_path, "a,b,\n1,2,\n3,4,\n" * 10 + "3,4,5\n")
+    with pytest.raises(TableError, match="column 3 of 3 has no name"):
+        read_table(path)
+
+
+def test_values_that_are_repeated_in_place_of_names_are_said(tmp_path):
+    path = written(tmp_path, "1,0,0\n1,2,3\n")
+    with pytest.raises(TableError, match=r"'0' appears 2 times.* look like values"):
+        read_table(path)
+
+
+def test_cells_that_spaces_may_separate_are_said(tmp_path):
+    dialect, columns = read(written(tmp_path, "a b\n1 2\n", "table.txt"))
+    assert "if spaces separate the cells" in dialect.describe()
+    assert columns == {"a b": ["1 2"]}
 
 
 @pytest.mark.parametrize(

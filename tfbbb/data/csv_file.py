@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +71,8 @@ class CsvFile:
 
     def header(self) -> list[str]:
         """Returns the names of the columns, or an empty list if unreadable."""
-        return read_header(self._source, self.dialect)
+        header = read_header(self._source, self.dialect)
+        return header[: _count_named(header)]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty.
@@ -142,16 +143,22 @@ class CsvFile:
         self, reader: CsvBlocks | CSVStreamingReader
     ) -> Iterator[pa.RecordBatch]:
         self._names, self._types = reader.schema.names, reader.schema.types
-        numbers = RowNumbers() if may_begin_with_index(self._names) else None
+        # Rows may end with a delimiter, so that an empty column follows the last.
+        width = _count_named(self._names)
+        may_have_index = may_begin_with_index(self._names[:width])
+        numbers = RowNumbers() if may_have_index else None
         if numbers is None:
-            self._check_names()
+            self._check_names(width)
         if any(pa.types.is_binary(type_) for type_ in self._types):
             self._check_encoding()
         marked = self._columns_with_other_mark()
         last = None
         for batch in reader:
             if numbers is not None and not numbers.add(batch.column(0)):
+                self._check_names(width)
+            if any(len(c) > c.null_count for c in batch.columns[width:]):
                 self._check_names()
+            batch = batch.select(range(width))
             if marked is not None:
                 marked.add(batch)
             last = batch if batch.num_rows else last
@@ -204,8 +211,13 @@ class CsvFile:
         self._candidates = None
         raise StartOver
 
-    def _check_names(self) -> None:
-        check_column_names(self._names, where=f"{self._source.path}: ")
+    def _check_names(self, width: int | None = None) -> None:
+        try:
+            check_column_names(self._names[:width], where=f"{self._source.path}: ")
+        except TableError as error:
+            # The names of a file without a header are values, which may be repeated.
+            doubts = self.dialect.doubts
+            raise TableError(" ".join([str(error), *doubts])) from None
 
     def _widen(self, column: int) -> None:
         """Widens the type of a column that did not fit, unless the type is text.
@@ -290,6 +302,12 @@ def _infer_type(texts: pa.Array, dialect: Dialect) -> pa.DataType:
         convert_options=_conversion_options({}, dialect),
     )
     return table.schema.types[0]
+
+
+def _count_named(names: Sequence[str]) -> int:
+    """Returns the number of columns up to the last one with a name, at least one."""
+    named = [place for place, name in enumerate(names) if name.strip()]
+    return max(named, default=0) + 1
 
 
 def _ends_inside_text(batch: pa.RecordBatch) -> bool:

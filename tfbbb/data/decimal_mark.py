@@ -8,7 +8,10 @@ import pyarrow.compute
 
 DecimalMark = Literal[".", ","]
 
-_NUMBER = r"^ *[+-]?(\d+{mark}?\d*|{mark}\d+)([eE][+-]?\d+)? *$"
+# Such as 1,5 or 1.234,5 for the mark ",".
+_NUMBER = (
+    r"^ *[+-]?((\d+|[1-9]\d{0,2}({other}\d{3})+){mark}?\d*|{mark}\d+)([eE][+-]?\d+)? *$"
+)
 # Such as 1.234 or 12,345,678: the mark may also group the digits of a whole number.
 _GROUPED = r"^ *[+-]?[1-9]\d{0,2}({mark}\d{3})+ *$"
 
@@ -35,9 +38,9 @@ class MarkedColumns:
     def __init__(
         self, mark: DecimalMark, *, grouped: bool = False, ignored: Collection[str] = ()
     ) -> None:
-        pattern = r"\." if mark == "." else mark
+        pattern, other = (r"\.", ",") if mark == "." else (",", r"\.")
         self.mark = mark
-        self._number = _NUMBER.replace("{mark}", pattern)
+        self._number = _NUMBER.replace("{mark}", pattern).replace("{other}", other)
         self._grouped = None if grouped else _GROUPED.replace("{mark}", pattern)
         self._not_numbers = set(ignored)
         self._marked: set[str] = set()

@@ -102,8 +102,13 @@ def find_dialect(
         reading = _read(rows[1:] if declared else rows, delimiter)
         readings += [] if reading is None else [reading]
     if not readings:
-        line = 2 if declared else 1
-        return Dialect(encoding, delimiters[0], header_line=line)
+        rows = list(_rows(text, delimiters[0], is_whole=is_whole))
+        return Dialect(
+            encoding,
+            delimiters[0],
+            header_line=2 if declared else 1,
+            doubts=tuple(_describe_spaces(rows)),
+        )
     best = _choose(readings, delimiters[0])
     return Dialect(
         encoding,
@@ -228,6 +233,16 @@ def _describe_others(best: _Reading, readings: Sequence[_Reading]) -> Iterator[s
                 f"It could also be separated by {DELIMITERS[other.delimiter]}: quote "
                 "the cells that hold a delimiter."
             )
+
+
+def _describe_spaces(rows: Sequence[_Row]) -> Iterator[str]:
+    """Describes a single column whose rows have as many words as the header."""
+    words = {len(row.cells[0].split()) for row in rows if len(row.cells) == 1}
+    if len(rows) > 1 and len(words) == 1 and words != {1}:
+        yield (
+            "It has a single column: if spaces separate the cells, separate them with "
+            "commas or tabs."
+        )
 
 
 def _describe_header(best: _Reading) -> Iterator[str]:

@@ -169,7 +169,7 @@ CELL = QUOTED.map(lambda text: '"{}"'.format(text.replace('"', '""'))) | (
 @settings(
     deadline=None,
     derandomize=True,
-    max_examples=300,
+    max_examples=100,
     # Each example overwrites the same file.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -79,6 +79,8 @@ class _Statistics:
         most_bytes = self._limits.decompressed_bytes
         _check_at_most("decompressed_bytes", self._num_bytes, most_bytes)
         if not self.columns:
+            # JSON lines may have further keys after their beginning.
+            _check_at_most("columns", batch.num_columns, self._limits.columns)
             _check_lengths(batch.schema.names)
             self.columns = [ColumnStatistics(f.name, f.type) for f in batch.schema]
         for column, values in zip(self.columns, batch.columns, strict=True):
@@ -112,10 +114,19 @@ def _inspect(task: InspectionTask) -> InspectionResult:
             num_rows=scan.num_rows,
             columns=[column.figures() for column in statistics.columns],
             problems=find_problems(
-                statistics.columns, scan.num_rows, without_index=scan.without_index
+                statistics.columns,
+                scan.num_rows,
+                without_index=scan.without_index,
+                found=_describe_dialect(scan),
             ),
         )
     )
+
+
+def _describe_dialect(scan: TableScan) -> str | None:
+    if scan.dialect is None or scan.dialect.is_plain:
+        return None
+    return f"The table is read as follows. {scan.dialect.describe()}"
 
 
 def _preview(task: InspectionTask) -> InspectionResult:

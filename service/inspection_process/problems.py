@@ -12,10 +12,21 @@ _CONSTANT = "It has the same value in every row, so a model learns nothing from 
 
 
 def find_problems(
-    columns: Iterable[ColumnStatistics], num_rows: int, *, without_index: bool
+    columns: Iterable[ColumnStatistics],
+    num_rows: int,
+    *,
+    without_index: bool,
+    found: str | None = None,
 ) -> list[dict[str, str | None]]:
-    """Returns the problems to fix before training, as `column` and `message`."""
-    table: list[str] = []
+    """Returns the problems to fix before training, as `column` and `message`.
+
+    Args:
+        columns: Statistics of the columns.
+        num_rows: Number of rows of the table.
+        without_index: Whether an index that pandas wrote was dropped.
+        found: What reading found out about the file, for people to check; or None.
+    """
+    table: list[str] = [] if found is None else [found]
     if without_index:
         table.append("The index that pandas wrote into the table is ignored.")
     if num_rows < MIN_ROWS:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from service.shared.settings import Settings
-from tfbbb.data.content import Format
+from tfbbb.data.format import Format
 
 
 class Limits(BaseModel):

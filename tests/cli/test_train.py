@@ -152,6 +152,21 @@ def test_invalid_input_gets_one_sentence_and_writes_nothing(
     assert not (tmp_path / "models").exists()
 
 
+def test_what_was_found_about_the_file_is_printed(tfbbb, tmp_path):
+    (tmp_path / "table.csv").write_text("Sales\na;b\n" + "1,5;2\n" * 20)
+    # The target is wrong, so nothing trains.
+    arguments = ("table.csv", "--target", "c", "--output", "models/name")
+    result = tfbbb("train", *arguments)
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "UTF-8 text, separated by semicolons, with decimal commas, with the names of "
+        "the columns in line 2.\n"
+    )
+    assert "no target column 'c'; its columns are 'a', 'b'" in result.stderr
+    result = tfbbb("train", *arguments, "--sheet", "x")
+    assert "Only .xlsx and .ods files have sheets" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

@@ -18,11 +18,15 @@ from tfbbb.data.scan import TableScan
 ROWS = [{"id": i, "a": i / 2, "word": "x"} for i in range(40)]
 MANY = [{"id": i, "text": "x" * 50} for i in range(3000)]
 LINES = "\n".join(map(json.dumps, ROWS))
-JSON = {
+JSON_LINES = {
     "lines": LINES,
     "lines with a byte order mark": f"\ufeff{LINES}",
     "lines after an empty one": f"\n  {LINES}",
     "one line": json.dumps(ROWS[0]),
+    "a very long line": json.dumps({"text": "x" * BEGINNING_BYTES}),
+    "lines of objects": '{"a": {"b": 1}}\n{"a": {"b": 2}}\n',
+}
+JSON = {
     "an array": json.dumps(ROWS),
     "an indented array": json.dumps(ROWS, indent=2),
     "a long array": json.dumps(MANY),
@@ -53,7 +57,8 @@ OTHERS = {
     "a Python pickle": pickle.dumps(ROWS),
     "a NumPy array": written(lambda rows, file: np.save(file, rows), np.ones(3)),
     "an RTF document": b"{\\rtf1\\ansi hello\n}",
-    "a ZIP archive, or a spreadsheet": b"PK\x03\x04\x14\0\0\0",
+    "a ZIP archive": b"PK\x03\x04".ljust(30, b"\0") + b"table.csv",
+    "an Excel workbook": b"PK\x03\x04".ljust(30, b"\0") + b"[Content_Types].xml",
     "a tar archive": b"a.csv".ljust(257, b"\0") + b"ustar\x0000",
 }
 
@@ -69,6 +74,16 @@ def test_json_is_recognised_and_refused(tmp_path, text, suffix):
         read_table(path)
     with pytest.raises(TableError, match=message):
         TableScan(path).header()
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("text", JSON_LINES.values(), ids=JSON_LINES.keys())
+def test_json_lines_in_a_csv_file_are_recognised(tmp_path, text, codec):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode(codec))
+    message = "holds JSON lines, not CSV; rename the file to a name that ends in .jsonl"
+    with pytest.raises(TableError, match=message):
+        read_table(path)
 
 
 @pytest.mark.parametrize("header", HEADERS)
@@ -90,8 +105,12 @@ def test_other_formats_are_recognised_and_refused(tmp_path, what, content):
 def test_a_wrong_suffix_error_names_the_right_suffix(tmp_path):
     path = tmp_path / "table.csv"
     pyarrow.parquet.write_table(TABLE, path)
-    with pytest.raises(TableError, match=r"holds Parquet.*name that ends in .parquet"):
-        read_table(path)
+    message = r"holds Parquet, not {}; rename the file to a name that ends in .parquet"
+    for suffix, what in [("csv", "CSV"), ("jsonl", "JSON lines"), ("feather", "Arrow")]:
+        wrong = path.rename(tmp_path / f"table.{suffix}")
+        with pytest.raises(TableError, match=message.format(f"{what}.*")):
+            read_table(wrong)
+        wrong.rename(path)
 
 
 def test_a_long_table_with_a_bracket_header_is_read():

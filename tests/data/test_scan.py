@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tfbbb.data import TableError, csv_file, read_table
+from tfbbb.data.dialect import Dialect
 from tfbbb.data.scan import TableScan
 
 # Cells of every type that a CSV column may have.
@@ -49,7 +50,8 @@ def test_types_do_not_depend_on_the_block_size(tmp_path, monkeypatch, columns):
     text = "".join(",".join(row) + "\n" for row in [names, *rows])
     (tmp_path / "table.csv").write_text(text)
     whole = pa.csv.read_csv(
-        io.BytesIO(text.encode()), convert_options=csv_file._conversion_options({})
+        io.BytesIO(text.encode()),
+        convert_options=csv_file._conversion_options({}, Dialect()),
     )
     shrink_blocks(monkeypatch, 150)
     scan = TableScan(tmp_path / "table.csv")
@@ -153,5 +155,50 @@ def test_endless_rows_are_refused(tmp_path, monkeypatch, content, message):
 
 
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path):
-    with pytest.raises(ValueError, match=r"csv\.gz, parquet, arrow\. Received: .*xlsx"):
-        TableScan(tmp_path / "table.xlsx", format="xlsx")
+    with pytest.raises(ValueError, match=r"parquet, .*\. Received: format='xls'"):
+        TableScan(tmp_path / "table.xls", format="xls")
+
+
+QUOTED = st.text(st.sampled_from('a,;"\n\r '), max_size=6)
+# A quote inside a cell without quotes is a character like any other.
+CELL = QUOTED.map(lambda text: '"{}"'.format(text.replace('"', '""'))) | (
+    st.sampled_from(["a", "", "NA", '5"', 'a"b"', '6" 7"', '"a"b'])
+)
+
+
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=100,
+    # Each example overwrites the same file.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    rows=st.lists(st.tuples(CELL, CELL), min_size=4, max_size=12),
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    size=st.integers(40, 120),
+)
+def test_rows_do_not_depend_on_the_block_size(
+    tmp_path, monkeypatch, rows, line_end, size
+):
+    text = line_end.join(["left,right", *map(",".join, rows), "x,y", ""])
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode())
+    shrink_blocks(monkeypatch, len(text) + 1)
+    whole = read_table(path)
+    shrink_blocks(monkeypatch, size)
+    longest = max(len(",".join(row)) for row in rows)
+    if 2 * longest < size:
+        assert read_table(path).equals(whole)
+
+
+@pytest.mark.parametrize(("stray", "is_cut"), [("1,x\n", True), ('1,5" x\n', False)])
+def test_files_are_cut_into_blocks_where_quotes_allow(
+    tmp_path, monkeypatch, stray, is_cut
+):
+    shrink_blocks(monkeypatch, 64)
+    rows = [stray, *['1,"x\n, y"\n'] * 40, stray * 30]
+    (tmp_path / "table.csv").write_text("a,b\n" + "".join(rows))
+    scan = TableScan(tmp_path / "table.csv")
+    assert scan.num_rows == 71
+    assert scan._file._is_parallel == is_cut

@@ -13,7 +13,9 @@ from tfbbb.cli.prediction_options import (
     Output,
     PredictionSets,
     Seed,
+    Sheet,
     Table,
+    echo_note,
 )
 
 
@@ -27,6 +29,7 @@ def predict(
     ],
     data: Table,
     output: Output = None,
+    sheet: Sheet = None,
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
@@ -60,7 +63,7 @@ def predict(
             for feature in manifest.features
         ]
         texts = [column.name for column in columns if column.kind == "categorical"]
-        table = read_table(data, text_columns=texts)
+        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         inputs = {column.name: column.values(table) for column in columns}
         targets = read_targets(table, manifest) if log_prob else None
 

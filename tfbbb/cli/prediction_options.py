@@ -1,12 +1,18 @@
-"""Options shared by `tfbbb predict` and `tfbbb remote predict`."""
+"""Options of the commands that read a table, and of those that predict."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Table = Annotated[
-    Path, typer.Argument(help="Table: .csv, .csv.gz, .parquet or .arrow.")
+from tfbbb.data.format import SUFFIX_LIST
+
+Table = Annotated[Path, typer.Argument(help=f"Table: {SUFFIX_LIST}.")]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        help="Sheet of an .xlsx or .ods file; the first with rows by default."
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -54,3 +60,8 @@ LogProb = Annotated[
         help="Also print log_prob of the target, a column of the table, in nats.",
     ),
 ]
+
+
+def echo_note(note: str) -> None:
+    """Prints a note about the table beside the predictions."""
+    typer.echo(note, err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.prediction_options import Sheet, Table
 from tfbbb.cli.training_options import (
     BatchSize,
     Epochs,
@@ -37,9 +38,7 @@ _MIN_MODEL_BYTES = 2**16
 
 
 def train(
-    data: Annotated[
-        Path, typer.Argument(help="Table: .csv, .csv.gz, .parquet or .arrow.")
-    ],
+    data: Table,
     target: Target,
     output: Annotated[
         Path,
@@ -48,6 +47,7 @@ def train(
             "the next version under it."
         ),
     ],
+    sheet: Sheet = None,
     task: Task = None,
     ignore: Ignore = None,
     text: Text = None,
@@ -87,7 +87,7 @@ def train(
         record = TrainingRecord.read(parent) if parent else None
         known = record.schema.text_features if record else ()
         texts = (*job.text_columns, *known)
-        table = read_table(data, text_columns=texts, notify=typer.echo)
+        table = read_table(data, text_columns=texts, sheet=sheet, notify=typer.echo)
         features = select_features(table.column_names, job, ignore or ())
         for name in job.text_columns:
             check_column_exists(table, name, role="text")

@@ -2,37 +2,31 @@
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
+from pyarrow.csv import CSVStreamingReader
 
 from tfbbb.data.column_names import check_column_names
-from tfbbb.data.csv_faults import (
-    CsvSource,
-    check_content,
-    check_encoding,
-    check_rows,
-    check_separator,
-    read_header,
-)
-from tfbbb.data.csv_types import find_common_types
+from tfbbb.data.csv_blocks import CsvBlocks, UncertainRows
+from tfbbb.data.csv_faults import check_content, check_rows, read_header
+from tfbbb.data.csv_source import Compression, CsvSource
+from tfbbb.data.csv_types import MISSING_WORDS, find_common_types
+from tfbbb.data.decimal_mark import DecimalMark, MarkedColumns
+from tfbbb.data.dialect import Delimiter, Dialect
+from tfbbb.data.dialect_search import find_dialect, marked_columns
 from tfbbb.data.pandas_index import RowNumbers, may_begin_with_index
+from tfbbb.data.start_over import StartOver
 from tfbbb.data.table_error import TableError
+from tfbbb.data.text_encoding import check_encoding, find_single_byte_encoding
 
 # No row may be longer than a block.
 BLOCK_BYTES = 4 * 2**20
-_MISSING = (
-    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A"),
-    *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
-)
-_PARSING = pyarrow.csv.ParseOptions(newlines_in_values=True)
 _CONVERSION = re.compile(r"In CSV column #(\d+):.*conversion error", re.DOTALL)
-
-
-class TooNarrow(Exception):
-    """A column type that fits the previous blocks does not fit this block."""
 
 
 class CsvFile:
@@ -40,7 +34,8 @@ class CsvFile:
 
     Args:
         path: The file.
-        compressed: Whether it is compressed with gzip.
+        compression: How it is compressed, or None.
+        delimiter: The delimiter to prefer if the file allows several.
         text_columns: Columns to read as text, even if their cells look like numbers.
     """
 
@@ -48,38 +43,62 @@ class CsvFile:
         self,
         path: Path,
         *,
-        compressed: bool,
+        compression: Compression | None,
+        delimiter: Delimiter = ",",
         text_columns: Iterable[str] = (),
     ) -> None:
-        self._source = CsvSource(path, compressed, BLOCK_BYTES)
+        self._source = CsvSource(path, compression, BLOCK_BYTES)
+        self._preferred = delimiter
         self._text_columns = frozenset(text_columns)
+        # Whether the file can be cut into blocks of whole rows.
+        self._is_parallel = True
+        self._dialect: Dialect | None = None
+        # Whether all rows have shown that the decimal mark is a point.
+        self._has_points = False
         # The remaining possible types of each column. None until the first conversion
         # error: until then Arrow infers the types from the first block.
         self._candidates: list[list[pa.DataType]] | None = None
         self._names: list[str] = []
         self._types: list[pa.DataType] = []
 
+    @property
+    def dialect(self) -> Dialect:
+        """How the file writes its table, by the rows read so far."""
+        if self._dialect is None:
+            check_content(self._source)
+            self._dialect = find_dialect(self._source, preferred=self._preferred)
+        return self._dialect
+
     def header(self) -> list[str]:
         """Returns the names of the columns, or an empty list if unreadable."""
-        check_content(self._source)
-        return read_header(self._source)
+        header = read_header(self._source, self.dialect)
+        return header[: _count_named(header)]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty.
 
         Raises:
-            TooNarrow: A column type was too narrow. The next call uses a wider type;
+            StartOver: The rows so far were misread. The next call reads them otherwise;
                 the caller must discard the batches so far.
             TableError: The file is not a table.
         """
-        check_content(self._source)
+        try:
+            yield from self._batches()
+        except UncertainRows:
+            self._is_parallel = False
+            raise StartOver from None
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             yield from self._check_batches(self._open_with_candidates())
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            if failed := _CONVERSION.search(str(error)):
-                self._widen(int(failed[1]))
-            check_encoding(self._source)
-            check_rows(self._source)
+            failed = _CONVERSION.search(str(error))
+            # The following checks name the line of any other fault.
+            with suppress(pa.ArrowInvalid):
+                if failed and "UTF8" not in str(error):
+                    self._widen(int(failed[1]))
+            self._check_encoding()
+            check_rows(self._source, self.dialect)
             if "straddling" in str(error):
                 raise TableError(
                     f"{self._source.path} has a row longer than {BLOCK_BYTES} bytes; "
@@ -87,7 +106,7 @@ class CsvFile:
                 ) from None
             raise
 
-    def _open_with_candidates(self) -> pa.csv.CSVStreamingReader:
+    def _open_with_candidates(self) -> CsvBlocks | CSVStreamingReader:
         known = self._candidates
         types: dict[str, pa.DataType] = {}
         if known is not None:
@@ -95,41 +114,116 @@ class CsvFile:
         types |= dict.fromkeys(self._text_columns, pa.string())
         return self._open(types)
 
-    def _open(self, types: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
+    def _open(self, types: dict[str, pa.DataType]) -> CsvBlocks | CSVStreamingReader:
+        dialect = self.dialect
+        conversion = _conversion_options(types, dialect)
+        if self._is_parallel and dialect.encoding == "utf-8":
+            try:
+                return CsvBlocks(
+                    self._source,
+                    dialect.delimiter,
+                    lambda block, schema: _parse_block(
+                        block, schema, dialect, conversion
+                    ),
+                )
+            except UncertainRows:
+                self._is_parallel = False
         return pa.csv.open_csv(
             self._source.stream(),
-            read_options=pa.csv.ReadOptions(block_size=self._source.longest),
-            parse_options=_PARSING,
-            convert_options=_conversion_options(types),
+            read_options=pa.csv.ReadOptions(
+                block_size=self._source.longest,
+                encoding=dialect.encoding,
+                skip_rows=dialect.header_line - 1,
+            ),
+            parse_options=_parse_options(dialect),
+            convert_options=conversion,
         )
 
     def _check_batches(
-        self, reader: pa.csv.CSVStreamingReader
+        self, reader: CsvBlocks | CSVStreamingReader
     ) -> Iterator[pa.RecordBatch]:
         self._names, self._types = reader.schema.names, reader.schema.types
-        check_separator(self._source, self._names)
-        numbers = RowNumbers() if may_begin_with_index(self._names) else None
+        # Rows may end with a delimiter, so that an empty column follows the last.
+        width = _count_named(self._names)
+        may_have_index = may_begin_with_index(self._names[:width])
+        numbers = RowNumbers() if may_have_index else None
         if numbers is None:
-            self._check_names()
+            self._check_names(width)
         if any(pa.types.is_binary(type_) for type_ in self._types):
-            check_encoding(self._source)
+            self._check_encoding()
+        marked = self._columns_with_other_mark()
         last = None
         for batch in reader:
             if numbers is not None and not numbers.add(batch.column(0)):
+                self._check_names(width)
+            if any(len(c) > c.null_count for c in batch.columns[width:]):
                 self._check_names()
+            batch = batch.select(range(width))
+            if marked is not None:
+                marked.add(batch)
             last = batch if batch.num_rows else last
             yield batch
         if last is not None and _ends_inside_text(last):
-            check_rows(self._source)
+            check_rows(self._source, self.dialect)
+        if marked is not None and marked.names:
+            self._change_decimal_mark()
 
-    def _check_names(self) -> None:
-        check_column_names(self._names, where=f"{self._source.path}: ")
+    def _check_encoding(self) -> None:
+        """Raises a `TableError` if the text is in an unknown encoding.
+
+        Raises:
+            StartOver: The encoding is not UTF-8, but another known one.
+        """
+        dialect = self.dialect
+        try:
+            check_encoding(self._source, dialect.encoding)
+        except TableError:
+            if dialect.encoding != "utf-8":
+                raise
+            self._dialect = find_dialect(
+                self._source,
+                preferred=self._preferred,
+                encoding=find_single_byte_encoding(self._source),
+            )
+            self._candidates = None
+            raise StartOver from None
+
+    def _columns_with_other_mark(self) -> MarkedColumns | None:
+        # Commas that separate cells are no decimal commas.
+        if self.dialect.delimiter == "," or self._has_points:
+            return None
+        other: DecimalMark = "," if self.dialect.decimal_mark == "." else "."
+        return marked_columns(self.dialect, other, ignored=self._text_columns)
+
+    def _change_decimal_mark(self) -> None:
+        """Changes the decimal mark, after columns of text turned out to have another.
+
+        Raises:
+            StartOver: The decimal mark has changed.
+        """
+        if self.dialect.decimal_mark == ",":
+            self._dialect = replace(self.dialect, decimal_mark=".")
+            self._has_points = True
+        elif any(pa.types.is_floating(type_) for type_ in self._types):
+            return
+        else:
+            self._dialect = replace(self.dialect, decimal_mark=",")
+        self._candidates = None
+        raise StartOver
+
+    def _check_names(self, width: int | None = None) -> None:
+        try:
+            check_column_names(self._names[:width], where=f"{self._source.path}: ")
+        except TableError as error:
+            # The names of a file without a header are values, which may be repeated.
+            doubts = self.dialect.doubts
+            raise TableError(" ".join([str(error), *doubts])) from None
 
     def _widen(self, column: int) -> None:
         """Widens the type of a column that did not fit, unless the type is text.
 
         Raises:
-            TooNarrow: The column has a wider type now.
+            StartOver: The column has a wider type now.
         """
         if self._candidates is None:
             if not self._names or self._names[column] in self._text_columns:
@@ -141,7 +235,7 @@ class CsvFile:
             del self._candidates[column][0]
         else:
             return
-        raise TooNarrow
+        raise StartOver
 
     def _find_candidates(self) -> list[list[pa.DataType]]:
         """Finds the column types that fit every block, in one pass over the file."""
@@ -149,20 +243,53 @@ class CsvFile:
         for batch in self._open(dict.fromkeys(self._names, pa.string())):
             for place, types in enumerate(seen):
                 if pa.string() not in types and batch.num_rows:
-                    types.add(_infer_type(batch.column(place)))
+                    types.add(_infer_type(batch.column(place), self.dialect))
         return [find_common_types(types) for types in seen]
 
 
-def _conversion_options(types: dict[str, pa.DataType]) -> pa.csv.ConvertOptions:
+def _parse_block(
+    block: memoryview,
+    schema: pa.Schema | None,
+    dialect: Dialect,
+    conversion: pa.csv.ConvertOptions,
+) -> pa.RecordBatch:
+    """Parses whole rows; without the schema they begin with the header."""
+    if schema is None:
+        reading = pa.csv.ReadOptions(skip_rows=dialect.header_line - 1)
+    else:
+        reading = pa.csv.ReadOptions(column_names=schema.names)
+        types = dict(zip(schema.names, schema.types, strict=True))
+        conversion = _conversion_options(types, dialect)
+    # One block, in the calling thread.
+    reading.block_size = len(block) + 1
+    reading.use_threads = False
+    table = pa.csv.read_csv(
+        pa.BufferReader(pa.py_buffer(block)),
+        reading,
+        _parse_options(dialect),
+        conversion,
+    )
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], table.schema)
+
+
+def _parse_options(dialect: Dialect) -> pa.csv.ParseOptions:
+    return pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
+
+
+def _conversion_options(
+    types: dict[str, pa.DataType], dialect: Dialect
+) -> pa.csv.ConvertOptions:
     return pa.csv.ConvertOptions(
         # Also after a space, as in "1, NA": Arrow allows a space before numbers.
-        null_values=[*_MISSING, *(f" {word}" for word in _MISSING)],
+        null_values=[*MISSING_WORDS, *(f" {word}" for word in MISSING_WORDS)],
         strings_can_be_null=True,
         column_types=types,
+        decimal_point=dialect.decimal_mark,
     )
 
 
-def _infer_type(texts: pa.Array) -> pa.DataType:
+def _infer_type(texts: pa.Array, dialect: Dialect) -> pa.DataType:
     """Returns the type that Arrow's CSV reader infers for the cells of one column."""
     file = io.BytesIO()
     pa.csv.write_csv(pa.record_batch({"a": texts}), file)
@@ -171,10 +298,16 @@ def _infer_type(texts: pa.Array) -> pa.DataType:
     table = pa.csv.read_csv(
         file,
         read_options=pa.csv.ReadOptions(block_size=size, use_threads=False),
-        parse_options=_PARSING,
-        convert_options=_conversion_options({}),
+        parse_options=_parse_options(Dialect()),
+        convert_options=_conversion_options({}, dialect),
     )
     return table.schema.types[0]
+
+
+def _count_named(names: Sequence[str]) -> int:
+    """Returns the number of columns up to the last one with a name, at least one."""
+    named = [place for place, name in enumerate(names) if name.strip()]
+    return max(named, default=0) + 1
 
 
 def _ends_inside_text(batch: pa.RecordBatch) -> bool:

@@ -4,6 +4,12 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+# The cells that are missing values, in columns of every type.
+MISSING_WORDS = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A"),
+    *("NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+)
+
 _TEXT = pa.string()
 _NUMBER = pa.float64()
 _LADDER = (

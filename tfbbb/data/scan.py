@@ -5,20 +5,26 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar, get_args
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from tfbbb.data.arrow_file import ArrowFile
 from tfbbb.data.column_names import check_column_names
-from tfbbb.data.content import Format
-from tfbbb.data.csv_file import CsvFile, TooNarrow
+from tfbbb.data.content import BEGINNING_BYTES, other_format, table_format
+from tfbbb.data.csv_file import CsvFile
+from tfbbb.data.csv_source import Compression
+from tfbbb.data.dialect import Dialect
+from tfbbb.data.format import DESCRIPTIONS, infer_format, validate_format
+from tfbbb.data.json_file import JsonFile
 from tfbbb.data.pandas_index import without_index
 from tfbbb.data.parquet_file import ParquetFile
+from tfbbb.data.start_over import StartOver
 from tfbbb.data.table_error import TableError
 from tfbbb.data.values import without_views
+from tfbbb.data.workbook_file import Sheet, WorkbookFile
 
-_FORMATS: tuple[Format, ...] = get_args(Format)
+_COMPRESSIONS: dict[str, Compression] = {".gz": "gzip", ".zst": "zstd"}
 
 T = TypeVar("T")
 
@@ -32,20 +38,24 @@ class _File(Protocol):
 class TableScan:
     r"""Reads the rows of a file, a block at a time, in bounded memory.
 
-    Interprets a file as `read_table` does. The column types of a CSV file fit all of
-    its rows: if a type turns out too narrow, reading starts over with a wider type.
+    Interprets a file as `read_table` does. The column types of CSV and JSON lines fit
+    all rows: if a type turns out too narrow, reading starts over with a wider type.
+    Workbooks (`.xlsx` and `.ods`) are in memory as a whole.
 
     Args:
         path: File to read.
-        format: `"csv"`, `"csv.gz"`, `"parquet"` or `"arrow"` (an Arrow IPC file or
-            stream). Defaults to the suffix of the file's name.
-        text_columns: Names of columns of a CSV file to read as text, even if their
-            cells look like numbers (codes such as `007`). Names that the file lacks
-            are ignored.
+        format: `"csv"`, `"tsv"` (either also with `".gz"` or `".zst"`), `"jsonl"`,
+            `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`
+            or `"ods"`. Defaults to the suffix of the file's name.
+        text_columns: Names of columns of a file without column types to read as text,
+            even if their cells look like numbers (codes such as `007`). Names that the
+            file lacks are ignored.
+        sheet: Name of the sheet of a workbook; by default the first with rows.
 
     Raises:
-        TableError: The file is missing or empty, or its name has another suffix. Every
-            method raises this error for a file that is not a table.
+        TableError: The file is missing or empty, its name has another suffix, or it has
+            no sheets and `sheet` is given. Every method raises this error for a file
+            that is not a table.
         ValueError: `format` has another value.
 
     Example:
@@ -65,11 +75,18 @@ class TableScan:
         *,
         format: str | None = None,
         text_columns: Iterable[str] = (),
+        sheet: str | None = None,
     ) -> None:
         self.path = Path(path)
         self.format = (
-            _infer_format(self.path) if format is None else _validate_format(format)
+            infer_format(self.path) if format is None else validate_format(format)
         )
+        self.sheet = sheet
+        if sheet is not None and self.format not in ("xlsx", "ods"):
+            raise TableError(
+                f"Only .xlsx and .ods files have sheets, and {self.path} is read as "
+                f"{self.format}; leave out `sheet`. Received: sheet={sheet!r}"
+            )
         _check_exists(self.path)
         self.text_columns = tuple(text_columns)
         self._file = self._open()
@@ -97,6 +114,18 @@ class TableScan:
         assert self.schema is not None
         return self._without_index
 
+    @property
+    def dialect(self) -> Dialect | Sheet | None:
+        """What the file does not state and reading found; the first access reads it.
+
+        The encoding, the delimiter, the decimal mark and the header line of a CSV file;
+        the sheet of a workbook; None for other formats.
+        """
+        assert self.schema is not None
+        if isinstance(self._file, CsvFile | WorkbookFile):
+            return self._file.dialect
+        return None
+
     def header(self) -> list[str]:
         """Returns the names of all columns, from the beginning of the file.
 
@@ -104,6 +133,7 @@ class TableScan:
         the reason.
         """
         with self._convert_errors():
+            self._check_content()
             return self._file.header()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -131,7 +161,7 @@ class TableScan:
                     num_rows += batch.num_rows
                     if batch.num_rows:
                         add(total, batch)
-            except TooNarrow:
+            except StartOver:
                 continue
             if schema is None or not num_rows:
                 raise TableError(f"{self.path} has a header but no rows.")
@@ -143,35 +173,65 @@ class TableScan:
 
         The column types of a CSV file are those that fit its first block.
         """
-        batches = []
-        for batch in self._read():
-            batches.append(batch.slice(0, num_rows))
-            num_rows -= batches[-1].num_rows
-            if not num_rows:
-                break
-        return pa.Table.from_batches(batches)
+        while True:
+            batches, left = [], num_rows
+            try:
+                for batch in self._read():
+                    batches.append(batch.slice(0, left))
+                    left -= batches[-1].num_rows
+                    if not left:
+                        break
+            except StartOver:
+                continue
+            return pa.Table.from_batches(batches)
 
     def _open(self) -> _File:
+        texts = self.text_columns
         if self.format == "parquet":
             return ParquetFile(self.path)
         if self.format == "arrow":
             return ArrowFile(self.path)
+        if self.format == "jsonl":
+            return JsonFile(self.path, text_columns=texts)
+        if self.format in ("xlsx", "ods"):
+            return WorkbookFile(self.path, sheet=self.sheet, text_columns=texts)
         return CsvFile(
             self.path,
-            compressed=self.format == "csv.gz",
-            text_columns=self.text_columns,
+            compression=_COMPRESSIONS.get(Path(self.format).suffix),
+            delimiter="\t" if self.format.startswith("tsv") else ",",
+            text_columns=texts,
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         names: list[str] | None = None
+        unnamed = isinstance(self._file, CsvFile | WorkbookFile)
         with self._convert_errors():
+            self._check_content()
             for stored in self._file.batches():
-                batch = without_index(stored, unnamed=isinstance(self._file, CsvFile))
+                batch = without_index(stored, unnamed=unnamed)
                 if names is None:
                     names = batch.schema.names
                     check_column_names(names, where=f"{self.path}: ")
                     self._without_index = len(names) < len(stored.schema)
                 yield without_views(batch)
+
+    def _check_content(self) -> None:
+        """Raises a `TableError` if the file has another format than its suffix."""
+        if isinstance(self._file, CsvFile):
+            # A compressed file shows its content after decompression.
+            return
+        with self.path.open("rb") as file:
+            beginning = file.read(BEGINNING_BYTES)
+        found = table_format(beginning)
+        what = DESCRIPTIONS[found] if found else other_format(beginning)
+        if what is None or found == self.format:
+            return
+        advice = f"rename the file to a name that ends in .{found}."
+        if found is None:
+            advice = "save the table as CSV or Parquet."
+        raise TableError(
+            f"{self.path} holds {what}, not {DESCRIPTIONS[self.format]}; {advice}"
+        )
 
     @contextmanager
     def _convert_errors(self) -> Iterator[None]:
@@ -186,26 +246,6 @@ class TableScan:
             raise TableError(
                 f"{self.path} cannot be read as {self.format}: {reason}"
             ) from error
-
-
-def _validate_format(format: str) -> Format:
-    for known in _FORMATS:
-        if format == known:
-            return known
-    raise ValueError(
-        f"`format` must be one of {', '.join(_FORMATS)}. Received: format={format!r}"
-    )
-
-
-def _infer_format(path: Path) -> Format:
-    for format in _FORMATS:
-        if path.name.lower().endswith(f".{format}"):
-            return format
-    suffixes = [f".{format}" for format in _FORMATS]
-    raise TableError(
-        f"{path} has an unknown format: its name must end in "
-        f"{', '.join(suffixes[:-1])} or {suffixes[-1]}."
-    )
 
 
 def _check_exists(path: Path) -> None:

@@ -116,7 +116,9 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
 def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
     """Returns the scan with the text features of a schema read as text, e.g. 007."""
     texts = (*scan.text_columns, *schema.text_features)
-    return TableScan(scan.path, format=scan.format, text_columns=texts)
+    return TableScan(
+        scan.path, format=scan.format, text_columns=texts, sheet=scan.sheet
+    )
 
 
 def _open(

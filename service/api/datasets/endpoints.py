@@ -71,7 +71,11 @@ async def upload_dataset(
         str | None, Query(description="Defaults to the name of the file.")
     ] = None,
 ) -> Dataset:
-    """Uploads a table as CSV, gzipped CSV, Parquet or Arrow IPC.
+    """Uploads a table: CSV, JSON lines, Parquet, Arrow IPC, Excel or OpenDocument.
+
+    CSV may be compressed with gzip or zstd. The service finds its encoding, delimiter,
+    decimal mark and header line, and says under `problems` what it found unless the
+    file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
     Send the file as the part `file` of a form, or as the whole body. The response
     describes the columns and lists problems to fix before training.

@@ -1,7 +1,8 @@
 """Detects the format of an upload from its first bytes."""
 
 from service.shared.errors import InvalidRequest, UnsupportedMediaType
-from tfbbb.data.content import Format, other_format, table_format
+from tfbbb.data.content import other_format, table_format
+from tfbbb.data.format import Format
 
 # With one of these media types, only the content decides: `curl --data-binary` declares
 # a form by default.
@@ -9,12 +10,18 @@ _ANY = ("", "application/octet-stream", "application/x-www-form-urlencoded")
 _TEXT = ("text/csv", "application/csv", "text/plain")
 MEDIA_TYPES: dict[str, Format] = {
     **dict.fromkeys(_TEXT, "csv"),
+    "text/tab-separated-values": "tsv",
     "application/gzip": "csv.gz",
     "application/x-gzip": "csv.gz",
+    "application/zstd": "csv.zst",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
     "application/vnd.apache.parquet": "parquet",
     "application/x-parquet": "parquet",
     "application/vnd.apache.arrow.file": "arrow",
     "application/vnd.apache.arrow.stream": "arrow",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
 }
 
 
@@ -39,14 +46,16 @@ def detect_format(beginning: bytes, media_type: str) -> Format:
         raise InvalidRequest("The upload is empty; send a table.")
     if what := other_format(beginning):
         raise UnsupportedMediaType(
-            "The upload must be CSV, gzipped CSV, Parquet or Arrow IPC. "
-            f"Received: {what}"
+            "The upload must be CSV (also compressed with gzip or zstd), JSON lines, "
+            f"Parquet, Arrow IPC or a spreadsheet (.xlsx or .ods). Received: {what}"
         )
-    found: Format = table_format(beginning) or "csv"
-    declared = MEDIA_TYPES.get(media_type, found)
-    if found == "csv" and declared != "csv":
+    found = table_format(beginning)
+    declared = MEDIA_TYPES.get(media_type)
+    if found is not None:
+        return found
+    if declared not in (None, "csv", "tsv"):
         raise UnsupportedMediaType(
             f"The declared type is {media_type}, but the content has another format. "
             f"Received: {beginning[:16]!r}"
         )
-    return found
+    return declared or "csv"

@@ -15,7 +15,7 @@ from service.shared.inspection import (
     Limits,
     Preview,
 )
-from tfbbb.data.content import Format
+from tfbbb.data.format import Format
 
 logger = logging.getLogger(__name__)
 

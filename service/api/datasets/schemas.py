@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from service.api.datasets.formats import MEDIA_TYPES
 from service.shared.database import tables
+from tfbbb.data.format import FORMATS
 
 _EXAMPLE_ID = "5f1d7e2a9c3b4d6e8f012345"
 
@@ -59,7 +60,7 @@ class DatasetSummary(BaseModel):
     name: str = Field(description="Name of the uploaded file.", examples=["people.csv"])
     sha256: str = Field(description="SHA-256 of the uploaded bytes.")
     format: str = Field(
-        description="`csv`, `csv.gz`, `parquet` or `arrow`.", examples=["csv"]
+        description=f"One of `{'`, `'.join(FORMATS)}`.", examples=["csv"]
     )
     num_bytes: int = Field(examples=[25434])
     num_rows: int = Field(examples=[442])

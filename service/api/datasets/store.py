@@ -20,11 +20,11 @@ from service.shared.errors import Unavailable
 from service.shared.files import dataset_path
 from service.shared.inspection import Inspection
 from service.shared.settings import Settings
-from tfbbb.data.content import Format
+from tfbbb.data.format import FORMATS, Format
 
 logger = logging.getLogger(__name__)
 
-_FILE = re.compile(r"([0-9a-f]{64})\.(csv|csv\.gz|parquet|arrow)")
+_FILE = re.compile(rf"([0-9a-f]{{64}})\.({'|'.join(map(re.escape, FORMATS))})")
 
 
 class DatasetStore:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from service.shared.database import new_id
 from service.shared.errors import InsufficientStorage, Unavailable
+from tfbbb.data.content import BEGINNING_BYTES
 from tfbbb.flushing import flush
 
 logger = logging.getLogger(__name__)
@@ -55,8 +56,9 @@ class UploadFile:
             view = view[os.write(self._descriptor, view) :]
         self._sha256.update(data)
         self.num_bytes += len(data)
-        if len(self.beginning) < 16:
-            self.beginning = (self.beginning + data[:16])[:16]
+        missing = BEGINNING_BYTES - len(self.beginning)
+        if missing:
+            self.beginning += bytes(data[:missing])
 
     def move(self, destination: Path) -> None:
         """Moves the file; once this returns, the file survives a power failure."""

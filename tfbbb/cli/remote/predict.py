@@ -11,7 +11,9 @@ from tfbbb.cli.prediction_options import (
     Output,
     PredictionSets,
     Seed,
+    Sheet,
     Table,
+    echo_note,
 )
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
@@ -25,6 +27,7 @@ def predict(
     model: ModelName,
     data: Table,
     output: Output = None,
+    sheet: Sheet = None,
     version: Annotated[
         int | None, typer.Option(min=1, help="Version; the highest by default.")
     ] = None,
@@ -59,7 +62,7 @@ def predict(
         description = remote_model.describe_version(version, label)["description"]
         features = description["features"]
         texts = [f["name"] for f in features if f["kind"] == "categorical"]
-        table = read_table(data, text_columns=texts)
+        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         targets = None
         if log_prob:
             check_column_exists(table, description["target"], role="target")

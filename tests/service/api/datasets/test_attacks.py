@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from tests.data.workbooks import write_xlsx
+
 BOUNDARY = "multipart/form-data; boundary=x"
 
 
@@ -51,6 +53,19 @@ def parquet(table: pa.Table) -> bytes:
     return file.getvalue()
 
 
+def workbook_of(stated_bytes: int) -> bytes:
+    """A workbook that states another size of a file than that of its content."""
+    file = io.BytesIO()
+    strings = b" " * 123_456
+    write_xlsx(file, {"a": [["x"], [1]]}, **{"xl/sharedStrings.xml": strings})
+    size, stated = (
+        len(strings).to_bytes(4, "little"),
+        stated_bytes.to_bytes(4, "little"),
+    )
+    assert file.getvalue().count(size) == 2
+    return file.getvalue().replace(size, stated)
+
+
 def deflated(piece: bytes, times: int) -> bytes:
     compressor = zlib.compressobj(9, wbits=31)
     return b"".join([*(compressor.compress(piece) for _ in range(times))]) + (
@@ -63,15 +78,20 @@ def deflated(piece: bytes, times: int) -> bytes:
     [
         (b"a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2 cells"),
         (b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "line 101 has 3 cells"),
-        ("größe,b\n1,2\n".encode("latin-1"), "not UTF-8 text: line 1"),
-        ("a,b\n1,2\n".encode("utf-16"), "not UTF-8 text: line 1"),
+        (b"a\x81,b\n1,2\n", "not UTF-8 text: line 1"),
+        ("a,b\n1,2\n".encode("utf-16") + b"3", "not UTF-16 text: line 3"),
         ("a,b\n1,2\n".encode("utf-16-le"), "NUL"),
         (b"a,b,a\n1,2,3\n", "column name 'a' appears 2 times"),
         (b"a,,c\n1,2,3\n", "column 2 of 3 has no name"),
         (b'a,b\n1,"2\n3,4\n', "unexpected end of data"),
         (b"a,b\n", "has a header but no rows"),
-        (b"a;b\n1;2\n", "separated by ';'"),
-        (b'{"a": 1}\n{"a": 2}\n', "The table holds JSON, not CSV; save the table as"),
+        (b"a;b\n1;2\n3\n", "line 3 has 1 cell, but the header has 2 cells"),
+        (b'{"a": 1}\n{"a": [2]}\n', "line 2 has an object or an array at the key 'a'"),
+        (b'{"a": 1}\n{"b": ' + b"[" * 500_000, "line 2 is not a JSON object"),
+        (
+            b"".join(b'{"key%d": 1}\n' % i for i in range(50_000)),
+            "at most 1000 columns",
+        ),
         (b"[" + b'{"a": 1, "b": 2},' * 9999 + b"{}]", "The table holds JSON, not CSV"),
         (b"a" * 300 + b",b\n1,2\n", "name of column 1 is too long"),
         (",".join(map(str, range(100_000))).encode(), "at most 1000 columns"),
@@ -86,6 +106,8 @@ def deflated(piece: bytes, times: int) -> bytes:
         (b"PAR1" + b"\0" * 100 + b"PAR1", "cannot be read as parquet"),
         (b"ARROW1\0\0" + b"\xff" * 100, "cannot be read as arrow"),
         (b"\xff\xff\xff\xff\xff\xff\xff\x7f" + b"\0" * 100, "needs more memory"),
+        (workbook_of(stated_bytes=2**30), "more than 536870912 bytes of XML"),
+        (workbook_of(stated_bytes=1), "cannot be read as a spreadsheet"),
     ],
 )
 def test_file_without_a_table_is_refused_with_the_reason(
@@ -111,6 +133,9 @@ def test_a_small_parquet_file_of_many_rows_is_refused(datasets: httpx.Client) ->
         b"\xef\xbb\xbfa,b\r\n1,2\r\n",
         b"a,b\r1,2\r3,4\r",
         b'a,b\n1,"x\ny"\n2,"say ""no"""\n',
+        "a;b\n1,5;ä\n".encode("utf-16"),
+        b"A title\n\na\tb\n1\t2\n",
+        b'{"a": 1, "b": "x"}\n',
     ],
 )
 def test_odd_tables_are_taken(datasets: httpx.Client, content: bytes) -> None:

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from tests.data.workbooks import write_ods, write_xlsx
+
 PEOPLE = b"name,age,born\nAda,36,1815-12-10\nBob,,1900-01-01\nCyd,41.5,1900-01-01\n"
 
 
@@ -68,7 +70,10 @@ def test_a_form_and_a_raw_body_give_the_same_dataset(datasets: httpx.Client) -> 
     assert form.json()["sha256"] == hashlib.sha256(content).hexdigest()
 
 
-@pytest.mark.parametrize("format", ["parquet", "arrow", "stream", "csv.gz"])
+@pytest.mark.parametrize(
+    "format",
+    ["parquet", "arrow", "stream", "csv.gz", "csv.zst", "jsonl", "xlsx", "ods"],
+)
 def test_the_format_is_told_by_the_content(datasets: httpx.Client, format: str) -> None:
     table = pa.table({"x": np.arange(30.0), "kind": ["a", "b", None] * 10})
     file = io.BytesIO()
@@ -76,6 +81,15 @@ def test_the_format_is_told_by_the_content(datasets: httpx.Client, format: str) 
         pa.parquet.write_table(table, file)
     elif format == "csv.gz":
         file.write(gzip.compress(table.to_pandas().to_csv(index=False).encode()))
+    elif format == "csv.zst":
+        text = table.to_pandas().to_csv(index=False).encode()
+        file.write(pa.compress(text, codec="zstd", asbytes=True))
+    elif format == "jsonl":
+        file.writelines(json.dumps(row).encode() + b"\n" for row in table.to_pylist())
+    elif format in ("xlsx", "ods"):
+        write = write_xlsx if format == "xlsx" else write_ods
+        rows = [[row["x"], row["kind"]] for row in table.to_pylist()]
+        write(file, {"rows": [table.column_names, *rows]})
     else:
         new = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
         with new(file, table.schema) as writer:
@@ -88,8 +102,32 @@ def test_the_format_is_told_by_the_content(datasets: httpx.Client, format: str) 
     assert made["num_rows"] == 30
     x, kind = made["columns"]
     assert x["mean"] == 14.5
+    assert None not in [problem["column"] for problem in made["problems"]]
     assert kind["missing"] == 10
     assert kind["most_common"] == [["a", 10], ["b", 10]]
+
+
+def test_what_was_found_about_the_file_is_said(datasets: httpx.Client) -> None:
+    content = "größe;ort\n" + "1,5;köln\n2,5;bonn\n" * 20
+    made = post(datasets, content.encode("latin-1"), "text/plain").json()
+    assert made["columns"][0]["mean"] == 2
+    assert sorted(made["columns"][1]["most_common"]) == [["bonn", 20], ["köln", 20]]
+    assert made["problems"] == [
+        {
+            "column": None,
+            "message": "The table is read as follows. Windows-1252 (Western European) "
+            "text, separated by semicolons, with decimal commas.",
+        }
+    ]
+
+
+def test_the_declared_type_decides_between_tabs_and_commas(
+    datasets: httpx.Client,
+) -> None:
+    content = b"last, first\tage\n" + b"x, y\t3\nz, w\t4\n" * 10
+    made = post(datasets, content, "text/tab-separated-values").json()
+    assert made["format"] == "tsv"
+    assert [column["name"] for column in made["columns"]] == ["last, first", "age"]
 
 
 def test_statistics_are_those_of_numpy_however_large_the_mean(

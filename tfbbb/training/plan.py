@@ -169,7 +169,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has few or many rows.
+    if the table has few or many rows. Folds can keep groups of rows together.
 
     Args:
         spec: The spec.
@@ -196,6 +196,7 @@ def group_size(spec: JobSpec, num_rows: int) -> int:
     if spec.model.members is not None:
         return spec.model.members
     if not _may_temper(spec):
+        or validation.time is not None
         return 1
     return _defaults(num_rows).group_size
 
@@ -204,6 +205,12 @@ def _networks(
     spec: JobSpec, schema: Schema, targets: np.ndarray, repeats: int
 ) -> dict[str, ModelSpec]:
     """Returns the networks to try, with all choices made, apart from their members.
+
+def cross_fitting_folds(spec: JobSpec, num_rows: int) -> int:
+    """Returns the number of folds of a repeat; 0 if rows are held out instead."""
+    repeats = cross_fitting_repeats(spec, num_rows)
+    return group_size(spec, num_rows) // repeats if repeats else 0
+
 
     Encoded numbers suit functions with steps and bends, standardised ones smooth
     functions. Few rows, which leave less time, get the encoding that suited small

@@ -1,6 +1,6 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfbbb.training.candidates import Candidate
@@ -62,7 +62,8 @@ def describe_recipe(
             for trial in candidate.choice.trials
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
-        "metrics_from": _metrics_from(members, num_measured),
+        "split": dict(prepared.split),
+        "metrics_from": _metrics_from(members, num_measured, prepared.split),
         "remarks": remarks_on_scarce_rows(prepared, members),
         "epochs": outcome.epoch,
         "steps": outcome.step,
@@ -70,10 +71,15 @@ def describe_recipe(
     }
 
 
-def _metrics_from(members: MemberRows, num_rows: int) -> str:
-    if members.folds is None:
-        return f"{num_rows} rows that no member trained on"
-    return (
-        f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
-        f"{members.group_size} members that did not train on it"
-    )
+def _metrics_from(members: MemberRows, num_rows: int, split: Mapping[str, Any]) -> str:
+    by, column = split.get("by"), split.get("column")
+    if members.folds is not None:
+        group = f" or on others of its {column!r}" if by == "group" else ""
+        return (
+            f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
+            f"{members.group_size} members that did not train on it{group}"
+        )
+    if by == "time":
+        return f"the last {num_rows} rows by {column!r}, which no member trained on"
+    whole = f" of whole groups of {column!r}" if by == "group" else ""
+    return f"{num_rows} rows{whole} that no member trained on"

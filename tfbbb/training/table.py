@@ -135,6 +135,7 @@ def train_table(
         prepared,
         members,
         training,
+        groups=prepared.groups,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
         fingerprint=f"{spec.model_dump_json()} {start_from}",

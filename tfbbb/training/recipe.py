@@ -31,8 +31,12 @@ def describe_recipe(
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
         temperature with the name of the `network`, the `log_likelihood` of rows left
-        out, the calibration's `factor`, and whether it was `kept`; `gain`, by which the
-        kept factor changes for the mixture of all members; `metrics_from`, a sentence;
+        out, the calibration's `factor`, and whether it was `kept`; `likelihoods`, those
+        that suit the target, with the `log_likelihood` of rows that a random forest
+        left out, its `gain` over that of the default, the `standard_error` of the gain,
+        and whether the likelihood was `kept`; `gain`, by which the kept factor changes
+        for the mixture of all members; `split`, what decided which rows are held out or
+        left out together, see `tfbbb.training.split.Split`; `metrics_from`, a sentence;
         `remarks`, sentences on rows that are too few for their figures; `epochs` and
         `steps`; and `out_of_time`, whether `max_seconds` ended it.
     """
@@ -60,6 +64,16 @@ def describe_recipe(
             for candidate in candidates
             if candidate.choice is not None
             for trial in candidate.choice.trials
+        ],
+        "likelihoods": [
+            {
+                "likelihood": trial.likelihood.name,
+                "log_likelihood": trial.log_likelihood,
+                "gain": trial.gain,
+                "standard_error": trial.standard_error,
+                "kept": trial.likelihood == model.likelihood,
+            }
+            for trial in plan.likelihoods
         ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
         "split": dict(prepared.split),

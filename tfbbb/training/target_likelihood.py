@@ -203,10 +203,9 @@ def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
 
 
 def _fit(family: _Family, rows: _Rows) -> np.ndarray:
-    """Returns the log-likelihood of each row, [n], less the bias of the fit.
+    """Returns the log-likelihood of each row, [n].
 
-    The fit of k parameters to n rows exceeds the likelihood of new rows by k / n on
-    average (Akaike 1974).
+    The parameters are fitted to the same rows, which favours the default: it has most.
     """
 
     def loss(parameters: Parameters) -> float:
@@ -216,8 +215,7 @@ def _fit(family: _Family, rows: _Rows) -> np.ndarray:
     fitted = scipy.optimize.minimize(
         loss, family.start, method="L-BFGS-B", bounds=family.bounds
     )
-    number = len(family.start)
-    return family.log_prob(fitted.x, rows) - number / len(rows.targets)
+    return family.log_prob(fitted.x, rows)
 
 
 def _as_matrix(inputs: Any) -> np.ndarray:

@@ -2,7 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import Schema, TableError
+from tfbbb.data import Schema, TableError, TableScan
+from tfbbb.data.writing import write_table
 from tfbbb.training.preparation import prepare
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import split_rows
@@ -65,6 +66,31 @@ def test_the_last_rows_by_time_are_held_out():
     half = split({"t": moments.astype("M8[D]")}, time="t", fraction=0.5)
     assert len(half.held_out) in (28, 32)
     assert half.description == {"by": "time", "column": "t"}
+
+
+@pytest.mark.parametrize(
+    ("validation", "held_out"),
+    [({"time": "day"}, 6), ({"group": "ward", "fraction": 0.2}, 12), ({}, 6)],
+)
+def test_rows_on_disk_are_split_as_rows_in_memory(tmp_path, validation, held_out):
+    days = np.datetime64("2024-01-01") + np.random.default_rng(0).permutation(ROWS)
+    wards = [f"w{row % 10}" for row in range(ROWS)]
+    # Each x is there twice.
+    rows = table(day=days, ward=wards).set_column(0, "x", [np.arange(ROWS) // 2])
+    write_table(rows, tmp_path / "rows.csv")
+    fields = {"target": "y", "features": ["x"], "training": {"validation": validation}}
+    # Early stopping needs held-out rows.
+    fields["training"]["early_stopping"] = {}
+    spec = JobSpec.model_validate(fields)
+    scan = TableScan(tmp_path / "rows.csv")
+    stored = prepare(scan, spec, directory=tmp_path / "stored")
+    prepared = prepare(rows, spec)
+    assert len(prepared.held_out_rows) == held_out
+    assert stored.held_out_rows.tolist() == prepared.held_out_rows.tolist()
+    assert stored.split == prepared.split
+    if not validation:
+        both = set(stored.held_out[0].ravel()) & set(stored.rows.inputs().ravel())
+        assert not both
 
 
 def test_two_moments_are_one_on_each_side():

@@ -69,9 +69,8 @@ class LikelihoodChoice:
 class _Rows:
     """Targets that were left out, with what their neighbours say about them.
 
-    A neighbour is a row in the same leaf of a tree of a random forest (Meinshausen
-    2006) that was fitted to other rows. Mean and variance are those of a normal
-    distribution's unbiased estimates.
+    A neighbour is a training row of a random forest in the same leaf of one of its
+    trees (Meinshausen 2006); the forest did not see these targets.
 
     Attributes:
         targets: The targets, [n].

@@ -1,6 +1,11 @@
 import pyarrow as pa
 
-from tfbbb.cli.report import echo_identifiers, echo_metrics, echo_schema
+from tfbbb.cli.report import (
+    echo_identifiers,
+    echo_metrics,
+    echo_recipe,
+    echo_schema,
+)
 from tfbbb.data import Schema
 
 
@@ -33,6 +38,22 @@ def test_text_distinct_in_most_rows_is_reported_as_an_identifier(capsys):
         "identifier; --ignore 'a name' leaves it out.\n"
     )
     assert warnings(50, 60) == warnings(51, 102) == ""
+
+
+def test_the_likelihoods_that_were_compared_are_listed(capsys):
+    recipe = {"out_of_time": False, "tried": [], "likelihoods": []}
+    echo_recipe(recipe)
+    assert capsys.readouterr().out == ""
+    recipe["likelihoods"] = [
+        {"likelihood": "student_t", "log_likelihood": -1.25, "kept": False},
+        {"likelihood": "poisson", "log_likelihood": -1.125, "kept": True},
+    ]
+    echo_recipe(recipe)
+    assert capsys.readouterr().out.splitlines() == [
+        "likelihoods tried, by the log-likelihood of rows left out:",
+        "  student_t              -1.25",
+        "  poisson               -1.125  kept",
+    ]
 
 
 def test_a_note_explains_the_nll_of_the_progress_bar(capsys):

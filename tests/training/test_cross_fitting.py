@@ -34,6 +34,16 @@ def test_classes_are_spread_over_the_folds():
             assert np.sum((folds == fold) & (classes == 1)) == 2
 
 
+def test_no_group_of_rows_is_divided():
+    groups = np.repeat(np.arange(8), [9, 6, 5, 4, 2, 2, 1, 1])
+    members = draw(groups=groups)
+    for folds in members.folds:
+        for group in range(8):
+            assert len(set(folds[groups == group])) == 1
+        np.testing.assert_array_equal(np.bincount(folds), 10)
+    assert np.any(members.folds[0] != members.folds[1])
+
+
 def test_without_repeats_all_members_have_all_rows():
     members = draw(repeats=0, temperatures=(1.0,))
     assert members.weights is members.sizes is members.relative_temperatures is None
@@ -58,10 +68,11 @@ def data():
     return x, y.astype(np.float32)
 
 
-def test_out_of_sample_outputs_are_those_of_members_that_left_out_the_row(data):
+@pytest.mark.parametrize("groups", [None, np.minimum(np.arange(ROWS), 15)])
+def test_out_of_sample_outputs_are_those_of_members_that_left_out_the_row(data, groups):
     """Each member is a constant, its number, so outputs tell who predicted."""
     x, _ = data
-    members = draw()
+    members = draw(groups=groups)
     model = linear_model(members.num_members)
     (layer,) = model.variational_layers
     for weight in layer.variational_weights:

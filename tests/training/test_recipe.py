@@ -158,3 +158,49 @@ def test_classes_that_are_all_predicted_right_need_no_factor():
     assert trained.metrics["accuracy"] == 1.0
     assert 1.0 in {trial["factor"] for trial in trained.recipe["tried"]}
     assert trained.recalibration_choice["chosen"] == "none"
+
+
+def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():
+    generator = np.random.default_rng(3)
+    x = generator.uniform(-1, 1, 300)
+    rate = np.exp(1 + x) * generator.gamma(1.0, 1.0, 300)
+    ward = np.arange(300) % 20
+    counts = {"x": x, "ward": ward, "y": generator.poisson(rate)}
+    spec = {
+        "target": "y",
+        "training": {"epochs": 3, "validation": {"group": "ward"}},
+    }
+    trained = train_table(counts, spec)
+    recipe = trained.recipe
+    assert recipe["chosen"]["likelihood"]["name"] == "negative_binomial"
+    assert trained.spec.model.likelihood.name == "negative_binomial"
+    kept = [trial for trial in recipe["likelihoods"] if trial["kept"]]
+    assert [trial["likelihood"] for trial in kept] == ["negative_binomial"]
+    assert kept[0]["gain"] > 2 * kept[0]["standard_error"] > 0
+    assert recipe["split"] == {"by": "group", "column": "ward", "groups": 20}
+    assert recipe["metrics_from"] == (
+        "all 300 rows, each predicted by the 2 of 8 members that did not train on it "
+        "or on others of its 'ward'"
+    )
+    assert [column.name for column in trained.schema.features] == ["x"]
+
+
+def test_a_likelihood_that_is_given_is_taken():
+    counts = {"x": np.arange(80.0), "y": np.arange(80) % 7}
+    spec = {"target": "y", "model": {"likelihood": "normal"}, "training": {"epochs": 1}}
+    trained = train_table(counts, spec)
+    assert trained.recipe["likelihoods"] == []
+    assert trained.spec.model.likelihood.name == "normal"
+
+
+def test_the_last_rows_measure_a_training_by_time():
+    times = np.random.default_rng(0).permutation(ROWS)
+    spec = {
+        "target": "y",
+        "training": {"epochs": 1, "validation": {"time": "day", "fraction": 0.25}},
+    }
+    trained = train_table(table().append_column("day", [times]), spec)
+    assert trained.recipe["metrics_from"] == (
+        "the last 30 rows by 'day', which no member trained on"
+    )
+    assert set(times[trained.held_out_rows]) == set(range(90, ROWS))

@@ -2,7 +2,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tfbbb.data import Schema, TableError
+from tfbbb.data import Schema, TableError, TableScan
+from tfbbb.data.writing import write_table
 from tfbbb.training.preparation import prepare
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import split_rows
@@ -54,6 +55,146 @@ def test_texts_that_are_views_are_split_as_others_are():
     prepared = prepare(table(word=words), JobSpec(target="y"))
     assert prepared.schema.features[1].categories == ("a", "b")
     assert set(prepared.held_out[0]["word"]) <= {"a", "b"}
+
+
+def test_the_last_rows_by_time_are_held_out():
+    moments = np.random.default_rng(0).permutation(ROWS) // 4
+    rows = split({"t": moments}, time="t")
+    # Of moments of four rows, eight rows or four are as near to a tenth of 60.
+    assert set(moments[rows.held_out]) in ({14}, {13, 14})
+    assert moments[rows.training].max() < moments[rows.held_out].min()
+    half = split({"t": moments.astype("M8[D]")}, time="t", fraction=0.5)
+    assert len(half.held_out) in (28, 32)
+    assert half.description == {"by": "time", "column": "t"}
+
+
+@pytest.mark.parametrize(
+    ("validation", "held_out"),
+    [({"time": "day"}, 6), ({"group": "ward", "fraction": 0.2}, 12), ({}, 6)],
+)
+def test_rows_on_disk_are_split_as_rows_in_memory(tmp_path, validation, held_out):
+    days = np.datetime64("2024-01-01") + np.random.default_rng(0).permutation(ROWS)
+    wards = [f"w{row % 10}" for row in range(ROWS)]
+    # Each x is there twice.
+    rows = table(day=days, ward=wards).set_column(0, "x", [np.arange(ROWS) // 2])
+    write_table(rows, tmp_path / "rows.csv")
+    fields = {"target": "y", "features": ["x"], "training": {"validation": validation}}
+    # Early stopping needs held-out rows.
+    fields["training"]["early_stopping"] = {}
+    spec = JobSpec.model_validate(fields)
+    scan = TableScan(tmp_path / "rows.csv")
+    stored = prepare(scan, spec, directory=tmp_path / "stored")
+    prepared = prepare(rows, spec)
+    assert len(prepared.held_out_rows) == held_out
+    assert stored.held_out_rows.tolist() == prepared.held_out_rows.tolist()
+    assert stored.split == prepared.split
+    if not validation:
+        both = set(stored.held_out[0].ravel()) & set(stored.rows.inputs().ravel())
+        assert not both
+
+
+def test_two_moments_are_one_on_each_side():
+    rows = split({"t": [2020, 2021, 2021, 2021] * 15}, time="t")
+    assert rows.training.tolist() == list(range(0, ROWS, 4))
+    assert len(rows.held_out) == 45
+
+
+def test_whole_groups_are_held_out():
+    groups = np.array(list("abcde") * 12)
+    rows = split({"g": groups}, group="g", fraction=0.4)
+    assert len(rows.held_out) == 24
+    assert not set(groups[rows.training]) & set(groups[rows.held_out])
+    assert rows.description == {"by": "group", "column": "g", "groups": 5}
+
+
+@pytest.mark.parametrize("validation", [{"time": "when"}, {"group": "when"}])
+def test_the_column_that_decides_is_a_feature_only_by_name(validation):
+    fields = {"target": "y", "training": {"validation": validation}}
+    whole = table(when=np.arange(ROWS) // 2)
+    prepared = prepare(whole, JobSpec.model_validate(fields))
+    assert [column.name for column in prepared.schema.features] == ["x"]
+    fields["features"] = ["x", "when"]
+    prepared = prepare(whole, JobSpec.model_validate(fields))
+    assert len(prepared.schema.features) == 2
+
+
+def test_folds_of_members_get_the_groups():
+    fields = {"target": "y", "training": {"validation": {"group": "g"}}}
+    prepared = prepare(table(g=np.arange(ROWS) // 5), JobSpec.model_validate(fields))
+    assert prepared.rows.num_rows == ROWS
+    assert prepared.groups.tolist() == (np.arange(ROWS) // 5).tolist()
+
+
+def copies(times, rows=ROWS):
+    """A table of which each row is there several times."""
+    x = np.arange(rows) // times
+    return pa.table({"x": x, "y": np.arange(rows) * 0.5})
+
+
+def test_copies_of_a_row_stay_on_one_side():
+    spec = JobSpec.model_validate(
+        {"target": "y", "training": {"validation": {"fraction": 0.2}}}
+    )
+    twice = copies(2)
+    rows = split_rows(twice, Schema.infer(twice, "y"), spec)
+    x = twice["x"].to_numpy()
+    assert len(rows.held_out) == 12
+    assert not set(x[rows.training]) & set(x[rows.held_out])
+    assert rows.description == {
+        "by": "random",
+        "repeated_rows": ROWS,
+        "kept_together": True,
+    }
+    folds = split_rows(twice, Schema.infer(twice, "y"), spec, num_folds=4)
+    assert folds.groups.tolist() == x.tolist()
+
+
+def test_rows_of_a_table_of_few_values_count_alone():
+    thrice = copies(3)
+    rows = split_rows(thrice, Schema.infer(thrice, "y"), JobSpec(target="y"))
+    assert rows.groups is None
+    assert rows.description["repeated_rows"] == ROWS
+    assert not rows.description["kept_together"]
+
+
+def test_a_class_of_copies_alone_is_split():
+    pairs = np.arange(12) // 2
+    rows = pa.table({"x": pairs, "name": [f"n{pair}" for pair in pairs]})
+    found = split_rows(rows, Schema.infer(rows, "name"), JobSpec(target="name"))
+    assert len(found.held_out) == 6
+    assert not found.description["kept_together"]
+
+
+@pytest.mark.parametrize(
+    ("validation", "columns", "sentence"),
+    [
+        ({"time": "t"}, {"t": [2020] * ROWS}, "time column 't' has the same value"),
+        ({"time": "t"}, {"t": [1, None] * 30}, "'t' has no value in row 2"),
+        ({"time": "tt"}, {"t2": range(ROWS)}, "has no time column 'tt'"),
+        ({"group": "g"}, {"g": ["a"] * ROWS}, "group column 'g' has the same value"),
+        ({"group": "g"}, {"g": ["a", None] * 30}, "'g' has no value in row 2"),
+    ],
+)
+def test_a_column_that_decides_nothing_is_refused(validation, columns, sentence):
+    with pytest.raises(TableError, match=sentence):
+        split(columns, **validation)
+
+
+def test_fewer_groups_than_folds_are_refused():
+    spec = JobSpec.model_validate(
+        {"target": "y", "training": {"validation": {"group": "g"}}}
+    )
+    with pytest.raises(TableError, match=r"has 3 groups, fewer than the 4 .* 0\.33"):
+        prepare(table(g=list("abc") * 20), spec)
+
+
+def test_classes_that_are_groups_are_refused():
+    names = list("ab") * 30
+    rows = pa.table({"x": range(ROWS), "y": names, "g": names})
+    fields = {"target": "y", "training": {"validation": {"group": "g"}}}
+    schema = Schema.infer(rows, "y", features=["x"])
+    with pytest.raises(TableError, match="in one group of the group column 'g'"):
+        split_rows(rows, schema, JobSpec.model_validate(fields))
 
 
 def test_a_table_without_rows_to_hold_out_is_refused():

@@ -24,6 +24,9 @@ def job_fields(
     batch_size: int | None,
     learning_rate: float | None,
     validation_fraction: float | None,
+    validation_column: str | None,
+    validation_time: str | None,
+    validation_group: str | None,
     seed: int | None,
 ) -> dict[str, Any]:
     """Returns the fields of a `JobSpec` that a file or options set.
@@ -42,6 +45,9 @@ def job_fields(
         batch_size: Rows per step.
         learning_rate: Learning rate at the start.
         validation_fraction: Fraction of the rows to hold out.
+        validation_column: Column that marks the rows to hold out.
+        validation_time: Column by which the last rows are held out.
+        validation_group: Column whose groups of rows stay together.
         seed: Seed.
 
     Raises:
@@ -57,7 +63,15 @@ def job_fields(
         "batch_size": batch_size,
         "learning_rate": learning_rate,
         "seed": seed,
-        "validation": _drop_none(fraction=validation_fraction) or None,
+        "validation": _merge_validation(
+            fields.get("training", {}).get("validation", {}),
+            _drop_none(
+                fraction=validation_fraction,
+                column=validation_column,
+                time=validation_time,
+                group=validation_group,
+            ),
+        ),
     }
     fields |= _drop_none(task=task, text_columns=text or None)
     if start_from is not None:
@@ -105,14 +119,32 @@ def select_features(
     for name in ignored:
         if name not in names:
             raise CommandError(describe_missing_column(name, names, role="ignored"))
-    left_out = {spec.target, spec.training.validation.column, *ignored}
-    features = [name for name in spec.features or names if name not in left_out]
+    features = spec.features or [
+        name for name in names if name not in spec.not_features
+    ]
+    features = [name for name in features if name not in ignored]
     if not features:
         raise CommandError(
             f"No column is left to predict {spec.target!r} from; the table's columns "
             f"are {list_names(names)}."
         )
     return features
+
+
+def _merge_validation(
+    of_file: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Returns the `validation` of a file with options; None without options.
+
+    A column of the options replaces that of the file, and any other column than
+    `column` goes with a fraction.
+    """
+    if not options:
+        return None
+    kept = set() if "column" in options else {"fraction"}
+    if options.keys() == {"fraction"}:
+        kept = {"time", "group"}
+    return {name: of_file[name] for name in kept & of_file.keys()} | options
 
 
 def _drop_none(**fields: Any) -> dict[str, Any]:

@@ -82,6 +82,7 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
         typer.echo(f"Warning: {remark}", err=True)
     if recipe["out_of_time"]:
         typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
+    _echo_likelihoods(recipe.get("likelihoods", ()))
     if len(recipe["tried"]) < 2:
         return
     several = len({trial["network"] for trial in recipe["tried"]}) > 1
@@ -92,6 +93,14 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
             f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}{network}"
             f"{'  kept' if trial['kept'] else ''}".rstrip()
         )
+
+
+def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:
+    if tried:
+        typer.echo("likelihoods tried, by the log-likelihood of rows left out:")
+    for trial in tried:
+        kept = "  kept" if trial["kept"] else ""
+        typer.echo(f"  {trial['likelihood']:<18}{trial['log_likelihood']:>10.4g}{kept}")
 
 
 def echo_recalibration(choice: Mapping[str, Any] | None) -> None:

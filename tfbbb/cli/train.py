@@ -21,7 +21,10 @@ from tfbbb.cli.training_options import (
     Target,
     Task,
     Text,
+    ValidationColumn,
     ValidationFraction,
+    ValidationGroup,
+    ValidationTime,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +59,9 @@ def train(
     batch_size: BatchSize = None,
     learning_rate: LearningRate = None,
     validation_fraction: ValidationFraction = None,
+    validation_column: ValidationColumn = None,
+    validation_time: ValidationTime = None,
+    validation_group: ValidationGroup = None,
     seed: Seed = None,
     start_from: StartFrom = None,
     spec: Spec = None,
@@ -80,6 +86,9 @@ def train(
             batch_size=batch_size,
             learning_rate=learning_rate,
             validation_fraction=validation_fraction,
+            validation_column=validation_column,
+            validation_time=validation_time,
+            validation_group=validation_group,
             seed=seed,
         )
         job = validate_fields(fields)

@@ -80,6 +80,30 @@ ValidationFraction = Annotated[
         "a part of the rows, and 0.1, at most 10000 rows, is held out from 5000 on.",
     ),
 ]
+ValidationColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that is true or 1 in the rows to hold out; it is not a feature.",
+    ),
+]
+ValidationTime = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of numbers, dates or times: its last rows are held out, a tenth "
+        "unless --validation-fraction is given. It is not a feature.",
+    ),
+]
+ValidationGroup = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column whose equal values mark rows that stay together, such as those of "
+        "a patient: no row is measured by a member that trained on others of its "
+        "group. It is not a feature.",
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(help="Seed, from 0 to 2147483647.", show_default="0"),

@@ -1,4 +1,4 @@
-"""Random split into training and test rows."""
+"""Random splits into training and test rows, and into folds."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ def split(
     *,
     seed: int,
     stratify: npt.ArrayLike | None = None,
+    groups: npt.ArrayLike | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Splits rows at random into training and test rows.
 
@@ -21,9 +22,14 @@ def split(
         stratify: Class of each row `[n]`. If given, each class is split in the same
             proportion: a class of two or more rows has rows on both sides, a class of
             one row only in training.
+        groups: Group of each row `[n]`. If given, all rows of a group are on the same
+            side, and the test rows are `fraction` of the rows, or fewer if no further
+            group fits, but at least one group. With `stratify` a group counts as one
+            of its rarest class.
 
     Returns:
-        Indices of the training rows and of the test rows, each in random order.
+        Indices of the training rows and of the test rows, each in random order. There
+        are no test rows if each class has one row, or one group.
 
     Raises:
         ValueError: An argument is out of range.
@@ -41,22 +47,121 @@ def split(
         raise ValueError(
             f"`fraction` must be between 0 and 1. Received: fraction={fraction}"
         )
-    order = np.random.default_rng(seed).permutation(num_rows)
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(num_rows)
+    if groups is not None:
+        codes = _codes(groups, num_rows, "groups", "group")
+        classes = np.zeros_like(codes)
+        if stratify is not None:
+            classes = _codes(stratify, num_rows, "stratify", "class")
+        test = _choose_groups(codes, classes, fraction, generator)[codes]
+        return order[~test[order]], order[test[order]]
     if stratify is None:
         (count,) = _count_test_rows(np.array([num_rows]), fraction)
         return order[count:], order[:count]
-    labels = np.asarray(stratify)
-    if labels.shape != (num_rows,):
-        raise ValueError(
-            "`stratify` must hold one class per row. "
-            f"Received: stratify of shape {labels.shape}, num_rows={num_rows}"
-        )
-    _, classes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    classes = _codes(stratify, num_rows, "stratify", "class")
+    sizes = np.bincount(classes)
     test = np.zeros(num_rows, dtype=bool)
     for index, count in enumerate(_count_test_rows(sizes, fraction)):
         members = order[classes[order] == index]
         test[members[:count]] = True
     return order[~test[order]], order[test[order]]
+
+
+def draw_folds(
+    groups: npt.ArrayLike,
+    num_folds: int,
+    *,
+    generator: np.random.Generator,
+    stratify: npt.ArrayLike | None = None,
+) -> np.ndarray:
+    """Divides rows at random into folds of about equal size, without splitting groups.
+
+    The largest group comes first. Each goes to the fold with the smallest share of the
+    rows of its classes.
+
+    Args:
+        groups: Group of each row `[n]`.
+        num_folds: Number of folds, at most the number of groups.
+        generator: Source of random numbers.
+        stratify: Class of each row `[n]`, spread over the folds.
+
+    Returns:
+        The fold of each row `[n]`. No fold is empty.
+
+    Example:
+    >>> streets = ["mill", "mill", "park", "mill", "park", "bay"]
+    >>> folds = draw_folds(streets, 2, generator=np.random.default_rng(0))
+    >>> np.bincount(folds).tolist(), folds[[0, 1, 3]].tolist()
+    ([3, 3], [0, 0, 0])
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    classes = np.zeros_like(codes)
+    if stratify is not None:
+        classes = np.unique(stratify, return_inverse=True)[1]
+    counts = np.zeros((codes.max() + 1, classes.max() + 1), np.float32)
+    np.add.at(counts, (codes, classes), 1)
+    sizes, shares = counts.sum(axis=1), counts / counts.sum(axis=0)
+    order = generator.permutation(len(counts))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled, rows = np.zeros((num_folds, counts.shape[1])), np.zeros(num_folds)
+    fold_of = np.empty(len(counts), np.int32)
+    for group in order:
+        fold = np.lexsort((rows, filled @ counts[group]))[0]
+        fold_of[group] = fold
+        filled[fold] += shares[group]
+        rows[fold] += sizes[group]
+    return fold_of[codes]
+
+
+def _codes(
+    labels: npt.ArrayLike, num_rows: int, argument: str, content: str
+) -> np.ndarray:
+    """Returns labels as numbers from 0, `[n]`."""
+    labels = np.asarray(labels)
+    if labels.shape != (num_rows,):
+        raise ValueError(
+            f"`{argument}` must hold one {content} per row. "
+            f"Received: {argument} of shape {labels.shape}, num_rows={num_rows}"
+        )
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _choose_groups(
+    groups: np.ndarray,
+    classes: np.ndarray,
+    fraction: float,
+    generator: np.random.Generator,
+) -> np.ndarray:
+    """Returns which groups are test groups, by their numbers."""
+    sizes = np.bincount(groups)
+    # The place of a class in the order from rare to common.
+    ranks = np.argsort(np.argsort(np.bincount(classes), kind="stable"))
+    rarest = np.full(len(sizes), len(ranks))
+    np.minimum.at(rarest, groups, ranks[classes])
+    order = generator.permutation(len(sizes))
+    order = order[np.argsort(rarest[order], kind="stable")]
+    ends = np.cumsum(np.bincount(rarest))[:-1]
+    test = np.zeros(len(sizes), dtype=bool)
+    for members in np.split(order, ends):
+        test[members[_fill(sizes[members], fraction)]] = True
+    return test
+
+
+def _fill(sizes: np.ndarray, fraction: float) -> list[int]:
+    """Returns places of sizes that fit into a fraction of their sum.
+
+    One place at least, unless it is the only one, and never all.
+    """
+    if len(sizes) < 2:
+        return []
+    space, taken = round(fraction * int(sizes.sum())), []
+    for place, size in enumerate(sizes.tolist()):
+        if size <= space:
+            taken.append(place)
+            space -= size
+    taken = taken or [int(np.argmin(sizes))]
+    return taken[: len(sizes) - 1]
 
 
 def _count_test_rows(sizes: np.ndarray, fraction: float) -> np.ndarray:

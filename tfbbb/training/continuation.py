@@ -107,9 +107,8 @@ def _check_features(
     spec: JobSpec, parent: "TrainingRecord", column_names: Sequence[str]
 ) -> None:
     known = [column.name for column in parent.schema.features]
-    not_features = (spec.target, spec.training.validation.column)
     requested = spec.features or [
-        name for name in column_names if name not in not_features
+        name for name in column_names if name not in spec.not_features
     ]
     for problem, names in (
         ("lacks the features", [name for name in requested if name not in known]),

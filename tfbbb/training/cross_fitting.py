@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.call_context import call_with
+from tfbbb.data.splitting import draw_folds
 from tfbbb.model import BayesianModel
 
 # Rows times members times draws that flow through the network at once.
@@ -44,6 +45,7 @@ class MemberRows:
         *,
         seed: int = 0,
         classes: np.ndarray | None = None,
+        groups: np.ndarray | None = None,
     ) -> "MemberRows":
         """Divides rows into folds of equal size, stratified by class.
 
@@ -55,6 +57,8 @@ class MemberRows:
                 `group_size`; 0 for never.
             seed: Seed of the folds.
             classes: Classes of the rows, [rows], each spread over the folds.
+            groups: Groups of the rows, [rows]; no group is divided, so folds are only
+                about equal. None for a group per row.
         """
         if not repeats:
             return cls(temperatures, group_size, None)
@@ -62,6 +66,11 @@ class MemberRows:
         num_folds = group_size // repeats
         folds = np.empty((repeats, num_rows), dtype=np.int32)
         for repeat in range(repeats):
+            if groups is not None:
+                folds[repeat] = draw_folds(
+                    groups, num_folds, generator=generator, stratify=classes
+                )
+                continue
             order = generator.permutation(num_rows)
             if classes is not None:
                 # A stable sort keeps the random order within each class.
@@ -158,7 +167,7 @@ class MemberRows:
 
 def _places_by_fold(folds: np.ndarray, num_folds: int) -> np.ndarray:
     """Returns the rows of each fold, [repeats, folds, most rows of a fold]; -1 ends."""
-    most = int(np.ceil(folds.shape[1] / num_folds))
+    most = max(int(np.bincount(of_rows).max()) for of_rows in folds)
     places = np.full((len(folds), num_folds, most), -1)
     for repeat, of_rows in enumerate(folds):
         for fold in range(num_folds):

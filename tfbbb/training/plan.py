@@ -19,7 +19,11 @@ from tfbbb.training.spec.families import (
 from tfbbb.training.spec.layers import DenseLayer
 from tfbbb.training.spec.model import NumericEncoding
 from tfbbb.training.spec.training import LearningRate
-from tfbbb.training.target_resolution import target_resolution
+from tfbbb.training.target_likelihood import (
+    LikelihoodChoice,
+    LikelihoodTrial,
+    default_likelihood,
+)
 
 # Below the first number the folds would be too small to measure anything, from the
 # second on a tenth of the rows measures well enough, and costs less.
@@ -73,6 +77,7 @@ class TrainingPlan:
         batch_size: Rows per step.
         steps_per_epoch: Steps of one pass.
         learning_rate: Learning rate at the start, and its decay.
+        likelihoods: The likelihoods that were compared for the target.
     """
 
     networks: Mapping[str, ModelSpec]
@@ -84,10 +89,16 @@ class TrainingPlan:
     batch_size: int
     steps_per_epoch: int
     learning_rate: LearningRate
+    likelihoods: tuple[LikelihoodTrial, ...] = ()
 
     @classmethod
     def from_spec(
-        cls, spec: JobSpec, schema: Schema, targets: np.ndarray, repeats: int
+        cls,
+        spec: JobSpec,
+        schema: Schema,
+        targets: np.ndarray,
+        repeats: int,
+        likelihood: LikelihoodChoice | None = None,
     ) -> "TrainingPlan":
         """Completes a spec for a table.
 
@@ -96,6 +107,8 @@ class TrainingPlan:
             schema: The schema of the table.
             targets: The targets of the training rows.
             repeats: The result of `cross_fitting_repeats` for the whole table.
+            likelihood: The likelihood of a spec that names none; by default that of
+                the task.
 
         Raises:
             SpecError: The training ends before its warm-up.
@@ -121,7 +134,7 @@ class TrainingPlan:
         if rate.initial is None:
             rate = rate.model_copy(update={"initial": defaults.learning_rate})
         return cls(
-            networks=_networks(spec, schema, targets, repeats),
+            networks=_networks(spec, schema, targets, repeats, likelihood),
             schedule=training.kl_schedule or kl_schedules.make("constant"),
             temperatures=temperatures,
             group_size=group_size(spec, num_rows),
@@ -130,6 +143,7 @@ class TrainingPlan:
             batch_size=batch_size,
             steps_per_epoch=steps_per_epoch,
             learning_rate=rate,
+            likelihoods=() if likelihood is None else likelihood.trials,
         )
 
     @property
@@ -169,7 +183,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     """Returns how often each row is left out; 0 if rows are held out instead.
 
     Rows are held out if the spec says which or how many, if training stops by them, and
-    if the table has few or many rows.
+    if the table has few or many rows. Folds can keep groups of rows together.
 
     Args:
         spec: The spec.
@@ -182,6 +196,7 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
         or training.early_stopping is not None
         or validation.fraction is not None
         or validation.column is not None
+        or validation.time is not None
         or not FEWEST_ROWS_TO_CROSS_FIT <= num_rows < FEWEST_ROWS_TO_HOLD_OUT
     ):
         return 0
@@ -189,6 +204,12 @@ def cross_fitting_repeats(spec: JobSpec, num_rows: int) -> int:
     if size >= 2 * _REPEATS and size % _REPEATS == 0:
         return _REPEATS
     return 1 if size >= 3 else 0
+
+
+def cross_fitting_folds(spec: JobSpec, num_rows: int) -> int:
+    """Returns the number of folds of a repeat; 0 if rows are held out instead."""
+    repeats = cross_fitting_repeats(spec, num_rows)
+    return group_size(spec, num_rows) // repeats if repeats else 0
 
 
 def group_size(spec: JobSpec, num_rows: int) -> int:
@@ -201,7 +222,11 @@ def group_size(spec: JobSpec, num_rows: int) -> int:
 
 
 def _networks(
-    spec: JobSpec, schema: Schema, targets: np.ndarray, repeats: int
+    spec: JobSpec,
+    schema: Schema,
+    targets: np.ndarray,
+    repeats: int,
+    choice: LikelihoodChoice | None,
 ) -> dict[str, ModelSpec]:
     """Returns the networks to try, with all choices made, apart from their members.
 
@@ -217,9 +242,8 @@ def _networks(
     if model.likelihood is None:
         likelihood = DEFAULT_LIKELIHOODS[schema.task]
         if schema.task == "regression":
-            resolution = target_resolution(targets)
-            likelihood = likelihood.model_copy(update={"resolution": resolution})
-        update["likelihood"] = likelihood
+            likelihood = default_likelihood(targets)
+        update["likelihood"] = likelihood if choice is None else choice.likelihood
     model = model.model_copy(update=update)
     compares = _may_temper(spec) and (
         repeats > 0 or num_rows >= FEWEST_ROWS_TO_HOLD_OUT

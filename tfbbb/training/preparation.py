@@ -1,7 +1,7 @@
 """Splits a table into training and held-out rows, and reads them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.values import first_row, without_views
 from tfbbb.training.network import make_likelihood
-from tfbbb.training.plan import cross_fitting_repeats
+from tfbbb.training.plan import cross_fitting_folds
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -32,12 +32,17 @@ class Prepared:
         held_out: Inputs and targets of the held-out rows.
         held_out_rows: Indices of the held-out rows in the table; empty if members leave
             out folds of the training rows instead.
+        groups: The group of each training row, `[n]`, of which folds leave out all rows
+            or none; None for a group per row, and if rows are held out.
+        split: What decided which rows are held out: see `Split.description`.
     """
 
     schema: Schema
     rows: BatchSource
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
+    groups: np.ndarray | None = None
+    split: Mapping[str, Any] = field(default_factory=dict)
 
 
 def prepare(
@@ -67,12 +72,11 @@ def prepare(
     whole = schema or _infer(table, spec)
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
-    cross_fits = (
-        schema is None
-        and cross_fitting_repeats(spec, table.num_rows) > 0
-        and 4 * RowLayout(whole).width * table.num_rows <= BYTES_PER_GROUP
-    )
-    rows = split_rows(table, whole, spec, cross_fits=cross_fits)
+    num_folds = 0
+    fits_memory = 4 * RowLayout(whole).width * table.num_rows <= BYTES_PER_GROUP
+    if schema is None and fits_memory:
+        num_folds = cross_fitting_folds(spec, table.num_rows)
+    rows = split_rows(table, whole, spec, num_folds=num_folds)
     schema = schema or _infer(table, spec, rows.training)
     held_out = table.take(rows.held_out)
     return Prepared(
@@ -80,6 +84,8 @@ def prepare(
         rows=_training_rows(table, RowLayout(schema), rows, directory),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=rows.held_out,
+        groups=rows.groups if num_folds else None,
+        split=rows.description,
     )
 
 
@@ -163,10 +169,9 @@ def _infer(
     training_rows: np.ndarray | None = None,
 ) -> Schema:
     features = spec.features
-    held_out = spec.training.validation.column
-    if features is None and held_out is not None:
+    if features is None and spec.training.validation.decided_by is not None:
         features = tuple(
-            name for name in table.column_names if name not in (spec.target, held_out)
+            name for name in table.column_names if name not in spec.not_features
         )
     likelihood = spec.model.likelihood
     return Schema.infer(

@@ -1,6 +1,6 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfbbb.training.candidates import Candidate
@@ -31,8 +31,12 @@ def describe_recipe(
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
         temperature with the name of the `network`, the `log_likelihood` of rows left
-        out, the calibration's `factor`, and whether it was `kept`; `gain`, by which the
-        kept factor changes for the mixture of all members; `metrics_from`, a sentence;
+        out, the calibration's `factor`, and whether it was `kept`; `likelihoods`, those
+        that suit the target, with the `log_likelihood` of rows that a random forest
+        left out, its `gain` over that of the default, the `standard_error` of the gain,
+        and whether the likelihood was `kept`; `gain`, by which the kept factor changes
+        for the mixture of all members; `split`, what decided which rows are held out or
+        left out together, see `tfbbb.training.split.Split`; `metrics_from`, a sentence;
         `remarks`, sentences on rows that are too few for their figures; `epochs` and
         `steps`; and `out_of_time`, whether `max_seconds` ended it.
     """
@@ -61,8 +65,19 @@ def describe_recipe(
             if candidate.choice is not None
             for trial in candidate.choice.trials
         ],
+        "likelihoods": [
+            {
+                "likelihood": trial.likelihood.name,
+                "log_likelihood": trial.log_likelihood,
+                "gain": trial.gain,
+                "standard_error": trial.standard_error,
+                "kept": trial.likelihood == model.likelihood,
+            }
+            for trial in plan.likelihoods
+        ],
         "gain": 1.0 if best.choice is None else best.choice.gain,
-        "metrics_from": _metrics_from(members, num_measured),
+        "split": dict(prepared.split),
+        "metrics_from": _metrics_from(members, num_measured, prepared.split),
         "remarks": remarks_on_scarce_rows(prepared, members),
         "epochs": outcome.epoch,
         "steps": outcome.step,
@@ -70,10 +85,15 @@ def describe_recipe(
     }
 
 
-def _metrics_from(members: MemberRows, num_rows: int) -> str:
-    if members.folds is None:
-        return f"{num_rows} rows that no member trained on"
-    return (
-        f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
-        f"{members.group_size} members that did not train on it"
-    )
+def _metrics_from(members: MemberRows, num_rows: int, split: Mapping[str, Any]) -> str:
+    by, column = split.get("by"), split.get("column")
+    if members.folds is not None:
+        group = f" or on others of its {column!r}" if by == "group" else ""
+        return (
+            f"all {num_rows} rows, each predicted by the {len(members.folds)} of "
+            f"{members.group_size} members that did not train on it{group}"
+        )
+    if by == "time":
+        return f"the last {num_rows} rows by {column!r}, which no member trained on"
+    whole = f" of whole groups of {column!r}" if by == "group" else ""
+    return f"{num_rows} rows{whole} that no member trained on"

@@ -1,12 +1,15 @@
 """Splits the rows of a table into training and held-out rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tfbbb.data import Schema, TableError, split
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.groups import group_repeated_rows, read_groups
+from tfbbb.data.times import read_times
 from tfbbb.data.values import column_kind, first_row, read_numbers
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.spec.training import DEFAULT_FRACTION, MAX_HELD_OUT
@@ -23,56 +26,149 @@ class Split:
         training: Indices of the training rows.
         held_out: Indices of the held-out rows, at most 50 000; empty if members leave
             out folds of the training rows instead.
+        groups: The group of each row, `[n]`, of which folds leave out all rows or none;
+            None for a group per row.
+        description: What decided, as plain JSON values: `by`, one of "random",
+            "column", "time" and "group"; the name of the `column`; the number of
+            `groups`; and at random the number of `repeated_rows`, whose features
+            another row has as well, and whether they are `kept_together`.
     """
 
     training: np.ndarray
     held_out: np.ndarray
+    groups: np.ndarray | None = None
+    description: dict[str, Any] = field(default_factory=dict)
 
 
 def split_rows(
-    table: ColumnSource, schema: Schema, spec: JobSpec, *, cross_fits: bool = False
+    table: ColumnSource, schema: Schema, spec: JobSpec, *, num_folds: int = 0
 ) -> Split:
-    """Splits the rows of a table, by a column or at random.
+    """Splits the rows of a table: by a column, in time, by groups or at random.
+
+    At random, rows with equal features stay together, so that no row is measured by a
+    model that trained on a copy of it. If more than half of the rows repeat features of
+    others, the columns have few values, and rows to predict will repeat them as well:
+    then each row counts alone.
 
     Args:
         table: The table.
         schema: The schema. Random splits are stratified by class.
         spec: The spec, whose `training.validation` applies.
-        cross_fits: Whether all rows are training rows, of which members leave out
-            folds.
+        num_folds: Number of folds of which members leave one out, if all rows are
+            training rows; 0 to hold rows out.
 
     Raises:
-        TableError: The column is missing, has values other than true and false, or is
-            the same in all rows; or there is no row to hold out.
+        TableError: A column is missing, has values that decide nothing, or is the same
+            in all rows; there are fewer groups than folds; or there is no row to hold
+            out.
     """
-    if cross_fits:
-        return Split(np.arange(table.num_rows), np.arange(0))
     validation = spec.training.validation
+    generator = np.random.default_rng(spec.training.seed)
     if validation.column is not None:
         marked = _read_marks(table, validation.column)
-        held_out = np.random.default_rng(spec.training.seed).permutation(
-            np.flatnonzero(marked)
-        )
-        return Split(np.flatnonzero(~marked), np.sort(held_out[:_MOST_MEASURED]))
-    if table.num_rows < 2:
-        rows_there = "1 row" if table.num_rows else "0 rows"
-        raise TableError(
-            f"The table has {rows_there}; at least 2 are needed, one to train on and "
-            "one to hold out."
-        )
-    fraction = validation.fraction
-    if fraction is None:
-        fraction = min(DEFAULT_FRACTION, MAX_HELD_OUT / table.num_rows)
+        return _split_by_mask(marked, generator, by="column", column=validation.column)
+    if validation.time is not None:
+        times = _read_varied(read_times, table, validation.time, role="time")
+        last = _mark_last(times, _fraction(spec, table.num_rows))
+        return _split_by_mask(last, generator, by="time", column=validation.time)
     classes = schema.targets(table) if schema.task == "classification" else None
-    training, held_out = split(
-        table.num_rows, fraction, seed=spec.training.seed, stratify=classes
-    )
+    groups: np.ndarray | None
+    if validation.group is not None:
+        groups = _read_varied(read_groups, table, validation.group, role="group")
+        number = int(groups.max()) + 1
+        description = {"by": "group", "column": validation.group, "groups": number}
+        if num_folds > number:
+            raise TableError(
+                f"The group column {validation.group!r} has {number} groups, fewer "
+                f"than the {num_folds} folds that members leave out; hold whole groups "
+                "out instead with a validation `fraction`, such as "
+                f"{1 / number:.2g}."
+            )
+    else:
+        if table.num_rows < 2:
+            rows_there = "1 row" if table.num_rows else "0 rows"
+            raise TableError(
+                f"The table has {rows_there}; at least 2 are needed, one to train on "
+                "and one to hold out."
+            )
+        groups, repeated = _groups_of_copies(table, schema)
+        description = {
+            "by": "random",
+            "repeated_rows": repeated,
+            "kept_together": groups is not None,
+        }
+    if num_folds:
+        return Split(np.arange(table.num_rows), np.arange(0), groups, description)
+    fraction, seed = _fraction(spec, table.num_rows), spec.training.seed
+    options: dict[str, Any] = {"seed": seed, "stratify": classes}
+    training, held_out = split(table.num_rows, fraction, groups=groups, **options)
+    if not len(held_out) and validation.group is not None:
+        raise TableError(
+            f"Each class of the target {spec.target!r} has its rows in one group of "
+            f"the group column {validation.group!r}, so no group can be held out; use "
+            "another column."
+        )
+    if not len(held_out):
+        groups, description["kept_together"] = None, False
+        training, held_out = split(table.num_rows, fraction, **options)
     if not len(held_out):
         raise TableError(
             f"The target {spec.target!r} has {len(training)} classes of one row each, "
             "so no row can be held out; group its classes."
         )
-    return Split(training, held_out[:_MOST_MEASURED])
+    return Split(training, held_out[:_MOST_MEASURED], groups, description)
+
+
+def _fraction(spec: JobSpec, num_rows: int) -> float:
+    fraction = spec.training.validation.fraction
+    if fraction is None:
+        fraction = min(DEFAULT_FRACTION, MAX_HELD_OUT / num_rows)
+    return fraction
+
+
+def _split_by_mask(
+    held_out: np.ndarray, generator: np.random.Generator, **description: Any
+) -> Split:
+    rows = generator.permutation(np.flatnonzero(held_out))[:_MOST_MEASURED]
+    return Split(
+        np.flatnonzero(~held_out), np.sort(rows), description=dict(description)
+    )
+
+
+def _groups_of_copies(
+    table: ColumnSource, schema: Schema
+) -> tuple[np.ndarray | None, int]:
+    """Returns groups of rows with equal features, and the number of rows that repeat.
+
+    The groups are None if there are no such rows, or so many that new rows have them.
+    """
+    groups = group_repeated_rows(table, [column.name for column in schema.features])
+    if groups is None:
+        return None, 0
+    sizes = np.bincount(groups)
+    repeated = int(sizes[sizes > 1].sum())
+    return groups if 2 * len(sizes) >= len(groups) else None, repeated
+
+
+def _mark_last(times: np.ndarray, fraction: float) -> np.ndarray:
+    """Returns the mask of the last rows, as near to a fraction as equal times allow."""
+    _, moments, counts = np.unique(times, return_inverse=True, return_counts=True)
+    # Number of rows that are held out from each moment on; never all of them.
+    from_moment = np.cumsum(counts[::-1])[::-1][1:]
+    nearest = np.argmin(np.abs(from_moment - fraction * len(times)))
+    return moments > nearest
+
+
+def _read_varied(read: Any, table: ColumnSource, name: str, *, role: str) -> np.ndarray:
+    """Reads a column that must have two values at least."""
+    check_column_exists(table, name, role=role)
+    values = read(table, name)
+    if not len(values) or values.min() == values.max():
+        raise TableError(
+            f"The {role} column {name!r} has the same value in all rows, so it cannot "
+            "tell rows to hold out from others."
+        )
+    return values
 
 
 def _read_marks(table: ColumnSource, name: str) -> np.ndarray:

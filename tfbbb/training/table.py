@@ -28,6 +28,11 @@ from tfbbb.training.progress import Progress
 from tfbbb.training.recalibration import calibrate, make_recalibration
 from tfbbb.training.recipe import describe_recipe
 from tfbbb.training.spec import JobSpec, ModelSpec
+from tfbbb.training.target_likelihood import (
+    MOST_ROWS,
+    LikelihoodChoice,
+    choose_likelihood,
+)
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.types import TableLike
 
@@ -50,7 +55,9 @@ def train_table(
     best, and calibrates them by these rows. So all rows train, and each row has a
     prediction by members that never saw it, which gives the metrics. Tables of fewer
     than 40 rows, or 5000 and more, have held-out rows instead, as do specs with a
-    `validation`, with `early_stopping` or with fewer than three members. From 5000 rows
+    `validation` by `fraction`, `column` or `time`, with `early_stopping` or with fewer
+    than three members. A numeric target without a `likelihood` gets the one that rows
+    left out by a random forest prefer, by default Student t noise. From 5000 rows
     on it trains once for each way to encode numbers, and for more inputs than a tenth
     of the rows also a linear network with a horseshoe prior, and keeps the best one.
 
@@ -100,7 +107,7 @@ def train_table(
     training = spec.training
     if start_from is None:
         prepared = prepare(source, spec, directory=directory)
-        plan = _plan(spec, prepared)
+        plan = _plan(spec, prepared, _choose_likelihood(spec, prepared))
         models = [
             make_network(
                 prepared.schema,
@@ -128,6 +135,7 @@ def train_table(
         classes=prepared.rows.targets()
         if prepared.schema.task == "classification"
         else None,
+        groups=prepared.groups,
     )
     candidates = train_candidates(
         models,
@@ -180,12 +188,25 @@ def train_table(
     )
 
 
-def _plan(spec: JobSpec, prepared: Prepared) -> TrainingPlan:
+def _plan(
+    spec: JobSpec, prepared: Prepared, likelihood: LikelihoodChoice | None = None
+) -> TrainingPlan:
     targets = prepared.rows.targets()
     repeats = 0
     if not len(prepared.held_out_rows):
         repeats = cross_fitting_repeats(spec, len(targets))
-    return TrainingPlan.from_spec(spec, prepared.schema, targets, repeats)
+    return TrainingPlan.from_spec(spec, prepared.schema, targets, repeats, likelihood)
+
+
+def _choose_likelihood(spec: JobSpec, prepared: Prepared) -> LikelihoodChoice | None:
+    """Returns the likelihood of a target of numbers, unless the spec names one."""
+    if spec.model.likelihood is not None or prepared.schema.task != "regression":
+        return None
+    rows, seed = prepared.rows, spec.training.seed
+    batches = rows.batches(MOST_ROWS, seed=seed).take(1)
+    inputs, targets, *_ = batches.as_numpy_iterator().next()
+    every = np.concatenate([rows.targets(), prepared.held_out[1]])
+    return choose_likelihood(inputs, targets, others=every, seed=seed)
 
 
 def _continued(spec: JobSpec, network: ModelSpec) -> JobSpec:

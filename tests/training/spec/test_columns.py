@@ -30,6 +30,12 @@ def test_a_table_that_has_what_is_asked_for_passes():
     check(target="test", task="regression")
     check(target="visits", model={"likelihood": "poisson"})
     check(training={"validation": {"column": "test"}})
+    check(training={"validation": {"time": "born"}})
+    check(training={"validation": {"group": "code", "fraction": 0.2}})
+    good = ["age", "kind", "visits", "cost"]
+    columns = [column for column in COLUMNS if column["name"] in (*good, "born")]
+    spec = {"target": "cost", "training": {"validation": {"time": "born"}}}
+    JobSpec.model_validate(spec).check_columns(columns)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,11 @@ def test_a_table_that_has_what_is_asked_for_passes():
         ({"training": {"validation": {"column": "tst"}}}, "did you mean 'test'"),
         ({"training": {"validation": {"column": "visits"}}}, "must be true or 1"),
         ({"training": {"validation": {"column": "same"}}}, "must be true or 1"),
+        ({"training": {"validation": {"time": "tst"}}}, "no time column 'tst'"),
+        ({"training": {"validation": {"time": "test"}}}, "'test' holds true and false"),
+        ({"training": {"validation": {"time": "same"}}}, "the same value in all rows"),
+        ({"training": {"validation": {"group": "age"}}}, "'age' has no value in 3"),
+        ({"training": {"validation": {"group": "same"}}}, "the same value in all"),
         ({"target": "age", "features": ["kind"]}, "no value in 3 rows"),
         ({"target": "same"}, "the same value in every row"),
         ({"target": "born"}, "values of type date, but must hold numbers"),

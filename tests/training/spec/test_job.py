@@ -82,6 +82,18 @@ def test_a_spec_can_not_be_changed():
             "a `fraction` or a `column`, not both",
         ),
         ({"training": {"validation": {"column": "y"}}}, "cannot be the target"),
+        ({"training": {"validation": {"time": "y"}}}, "target 'y' cannot decide"),
+        (
+            {"training": {"validation": {"time": "t", "group": "g"}}},
+            "give one of `column`, `time` and `group`",
+        ),
+        (
+            {
+                "training": {"validation": {"group": "g"}},
+                "recalibration": {"name": "auto", "by": "g"},
+            },
+            "'g' is none",
+        ),
         ({"training": {"kl_schedule": "tempered"}}, "temperature"),
         ({"training": {"early_stopping": {"patience": 0}}}, "greater than or equal"),
         ({"features": []}, "at least 1 item"),

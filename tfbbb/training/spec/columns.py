@@ -11,6 +11,7 @@ from tfbbb.training.spec.families import (
     RecalibrationPart,
 )
 from tfbbb.training.spec.part import SpecError
+from tfbbb.training.spec.training import Validation
 
 Columns = Mapping[str, Mapping[str, Any]]
 _USABLE = ("number", "text", "boolean")
@@ -21,8 +22,9 @@ def check_columns(
     *,
     target: str,
     features: Sequence[str] | None,
+    not_features: frozenset[str],
     text_columns: Sequence[str],
-    held_out: str | None,
+    validation: Validation,
     task: Task | None,
     likelihood: LikelihoodPart | None,
     recalibration: RecalibrationPart,
@@ -36,10 +38,9 @@ def check_columns(
     by = getattr(recalibration, "by", None)
     if by is not None:
         _get_column(by_name, by, role="group")
-    if held_out is not None:
-        _check_validation_column(_get_column(by_name, held_out, role="validation"))
+    _check_validation(validation, by_name)
     if features is None:
-        features = [name for name in by_name if name not in (target, held_out)]
+        features = [name for name in by_name if name not in not_features]
         if not features:
             raise SpecError(
                 f"The table has no column other than the target {target!r}."
@@ -146,6 +147,33 @@ def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> 
         f"'{likelihood.name}' must be {support.description}; use another likelihood "
         "or other units."
     )
+
+
+def _check_validation(validation: Validation, columns: Columns) -> None:
+    """Raises `SpecError` unless the columns can decide which rows are held out."""
+    if validation.column is not None:
+        _check_validation_column(
+            _get_column(columns, validation.column, role="validation")
+        )
+    for role, name in (("time", validation.time), ("group", validation.group)):
+        if name is None:
+            continue
+        column = _get_column(columns, name, role=role)
+        if role == "time" and column["type"] == "boolean":
+            raise SpecError(
+                f"The time column {name!r} holds true and false; name a column of "
+                "numbers, dates or times."
+            )
+        if column.get("missing"):
+            raise SpecError(
+                f"The {role} column {name!r} has no value in {column['missing']} rows; "
+                "fill them in, or leave these rows out."
+            )
+        if column.get("distinct") == 1:
+            raise SpecError(
+                f"The {role} column {name!r} has the same value in all rows, so it "
+                "cannot tell rows to hold out from others."
+            )
 
 
 def _check_validation_column(column: Mapping[str, Any]) -> None:

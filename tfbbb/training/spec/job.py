@@ -102,10 +102,12 @@ class JobSpec(SpecPart):
                 f"the validation column {held_out!r} cannot be the target or a "
                 "feature as well"
             )
+        if self.training.validation.decided_by == self.target:
+            raise ValueError(
+                f"the target {self.target!r} cannot decide which rows are held out"
+            )
         by = self.recalibrated_by
-        if by is not None and (
-            by in (self.target, held_out) or (features and by not in features)
-        ):
+        if by is not None and by not in (features or {by} - self.not_features):
             raise ValueError(
                 "the groups of a recalibration must be told apart by a feature; "
                 f"{by!r} is none"
@@ -129,6 +131,12 @@ class JobSpec(SpecPart):
         return self
 
     @property
+    def not_features(self) -> frozenset[str]:
+        """The columns that are features only if `features` names them."""
+        decided_by = self.training.validation.decided_by
+        return frozenset({self.target} | ({decided_by} if decided_by else set()))
+
+    @property
     def recalibrated_by(self) -> str | None:
         """The feature whose values tell the groups of the recalibration apart."""
         return getattr(self.recalibration, "by", None)
@@ -148,8 +156,9 @@ class JobSpec(SpecPart):
             columns,
             target=self.target,
             features=self.features,
+            not_features=self.not_features,
             text_columns=self.text_columns,
-            held_out=self.training.validation.column,
+            validation=self.training.validation,
             task=self.task,
             likelihood=self.model.likelihood,
             recalibration=self.recalibration,

@@ -80,8 +80,10 @@ class ModelSpec(SpecPart):
     likelihood: Annotated[
         Likelihood | None,
         Field(
-            description="Distribution of the target given the outputs; by default "
-            "`normal` with heteroscedastic noise, or `categorical`.",
+            description="Distribution of the target given the outputs. By default "
+            "`categorical` for classes; for numbers `student_t` with heteroscedastic "
+            "noise, unless one for counts, positive numbers or numbers between 0 and 1 "
+            "is clearly better.",
             examples=["poisson", {"name": "student_t", "df": 4}],
         ),
     ] = None

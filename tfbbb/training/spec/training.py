@@ -36,8 +36,9 @@ class Validation(SpecPart):
         Field(
             gt=0,
             lt=1,
-            description=f"Fraction of the rows, drawn at random; by default "
-            f"{DEFAULT_FRACTION:g}, but at most {MAX_HELD_OUT} rows.",
+            description=f"Fraction of the rows, drawn at random unless `time` says "
+            f"otherwise; by default {DEFAULT_FRACTION:g}, but at most {MAX_HELD_OUT} "
+            "rows.",
             examples=[0.2],
         ),
     ] = None
@@ -49,11 +50,37 @@ class Validation(SpecPart):
             examples=["is_test"],
         ),
     ] = None
+    time: Annotated[
+        ColumnName | None,
+        Field(
+            description="A column of numbers, dates or times, of which the last rows "
+            "are held out; rows of equal time stay together. It is a feature only if "
+            "`features` names it.",
+            examples=["sold_on"],
+        ),
+    ] = None
+    group: Annotated[
+        ColumnName | None,
+        Field(
+            description="A column of which all rows with the same value stay together: "
+            "no member trains on rows of a group that it is measured on. With a "
+            "`fraction`, whole groups are held out. It is a feature only if `features` "
+            "names it.",
+            examples=["patient"],
+        ),
+    ] = None
+
+    @property
+    def decided_by(self) -> str | None:
+        """The column that decides which rows stay together or are held out."""
+        return self.column or self.time or self.group
 
     @model_validator(mode="after")
     def _check_exclusive(self) -> Self:
         if self.fraction is not None and self.column is not None:
             raise ValueError("give a `fraction` or a `column`, not both")
+        if sum(name is not None for name in (self.column, self.time, self.group)) > 1:
+            raise ValueError("give one of `column`, `time` and `group`")
         return self
 
 

@@ -1,0 +1,58 @@
+import json
+
+import pytest
+
+from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
+
+NOTHING = dict.fromkeys(
+    (
+        *("start_from", "task", "text", "hidden", "epochs", "batch_size", "seed"),
+        *("learning_rate", "validation_fraction", "validation_column"),
+        *("validation_time", "validation_group"),
+    )
+)
+
+
+def fields(spec=None, **options):
+    return job_fields("y", spec, name="name", **(NOTHING | options))
+
+
+def test_options_of_the_validation_are_fields():
+    given = fields(validation_time="sold", validation_fraction=0.2)
+    assert given["training"] == {"validation": {"time": "sold", "fraction": 0.2}}
+    assert fields(validation_group="ward")["training"]["validation"] == {
+        "group": "ward"
+    }
+    assert "training" not in fields()
+
+
+@pytest.mark.parametrize(
+    ("of_file", "options", "expected"),
+    [
+        ({"group": "g"}, {"fraction": 0.3}, {"group": "g", "fraction": 0.3}),
+        ({"fraction": 0.3}, {"time": "t"}, {"time": "t", "fraction": 0.3}),
+        (
+            {"group": "g", "fraction": 0.3},
+            {"time": "t"},
+            {"time": "t", "fraction": 0.3},
+        ),
+        ({"column": "c"}, {"fraction": 0.3}, {"fraction": 0.3}),
+        ({"group": "g", "fraction": 0.3}, {"column": "c"}, {"column": "c"}),
+    ],
+)
+def test_options_override_the_validation_of_a_file(
+    tmp_path, of_file, options, expected
+):
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"training": {"validation": of_file, "epochs": 3}}))
+    named = {f"validation_{name}": value for name, value in options.items()}
+    training = fields(path, **named)["training"]
+    assert training == {"validation": expected, "epochs": 3}
+
+
+def test_a_column_that_decides_is_a_feature_only_by_name():
+    given = fields(validation_group="ward")
+    names = ["x", "ward", "y", "z"]
+    assert select_features(names, validate_fields(given), ["z"]) == ["x"]
+    given["features"] = ["x", "ward"]
+    assert select_features(names, validate_fields(given), []) == ["x", "ward"]

@@ -1,0 +1,61 @@
+from datetime import date, datetime, time, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.data import TableError
+from tfbbb.data.times import read_times
+
+DAYS = [date(2024, 3, 1), date(2023, 12, 24), date(2024, 2, 29)]
+
+
+def read(values):
+    return read_times(pa.table({"t": values}), "t")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, 1, 2],
+        [2.5, -1.0, 0.0],
+        ["2024", "2022", "2023"],
+        DAYS,
+        [datetime(day.year, day.month, day.day, 12) for day in DAYS],
+        pa.array(DAYS).dictionary_encode(),
+        [time(18), time(6, 30), time(7)],
+        [timedelta(days=2), timedelta(hours=1), timedelta(hours=30)],
+        [day.isoformat() for day in DAYS],
+        ["2024-03-01T00:00", "2023-12-24 18:30:15.25", "2024-02-29"],
+        ["2024-03-01T00:30+01:00", "2024-02-29T20:00-03:00", "2024-02-29T23:20Z"],
+        ["2024-03-01T00:30+01:00", "2024-02-29", "2024-02-29T23:20Z"],
+    ],
+)
+def test_values_are_ordered_in_time(values):
+    assert np.argsort(read(values)).tolist() == [1, 2, 0]
+
+
+def test_equal_times_are_equal_in_every_zone():
+    times = read(["2024-03-01T01:00+01:00", "2024-03-01T00:00Z", "2024-03-01"])
+    assert len(set(times)) == 1
+
+
+def test_microseconds_are_kept():
+    first = datetime(2024, 3, 1)
+    values = read([first, first + timedelta(microseconds=1)])
+    assert values[0] < values[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([1.0, None], "has no value in row 2"),
+        ([DAYS[0], None], "has no value in row 2"),
+        (["2024-03-01", ""], "has no value in row 2"),
+        (["2024-03-01", "31.12.2024"], "the text '31.12.2024' in row 2; it must hold"),
+        ([True, False], "holds true and false"),
+    ],
+)
+def test_a_column_that_holds_no_times_is_refused(values, sentence):
+    with pytest.raises(TableError, match=sentence):
+        read(values)

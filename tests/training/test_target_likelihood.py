@@ -1,0 +1,143 @@
+"""The likelihood that is chosen for generated targets, and when the default is kept."""
+
+import numpy as np
+import pytest
+
+from tfbbb.training.target_likelihood import (
+    _neighbour_weights,
+    _normal_scores,
+    _part,
+    _possible,
+    choose_likelihood,
+)
+
+ROWS = 500
+
+
+def features(rows=ROWS, seed=0):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(rows, 3))
+    return x, np.sin(2 * x[:, 0]) + 0.5 * x[:, 1], generator
+
+
+def choose(targets, x):
+    return choose_likelihood(x, np.asarray(targets, np.float32)[:, np.newaxis])
+
+
+def chosen(targets, x):
+    return choose(targets, x).likelihood.name
+
+
+def test_counts_have_a_likelihood_of_counts():
+    x, f, generator = features()
+    assert chosen(generator.poisson(np.exp(0.5 + 0.7 * f)), x) in (
+        "poisson",
+        "negative_binomial",
+    )
+    rate = np.exp(1 + 0.7 * f) * generator.gamma(1.0, 1.0, ROWS)
+    choice = choose(generator.poisson(rate), x)
+    assert choice.likelihood.name == "negative_binomial"
+    assert [trial.likelihood.name for trial in choice.trials] == [
+        "student_t",
+        "poisson",
+        "negative_binomial",
+    ]
+
+
+def test_positive_targets_of_multiplicative_noise_have_its_likelihood():
+    x, f, generator = features()
+    assert chosen(np.exp(3 + f + 0.5 * generator.normal(size=ROWS)), x) == "log_normal"
+    rounded = np.round(np.exp(5 + f + 0.5 * generator.normal(size=ROWS))) + 6
+    assert chosen(rounded, x) == "log_normal"
+    assert chosen(np.exp(1 + 0.7 * f) * generator.gamma(1.5, 1.0, ROWS), x) == "gamma"
+
+
+def test_shares_have_a_beta_likelihood():
+    x, f, generator = features()
+    mean = 1 / (1 + np.exp(-f))
+    assert chosen(generator.beta(4 * mean, 4 * (1 - mean)), x) == "beta"
+
+
+@pytest.mark.parametrize("shift", [0.0, 20.0])
+def test_symmetric_noise_keeps_the_default(shift):
+    x, f, generator = features()
+    noisy = shift + f + 0.5 * generator.standard_t(4, size=ROWS)
+    choice = choose(noisy, x)
+    assert choice.likelihood.name == "student_t"
+    assert choice.likelihood.heteroscedastic
+    assert len(choice.trials) == (3 if shift else 0)
+
+
+def test_whole_numbers_need_not_be_counts():
+    x, f, generator = features()
+    choice = choose(np.round(20 + 5 * f + 2 * generator.normal(size=ROWS)), x)
+    assert choice.likelihood.name == "student_t"
+    assert choice.likelihood.resolution == 1.0
+    assert len(choice.trials) >= 3
+
+
+def test_likelihoods_of_counts_and_of_numbers_are_compared_by_probability():
+    """A Poisson distribution of a large mean is nearly normal."""
+    generator = np.random.default_rng(0)
+    counts = generator.poisson(200.0, ROWS)
+    trials = choose(counts, generator.normal(size=(ROWS, 2))).trials
+    for trial in trials:
+        # Both have the entropy of a normal distribution of this variance.
+        entropy = 0.5 * np.log(2 * np.pi * np.e * 200.0)
+        standard_error = np.sqrt(0.5 / ROWS)
+        # Neighbours are some ten rows, whose mean has a tenth of the variance.
+        assert trial.log_likelihood == pytest.approx(
+            -entropy, abs=0.1 + 3 * standard_error
+        )
+
+
+def test_targets_decide_which_likelihoods_are_possible():
+    counts = ["poisson", "negative_binomial"]
+    assert _possible(np.array([0.0, 3.0, 1.0]), 1.0) == counts
+    assert _possible(np.array([7.0, 30.0]), 1.0) == [*counts, "log_normal", "gamma"]
+    assert _possible(np.array([-1.0, 3.0]), 1.0) == []
+    assert _possible(np.array([0.0, 0.5]), None) == []
+    assert _possible(np.array([0.2, 0.7]), None) == ["log_normal", "gamma", "beta"]
+    # Of shares in per cent, one per cent may have been anything up to 1.5 %.
+    assert _possible(np.array([0.01, 0.7]), 0.01) == []
+
+
+def test_other_targets_must_be_possible_as_well():
+    x, f, generator = features()
+    targets = np.exp(3 + f + 0.5 * generator.normal(size=(ROWS))).astype(np.float32)
+    others = np.array([[-1.0]], np.float32)
+    choice = choose_likelihood(x, targets[:, np.newaxis], others=others)
+    assert (choice.likelihood.name, choice.trials) == ("student_t", ())
+
+
+def test_few_rows_keep_the_default():
+    x, f, _ = features(59)
+    assert choose(np.exp(3 * f), x).trials == ()
+
+
+def test_texts_and_missing_numbers_are_features():
+    x, f, generator = features()
+    words = np.where(f > 0, "high", "low").astype(object)
+    inputs = {"x": np.where(x[:, 2] > 1, np.nan, f), "word": words}
+    targets = np.exp(3 + f + 0.5 * generator.normal(size=ROWS))
+    assert chosen(targets, inputs) == "log_normal"
+
+
+def test_a_row_of_each_tree_is_weighted_by_its_leaf():
+    """Two trees: rows 0 and 1 share the first leaf of tree 0, all share tree 1's."""
+    weights = _neighbour_weights(
+        np.array([[1, 0]]), np.array([[1, 0], [1, 0], [2, 0], [3, 0]])
+    )
+    np.testing.assert_allclose(weights.toarray(), [[0.375, 0.375, 0.125, 0.125]])
+
+
+def test_normal_scores_of_equal_values_are_equal():
+    scores = _normal_scores(np.array([3.0, 1.0, 3.0, 9.0]))
+    assert scores[0] == scores[2]
+    np.testing.assert_allclose(scores[[1, 3]], [-0.8416, 0.8416], atol=1e-4)
+    np.testing.assert_allclose(scores[0], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["negative_binomial", "log_normal", "gamma", "beta"])
+def test_the_network_gives_the_noise_of_each_row(name):
+    assert _part(name).heteroscedastic

@@ -1,0 +1,468 @@
+"""Chooses the likelihood that suits a target, before any network is trained."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+from scipy import special
+
+from tfbbb.training.spec.families import (
+    DEFAULT_LIKELIHOODS,
+    LikelihoodPart,
+    likelihoods,
+)
+from tfbbb.training.target_resolution import target_resolution
+
+# A sample of this size tells likelihoods apart that differ by some 0.02 nats per row.
+MOST_ROWS = 2000
+_FEWEST_ROWS = 60
+# Another likelihood than the default must be better by this much, in nats per row, and
+# by so many standard errors: the default alone can be calibrated by one factor.
+_LEAST_GAIN = 0.02
+_STANDARD_ERRORS = 2.0
+_STEPS_FROM_BOUND = 5
+_FOLDS, _TREES, _ROWS_PER_LEAF, _MOST_FEATURES_PER_SPLIT = 3, 50, 5, 30
+_LEAST_PROBABILITY = _TINY = 1e-300
+# Of targets in standard units.
+_LEAST_VARIANCE = 1e-8
+
+Parameters = np.ndarray
+
+
+@dataclass(frozen=True)
+class LikelihoodTrial:
+    """A likelihood that was tried.
+
+    Attributes:
+        likelihood: The likelihood.
+        log_likelihood: Mean log-likelihood of rows left out, in nats per row: of
+            probabilities of the possible targets if they are rounded, else of
+            densities.
+        gain: By how much it exceeds that of the default likelihood.
+        standard_error: The standard error of the gain.
+    """
+
+    likelihood: LikelihoodPart
+    log_likelihood: float
+    gain: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class LikelihoodChoice:
+    """The likelihood that suits a target.
+
+    Attributes:
+        likelihood: The likelihood that was chosen.
+        trials: The likelihoods that were compared, the default first; empty if the
+            target suits no other, or has too few rows to tell.
+    """
+
+    likelihood: LikelihoodPart
+    trials: tuple[LikelihoodTrial, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Targets that were left out, with what their neighbours say about them.
+
+    A neighbour is a training row of a random forest in the same leaf of one of its
+    trees (Meinshausen 2006); the forest did not see these targets.
+
+    Attributes:
+        targets: The targets, [n].
+        mean, variance: Of the targets of the neighbours, [n] each.
+        log_mean, log_variance: Of their logarithms, if all targets are positive.
+        share: The sum of the squared weights of the neighbours, [n].
+        resolution: Step between possible targets, or None.
+    """
+
+    targets: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    log_mean: np.ndarray
+    log_variance: np.ndarray
+    share: np.ndarray
+    resolution: float | None
+
+
+@dataclass(frozen=True)
+class _Family:
+    """How a likelihood is fitted to rows with known neighbours.
+
+    Attributes:
+        start: Initial values of the parameters that all rows share.
+        bounds: Their bounds.
+        log_prob: From parameters and rows to log-likelihoods, [n].
+    """
+
+    start: tuple[float, ...]
+    bounds: tuple[tuple[float, float], ...]
+    log_prob: Callable[[Parameters, _Rows], np.ndarray]
+
+
+def default_likelihood(targets: np.ndarray) -> LikelihoodPart:
+    """Returns Student t noise of each row, with the resolution of the targets."""
+    part = DEFAULT_LIKELIHOODS["regression"]
+    return part.model_copy(update={"resolution": target_resolution(targets)})
+
+
+def choose_likelihood(
+    inputs: Any, targets: np.ndarray, *, others: np.ndarray | None = None, seed: int = 0
+) -> LikelihoodChoice:
+    """Chooses the likelihood of numbers by rows that were left out.
+
+    Targets that are whole numbers and not negative may be counts (Poisson, negative
+    binomial), positive ones may have multiplicative noise (log-normal, gamma), those
+    between 0 and 1 may be shares (beta). Any target may have Student t noise, the
+    default. A random forest of the ranks of the targets finds the neighbours of each
+    row among other rows, which suits all likelihoods alike. The neighbours give the
+    mean and the spread of each row; two to four parameters, common to all rows, give
+    how far the spread is trusted. The default is kept unless another likelihood is
+    better by 0.02 nats per row and two standard errors.
+
+    Args:
+        inputs: Inputs of the network for `n` rows: a matrix, or arrays by column name.
+        targets: Their targets, [n, 1]; at most `MOST_ROWS` are needed.
+        others: Further targets, [m, 1], for which the likelihood must be possible.
+        seed: Seed of the forest.
+
+    Returns:
+        The choice. The default has the resolution of the targets.
+    """
+    values = np.asarray(targets, np.float64).reshape(-1)
+    every = values
+    if others is not None:
+        every = np.concatenate([values, np.asarray(others, np.float64).reshape(-1)])
+    default = default_likelihood(every)
+    resolution = default.options()["resolution"]
+    names = _possible(every, resolution)
+    if not names or len(values) < _FEWEST_ROWS or values.min() == values.max():
+        return LikelihoodChoice(default)
+    rows = _with_neighbours(_as_matrix(inputs), values, resolution, seed)
+    with np.errstate(all="ignore"):
+        found = {name: _fit(_FAMILIES[name], rows) for name in ("student_t", *names)}
+    if not all(np.isfinite(log_prob).all() for log_prob in found.values()):
+        return LikelihoodChoice(default)
+    trials = []
+    for name, log_prob in found.items():
+        part = default if name == "student_t" else _part(name)
+        gains = log_prob - found["student_t"]
+        error = float(gains.std() / np.sqrt(len(gains)))
+        trials.append(
+            LikelihoodTrial(part, float(log_prob.mean()), float(gains.mean()), error)
+        )
+    return LikelihoodChoice(_best(trials).likelihood, tuple(trials))
+
+
+def _possible(values: np.ndarray, resolution: float | None) -> list[str]:
+    """Returns the names of the likelihoods, besides the default, that targets suit."""
+    names = ["poisson", "negative_binomial"] if resolution == 1.0 else []
+    # The others know no rounding, which must be small beside the least target.
+    step = _STEPS_FROM_BOUND * (resolution or 0.0)
+    if values.min() > step:
+        names += ["log_normal", "gamma"]
+        if values.max() < 1.0 - step:
+            names.append("beta")
+    supports = {name: _part(name).support for name in names}
+    return [
+        name
+        for name, support in supports.items()
+        if support is not None and support.contains(values).all()
+    ]
+
+
+def _part(name: str) -> LikelihoodPart:
+    options = {} if name == "poisson" else {"heteroscedastic": True}
+    return likelihoods.make(name, **options)
+
+
+def _best(trials: list[LikelihoodTrial]) -> LikelihoodTrial:
+    """Returns the trial with the greatest gain, the default if none is clear.
+
+    A negative binomial distribution can be a Poisson distribution, which is kept if it
+    is about as good.
+    """
+    clear = [
+        trial
+        for trial in trials[1:]
+        if trial.gain > max(_LEAST_GAIN, _STANDARD_ERRORS * trial.standard_error)
+    ]
+    if not clear:
+        return trials[0]
+    best = max(clear, key=lambda trial: trial.gain)
+    if best.likelihood.name == "negative_binomial":
+        for trial in clear:
+            if trial.likelihood.name == "poisson":
+                return trial if best.gain - trial.gain < _LEAST_GAIN else best
+    return best
+
+
+def _fit(family: _Family, rows: _Rows) -> np.ndarray:
+    """Returns the log-likelihood of each row, [n].
+
+    The parameters are fitted to the same rows, which favours the default: it has most.
+    """
+
+    def loss(parameters: Parameters) -> float:
+        found = -np.mean(family.log_prob(parameters, rows))
+        return float(found) if np.isfinite(found) else 1e10
+
+    fitted = scipy.optimize.minimize(
+        loss, family.start, method="L-BFGS-B", bounds=family.bounds
+    )
+    return family.log_prob(fitted.x, rows)
+
+
+def _as_matrix(inputs: Any) -> np.ndarray:
+    """Returns numbers [n, d]; texts become numbers in their order."""
+    columns = inputs.values() if isinstance(inputs, dict) else [inputs]
+    parts = []
+    for column in map(np.asarray, columns):
+        if column.dtype.kind in "OSU":
+            column = np.unique(column.astype(str), return_inverse=True)[1]
+        parts.append(column.reshape(len(column), -1).astype(np.float32))
+    return np.concatenate(parts, axis=1)
+
+
+def _with_neighbours(
+    features: np.ndarray, targets: np.ndarray, resolution: float | None, seed: int
+) -> _Rows:
+    # scikit-learn takes a second to import.
+    from sklearn.ensemble import RandomForestRegressor
+
+    scores = _normal_scores(targets)
+    logs = np.log(targets) if targets.min() > 0.0 else np.zeros_like(targets)
+    values = np.stack([targets, logs], axis=1)
+    shift, scale = values.mean(axis=0), values.std(axis=0) + _TINY
+    units = (values - shift) / scale
+    mean, variance = np.empty_like(units), np.empty_like(units)
+    share = np.empty((len(units), 1))
+    folds = np.random.default_rng(seed).permutation(len(units)) % _FOLDS
+    for fold in range(_FOLDS):
+        train, left_out = folds != fold, folds == fold
+        forest = RandomForestRegressor(
+            _TREES,
+            min_samples_leaf=_ROWS_PER_LEAF,
+            max_features=min(features.shape[1], _MOST_FEATURES_PER_SPLIT),
+            random_state=seed,
+        ).fit(features[train], scores[train])
+        weights = _neighbour_weights(
+            forest.apply(features[left_out]), forest.apply(features[train])
+        )
+        mean[left_out] = weights @ units[train]
+        square = weights @ np.square(units[train])
+        variance[left_out] = square - np.square(mean[left_out])
+        share[left_out, 0] = np.asarray(weights.power(2).sum(axis=1)).ravel()
+    variance = np.maximum(variance / (1.0 - share), _LEAST_VARIANCE)
+    mean, variance = shift + scale * mean, np.square(scale) * variance
+    return _Rows(
+        targets=targets,
+        mean=mean[:, 0],
+        variance=variance[:, 0],
+        log_mean=mean[:, 1],
+        log_variance=variance[:, 1],
+        share=share[:, 0],
+        resolution=resolution,
+    )
+
+
+def _normal_scores(values: np.ndarray) -> np.ndarray:
+    """Returns normal quantiles at the mean ranks of values, [n]."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - 0.5 * (counts - 1)
+    return special.ndtri(ranks[places] / (len(values) + 1.0))
+
+
+def _neighbour_weights(
+    of_rows: np.ndarray, of_others: np.ndarray
+) -> scipy.sparse.csr_array:
+    """Returns the weight of each of m other rows for each of n rows, [n, m].
+
+    Args:
+        of_rows: The leaf of each row in each tree, [n, trees].
+        of_others: The leaf of each other row, [m, trees].
+    """
+    trees = of_rows.shape[1]
+    # A number per leaf of all trees.
+    first = np.concatenate([[0], np.cumsum(of_others.max(axis=0) + 1)])
+
+    def indicators(leaves: np.ndarray) -> scipy.sparse.csr_array:
+        columns = (leaves + first[:-1]).ravel()
+        row_ends = np.arange(0, len(columns) + 1, trees)
+        ones = np.ones(len(columns))
+        return scipy.sparse.csr_array(
+            (ones, columns, row_ends), (len(leaves), first[-1])
+        )
+
+    others = indicators(of_others)
+    sizes = np.maximum(others.sum(axis=0), 1.0)
+    per_leaf = scipy.sparse.diags_array(1.0 / (trees * sizes))
+    return (indicators(of_rows) @ per_leaf @ others.T).tocsr()
+
+
+def _spread(variance: np.ndarray, trust: float) -> np.ndarray:
+    """Returns variances between a common one (`trust` 0) and those given (1)."""
+    logs = np.log(variance)
+    centre = logs.mean()
+    return np.exp(centre + trust * (logs - centre))
+
+
+def _interval(
+    rows: _Rows,
+    lower: Callable[[np.ndarray], np.ndarray],
+    upper: Callable[[np.ndarray], np.ndarray],
+    median: np.ndarray,
+) -> np.ndarray:
+    """Returns the log-probability of the numbers that are rounded to the targets.
+
+    Args:
+        rows: The rows.
+        lower: P(y <= value).
+        upper: P(y > value).
+        median: Above it, the upper probabilities have more digits.
+    """
+    assert rows.resolution is not None
+    below = rows.targets - 0.5 * rows.resolution
+    above = rows.targets + 0.5 * rows.resolution
+    probability = np.where(
+        rows.targets > median, upper(below) - upper(above), lower(above) - lower(below)
+    )
+    return np.log(np.maximum(probability, _LEAST_PROBABILITY))
+
+
+def _student_t(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    factor, trust, skew, log_df = parameters
+    df = 2.0 + np.exp(log_df)
+    variance = np.exp(factor) * _spread(rows.variance, trust)
+    if rows.resolution is not None:
+        variance = variance + rows.resolution**2 / 12.0
+    scale = np.sqrt(variance)
+    location = rows.mean + skew * np.sqrt(rows.variance)
+    if rows.resolution is not None:
+        return _interval(
+            rows,
+            lambda values: special.stdtr(df, (values - location) / scale),
+            lambda values: special.stdtr(df, (location - values) / scale),
+            location,
+        )
+    z = (rows.targets - location) / scale
+    constant = (
+        special.gammaln(0.5 * (df + 1.0))
+        - special.gammaln(0.5 * df)
+        - 0.5 * np.log(np.pi * df)
+    )
+    return constant - 0.5 * (df + 1.0) * np.log1p(z**2 / df) - np.log(scale)
+
+
+def _log_normal(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    factor, trust = parameters
+    scale = np.sqrt(np.exp(factor) * _spread(rows.log_variance, trust))
+    if rows.resolution is not None:
+
+        def z(values: np.ndarray) -> np.ndarray:
+            return (np.log(np.maximum(values, _TINY)) - rows.log_mean) / scale
+
+        return _interval(
+            rows,
+            lambda values: special.ndtr(z(values)),
+            lambda values: special.ndtr(-z(values)),
+            np.exp(rows.log_mean),
+        )
+    logs = np.log(rows.targets)
+    z_of_targets = (logs - rows.log_mean) / scale
+    return -0.5 * (z_of_targets**2 + np.log(2.0 * np.pi)) - np.log(scale) - logs
+
+
+def _gamma(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    factor, trust = parameters
+    variation = np.exp(factor) * _spread(rows.variance / rows.mean**2, trust)
+    concentration = 1.0 / variation
+    rate = concentration / rows.mean
+    if rows.resolution is not None:
+        return _interval(
+            rows,
+            lambda values: special.gammainc(
+                concentration, rate * np.maximum(values, 0)
+            ),
+            lambda values: special.gammaincc(
+                concentration, rate * np.maximum(values, 0)
+            ),
+            rows.mean,
+        )
+    return (
+        concentration * np.log(rate)
+        + (concentration - 1.0) * np.log(rows.targets)
+        - rate * rows.targets
+        - special.gammaln(concentration)
+    )
+
+
+def _beta(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    factor, trust = parameters
+    binomial = rows.mean * (1.0 - rows.mean)
+    # Var[y] = m (1 - m) / (1 + c): its share of the binomial variance is below 1.
+    share = np.clip(rows.variance / binomial, 1e-9, 1.0 - 1e-9)
+    odds = np.exp(factor) * _spread(share / (1.0 - share), trust)
+    above, below = rows.mean / odds, (1.0 - rows.mean) / odds
+    if rows.resolution is not None:
+
+        def inside(values: np.ndarray) -> np.ndarray:
+            return np.clip(values, 0.0, 1.0)
+
+        return _interval(
+            rows,
+            lambda values: special.betainc(above, below, inside(values)),
+            lambda values: special.betaincc(above, below, inside(values)),
+            rows.mean,
+        )
+    return (
+        (above - 1.0) * np.log(rows.targets)
+        + (below - 1.0) * np.log1p(-rows.targets)
+        - special.betaln(above, below)
+    )
+
+
+def _rate(rows: _Rows, log_prior: float) -> np.ndarray:
+    """Returns the mean of counts: neighbours that are all 0 say little."""
+    weight = rows.share * np.exp(log_prior)
+    return (rows.mean + weight * rows.targets.mean()) / (1.0 + weight)
+
+
+def _poisson(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    rate = _rate(rows, parameters[0])
+    return (
+        special.xlogy(rows.targets, rate) - rate - special.gammaln(rows.targets + 1.0)
+    )
+
+
+def _negative_binomial(parameters: Parameters, rows: _Rows) -> np.ndarray:
+    log_prior, log_dispersion, power = parameters
+    mean = _rate(rows, log_prior)
+    concentration = np.exp(-log_dispersion) * mean**power
+    total = mean + concentration
+    return (
+        special.gammaln(rows.targets + concentration)
+        - special.gammaln(concentration)
+        - special.gammaln(rows.targets + 1.0)
+        + concentration * np.log(concentration / total)
+        + special.xlogy(rows.targets, mean / total)
+    )
+
+
+_FACTOR, _TRUST = (-8.0, 4.0), (0.0, 1.5)
+_FAMILIES = {
+    "student_t": _Family(
+        (0.0, 0.5, 0.0, 1.5), (_FACTOR, _TRUST, (-1.0, 1.0), (-3.0, 8.0)), _student_t
+    ),
+    "poisson": _Family((0.0,), ((-4.0, 4.0),), _poisson),
+    "negative_binomial": _Family(
+        (0.0, -1.0, 0.0), ((-4.0, 4.0), (-9.0, 4.0), (-1.0, 2.0)), _negative_binomial
+    ),
+    "log_normal": _Family((0.0, 0.5), (_FACTOR, _TRUST), _log_normal),
+    "gamma": _Family((0.0, 0.5), (_FACTOR, _TRUST), _gamma),
+    "beta": _Family((0.0, 0.5), (_FACTOR, _TRUST), _beta),
+}

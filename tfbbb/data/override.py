@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 OverrideKind = Literal[
-    *("number", "boolean", "date", "duration", "ordered", "text", "hashed", "ignore")
+    "number", "boolean", "date", "duration", "ordered", "text", "hashed", "ignore"
 ]
 _KINDS: tuple[OverrideKind, ...] = get_args(OverrideKind)
 _OPTIONS: dict[str, tuple[str, ...]] = {

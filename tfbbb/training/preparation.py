@@ -16,8 +16,10 @@ from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.values import first_row, without_views
+from tfbbb.disk_faults import disk_faults_named
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_repeats
+from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -32,12 +34,15 @@ class Prepared:
         held_out: Inputs and targets of the held-out rows.
         held_out_rows: Indices of the held-out rows in the table; empty if members leave
             out folds of the training rows instead.
+        rows_without_target: Number of rows of the table without a target, which are
+            left out.
     """
 
     schema: Schema
     rows: BatchSource
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
+    rows_without_target: int = 0
 
 
 def prepare(
@@ -61,10 +66,11 @@ def prepare(
     """
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
-    table = _open(source, directory)
+    whole_table = _open(source, directory)
+    table, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
     if schema is not None:
         _check_columns(table, schema)
-    whole = schema or _infer(table, spec)
+    whole = schema or infer_schema(table, spec)
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
     cross_fits = (
@@ -73,14 +79,42 @@ def prepare(
         and 4 * RowLayout(whole).width * table.num_rows <= BYTES_PER_GROUP
     )
     rows = split_rows(table, whole, spec, cross_fits=cross_fits)
-    schema = schema or _infer(table, spec, rows.training)
+    schema = schema or whole.refitted(table, rows.training)
     held_out = table.take(rows.held_out)
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
-        held_out_rows=rows.held_out,
+        held_out_rows=kept[rows.held_out],
+        rows_without_target=whole_table.num_rows - table.num_rows,
     )
+
+
+def _drop_rows_without_target(
+    table: pa.Table | StoredTable,
+    spec: JobSpec,
+    schema: Schema | None,
+    directory: Path | None,
+) -> tuple[pa.Table | StoredTable, np.ndarray]:
+    """Returns the rows that have a target, and their indices."""
+    known = find_rows_with_target(table, spec, schema)
+    kept = np.flatnonzero(known)
+    if known.all():
+        return table, kept
+    if not isinstance(table, StoredTable):
+        return table.filter(pa.array(known)), kept
+    assert directory is not None
+    first, path = 0, table.path.with_stem(f"{table.path.stem}-with-target")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal first
+        for part in table.tables():
+            here = known[first : first + part.num_rows]
+            first += part.num_rows
+            yield from part.filter(pa.array(here)).to_batches()
+
+    with disk_faults_named(directory):
+        return StoredTable.write(path, batches()), kept
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:
@@ -115,7 +149,7 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
 
 def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
     """Returns the scan with the text features of a schema read as text, e.g. 007."""
-    texts = (*scan.text_columns, *schema.text_features)
+    texts = (*scan.text_columns, *schema.read_as_text)
     return TableScan(scan.path, format=scan.format, text_columns=texts)
 
 
@@ -153,25 +187,3 @@ def _encoded(
         chosen_here = chosen[first : first + part.num_rows]
         first += part.num_rows
         yield layout.encode(part.filter(chosen_here))
-
-
-def _infer(
-    table: pa.Table | StoredTable,
-    spec: JobSpec,
-    training_rows: np.ndarray | None = None,
-) -> Schema:
-    features = spec.features
-    held_out = spec.training.validation.column
-    if features is None and held_out is not None:
-        features = tuple(
-            name for name in table.column_names if name not in (spec.target, held_out)
-        )
-    likelihood = spec.model.likelihood
-    return Schema.infer(
-        table,
-        spec.target,
-        task=spec.task or (likelihood.task if likelihood else None),
-        features=features,
-        text_columns=spec.text_columns,
-        training_rows=training_rows,
-    )

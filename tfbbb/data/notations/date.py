@@ -11,8 +11,10 @@ from tfbbb.data.notations.notation import NotationKind, Parsed, as_float
 
 Order = Literal["year-first", "month-first", "day-first"]
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun")
-_MONTHS += ("jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = (
+    *("jan", "feb", "mar", "apr", "may", "jun"),
+    *("jul", "aug", "sep", "oct", "nov", "dec"),
+)
 _NAME = (
     r"(?P<name>[Jj]an(?:uary)?|[Ff]eb(?:ruary)?|[Mm]ar(?:ch)?|[Aa]pr(?:il)?|[Mm]ay|"
     r"[Jj]une?|[Jj]uly?|[Aa]ug(?:ust)?|[Ss]ept?(?:ember)?|[Oo]ct(?:ober)?|"
@@ -42,6 +44,7 @@ _PLAIN = (
     rf"^(?P<year>\d{{4}})-{_MONTH}",
     rf"^{_NAME} (?P<year>\d{{4}})",
 )
+_ISO = r"^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}:\d{2})?$"
 # As in POSIX: 69 to 99 are of the 20th century, 00 to 68 of the 21st.
 _FIRST_OF_LAST_CENTURY = 69
 
@@ -74,14 +77,19 @@ class DateNotation:
 
     def parse(self, texts: pa.Array) -> Parsed:
         """Parses texts; see `Notation.parse`."""
-        seconds = np.full(len(texts), np.nan)
-        left = np.arange(len(texts))
+        seconds = _seconds_of_iso(texts)
+        left = np.flatnonzero(np.isnan(seconds))
         for pattern in (*_PLAIN, *_NUMERIC[self.order]):
             if not len(left):
                 break
-            found = _seconds(texts.take(pa.array(left)), pattern + _TIME)
-            seconds[left] = found
-            left = left[np.isnan(found)]
+            some = texts if len(left) == len(texts) else texts.take(pa.array(left))
+            fits = pc.fill_null(pc.match_substring_regex(some, pattern + _TIME), False)
+            fits = fits.to_numpy(zero_copy_only=False)
+            if not fits.any():
+                continue
+            found = _seconds(some.filter(pa.array(fits)), pattern + _TIME)
+            seconds[left[fits]] = found
+            left = np.concatenate([left[~fits], left[fits][np.isnan(found)]])
         return Parsed(seconds, np.isnan(seconds))
 
     def describe(self) -> str:
@@ -92,6 +100,18 @@ class DateNotation:
     def to_dict(self) -> dict[str, Any]:
         """Returns the record as plain JSON values."""
         return {"kind": self.kind, **asdict(self)}
+
+
+def _seconds_of_iso(texts: pa.Array) -> np.ndarray:
+    """Returns the seconds `[n]` of the usual form of ISO 8601, NaN of other texts."""
+    fits = pc.match_substring_regex(texts, _ISO)
+    some = pc.if_else(pc.fill_null(fits, False), texts, pa.scalar(None, texts.type))
+    try:
+        whole = some.cast(pa.timestamp("s")).cast(pa.int64())
+    except pa.ArrowInvalid:
+        # A day that the calendar does not have.
+        return np.full(len(texts), np.nan)
+    return whole.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
 
 
 def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
@@ -105,11 +125,9 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
         digits = pc.replace_substring(parts.field(name), ",", ".")
         return np.nan_to_num(as_float(digits), nan=otherwise)
 
-    def word(name: str, length: int) -> np.ndarray:
-        if name not in names:
-            return np.full(len(texts), "", dtype=object)
-        lower = pc.utf8_lower(pc.utf8_slice_codeunits(parts.field(name), 0, length))
-        return pc.fill_null(lower, "").to_numpy(zero_copy_only=False)
+    def is_half(*halves: str) -> np.ndarray:
+        found = pc.is_in(parts.field("half"), pa.array(halves, texts.type))
+        return found.to_numpy(zero_copy_only=False)
 
     year = number("year", 0)
     of_two = pc.fill_null(pc.equal(pc.utf8_length(parts.field("year")), 2), False)
@@ -122,10 +140,10 @@ def _seconds(texts: pa.Array, pattern: str) -> np.ndarray:
         month = 1.0 + pc.fill_null(place, -1).to_numpy(zero_copy_only=False)
     hour, minute = number("hour", 0), number("minute", 0)
     second = np.floor(number("second", 0))
-    half = word("half", 1)
+    of_half, afternoon = is_half("A", "a", "P", "p"), is_half("P", "p")
     wrong = ~parts.is_valid().to_numpy(zero_copy_only=False)
-    wrong |= (half != "") & ((hour < 1) | (hour > 12))
-    hour = np.where(half != "", hour % 12 + 12 * (half == "p"), hour)
+    wrong |= of_half & ((hour < 1) | (hour > 12))
+    hour = np.where(of_half, hour % 12 + 12 * afternoon, hour)
     wrong |= (month < 1) | (month > 12) | (hour > 23) | (minute > 59) | (second > 59)
     valid_month = np.where(wrong, 1, month).astype(int)
     months = 12 * (np.where(wrong, 1970, year).astype(int) - 1970) + valid_month - 1

@@ -63,10 +63,14 @@ class DurationNotation:
         hours = np.where(short, 0.0, first)
         minutes = np.where(short, first, second)
         rest = np.where(short, second, np.nan_to_num(third))
-        half = pc.fill_null(pc.utf8_lower(parts.field("half")), "")
-        half = half.to_numpy(zero_copy_only=False)
-        wrong = (half != "") & ((hours < 1) | (hours > 12))
-        hours = np.where(half != "", hours % 12 + 12.0 * (half == "p"), hours)
+        of_half, afternoon = (
+            pc.is_in(parts.field("half"), pa.array(halves, texts.type)).to_numpy(
+                zero_copy_only=False
+            )
+            for halves in (["A", "a", "P", "p"], ["P", "p"])
+        )
+        wrong = of_half & ((hours < 1) | (hours > 12))
+        hours = np.where(of_half, hours % 12 + 12.0 * afternoon, hours)
         wrong |= (second >= 60) | (np.nan_to_num(third) >= 60)
         seconds = 86400 * np.nan_to_num(days) + 3600 * hours + 60 * minutes + rest
         return np.where(wrong, np.nan, _signed(seconds, parts))

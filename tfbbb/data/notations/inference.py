@@ -28,7 +28,7 @@ _SAMPLE = 1000
 _SPACE = r"[\s\x{00a0}\x{202f}\x{2009}]*"
 _SPLIT = (
     rf"^\(?{_SPACE}[-+−]?{_SPACE}(?P<before>{CURRENCY})?{_SPACE}[-+−]?{_SPACE}"
-    r"(?P<number>[\d.,](?:[\d.,'\x{2019} \x{00a0}\x{202f}\x{2009}]*[\d.,])?)"
+    r"(?:[\d.,](?:[\d.,'\x{2019} \x{00a0}\x{202f}\x{2009}]*[\d.,])?)"
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
@@ -131,11 +131,19 @@ def _find_boolean(texts: pa.Array) -> Finding:
 
 
 def _find_number(texts: pa.Array) -> Finding:
-    parts = pc.extract_regex(texts, _SPLIT)
+    """Finds the notation in the first texts, and in all if it does not fit them."""
+    found = _find_number_in(texts.slice(0, _SAMPLE), texts)
+    if found.share < 1.0 and len(texts) > _SAMPLE:
+        found = _find_number_in(texts, texts)
+    return found
+
+
+def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
+    """Finds the signs and units of some texts, and the marks of all texts."""
+    parts = pc.extract_regex(some, _SPLIT)
     known = parts.filter(parts.is_valid())
     if not len(known):
         return Finding(None, 0.0)
-    plain = known.field("number")
     before = Counter(known.field("before").to_pylist())
     after: Counter[str] = Counter()
     for text, count in _count(known.field("after")):
@@ -183,25 +191,25 @@ def _find_number(texts: pa.Array) -> Finding:
         else:
             return Finding(None, 0.0)
     bare = notation == NumberNotation()
-    if bare and pc.any(pc.match_substring_regex(plain, r"^0\d+$")).as_py():
+    if bare and pc.any(pc.match_substring_regex(texts, r"^0\d+$")).as_py():
         # Such as postal codes, whose leading zeros numbers would lose.
         return Finding(None, 0.0)
-    has_comma = pc.any(pc.match_substring(plain, ",")).as_py()
+    has_comma = pc.any(pc.match_substring(texts, ",")).as_py()
     fitting = []
     for decimal, thousands in _MARKS:
-        if thousands and not pc.any(_has_mark(plain, thousands)).as_py():
+        if thousands and not pc.any(_has_mark(texts, thousands)).as_py():
             continue
         if (decimal, thousands) == (",", "") and not has_comma:
             continue
         tried = replace(notation, decimal=decimal, thousands=thousands)
-        fitting.append((_share(tried, texts), tried))
+        fitting.append((float(tried.matches(texts).mean()), tried))
     if not fitting:
         return Finding(None, 0.0)
     share = max(found for found, _ in fitting)
     best = [tried for found, tried in fitting if found == share]
     if len(best) > 1 and _is_open(best[0], best[1:]):
         remarks.append(_explain_marks(best[0]))
-    return Finding(best[0], share, tuple(remarks))
+    return Finding(best[0], _share(best[0], texts), tuple(remarks))
 
 
 def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:
@@ -227,9 +235,13 @@ def _count(texts: pa.Array) -> list[tuple[str, int]]:
 
 
 def _find_date(texts: pa.Array) -> Finding:
+    plain = _share(DateNotation(), texts)
+    if plain == 1.0:
+        return Finding(DateNotation())
     shares = {
-        order: _share(DateNotation(order), texts)
-        for order in ("year-first", "month-first", "day-first")
+        "year-first": plain,
+        "month-first": _share(DateNotation("month-first"), texts),
+        "day-first": _share(DateNotation("day-first"), texts),
     }
     most = max(shares.values())
     best = [order for order, share in shares.items() if share == most]

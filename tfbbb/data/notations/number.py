@@ -20,7 +20,7 @@ CURRENCIES = (
 )
 _SIGNS = (r"[A-Z]{0,3}\p{Sc}", r"Rs\.?", "kr", "zł", "Kč", "Ft", r"Fr\.?", "lei")
 _SPACE = r"[\s\x{00a0}\x{202f}\x{2009}]*"
-_MINUS = "[-+−]"
+_MINUS, _NEGATIVE = "[-+−]", "[-−]"
 CURRENCY = f"(?:{'|'.join((*CURRENCIES, *_SIGNS))})"
 UNIT = (
     r"(?:\p{L}|[°\x{2032}\x{2033}'\"µμΩ])[\p{L}\d²³¹⁻/·^°%*.-]{0,15}"
@@ -105,8 +105,50 @@ class NumberNotation:
             r"(?P<close>\))?(?P<trailing>-)?$"
         )
 
+    def matches(self, texts: pa.Array) -> np.ndarray:
+        """Returns which texts have the form of a number in the notation."""
+        return _matches(texts, self.pattern)
+
     def parse(self, texts: pa.Array) -> Parsed:
         """Parses texts; see `Notation.parse`."""
+        readable = self.matches(texts)
+        readable &= _matches(texts, r"^\(") == _matches(texts, r"\)-?$")
+        if self._is_simple(texts):
+            minus = _matches(texts, rf"^\(|^[^\d.,]*{_NEGATIVE}|-$")
+            digits = pc.replace_substring_regex(
+                texts, f"[^0-9{re.escape(self.decimal)}]+", ""
+            )
+            if self.decimal != ".":
+                digits = pc.replace_substring(digits, self.decimal, ".")
+            numbers = self._cast(digits, readable)
+        else:
+            numbers, minus, wrong = self._extract(texts, readable)
+            readable &= ~wrong
+        numbers = np.where(minus, -numbers, numbers)
+        if self.percent:
+            share = self.percent == "all" or _matches(texts, "%")
+            numbers = np.where(share, numbers / 100.0, numbers)
+        return Parsed(np.where(readable, numbers, np.nan), ~readable)
+
+    def _is_simple(self, texts: pa.Array) -> bool:
+        """Whether the digits and the mark of a text are those of its number.
+
+        Then they need not be extracted, which takes several times as long.
+        """
+        if self.multiples or re.search(rf"[0-9{re.escape(self.decimal)}]", self.unit):
+            return False
+        # Exponents, abbreviations with a point, and several signs.
+        others = r"[eE][-+]?\d|[A-Za-z]\.|[-+−(].*[-+−(]"
+        return not _matches(texts, others).any()
+
+    def _cast(self, digits: pa.Array, readable: np.ndarray) -> np.ndarray:
+        none = pa.scalar(None, digits.type)
+        return as_float(pc.if_else(pa.array(readable), digits, none))
+
+    def _extract(
+        self, texts: pa.Array, readable: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns numbers without their sign, which are negative, and double signs."""
         parts = pc.extract_regex(texts, self.pattern)
 
         def given(name: str) -> np.ndarray:
@@ -119,33 +161,20 @@ class NumberNotation:
             digits = pc.replace_substring_regex(digits, mark, "")
         if self.decimal != ".":
             digits = pc.replace_substring(digits, self.decimal, ".")
-        exponent = parts.field("exponent")
         none = pa.scalar("", digits.type)
-        digits = pc.binary_join_element_wise(digits, exponent, none)
-        # A match is null where the text is unreadable.
-        matched = parts.is_valid()
-        numbers = as_float(pc.if_else(matched, digits, pa.scalar(None, digits.type)))
+        digits = pc.binary_join_element_wise(digits, parts.field("exponent"), none)
+        numbers = self._cast(digits, readable)
         signs = given("open").astype(int) + given("sign") + given("inner")
-        signs += given("trailing")
-        wrong = (signs > 1) | (given("open") != given("close"))
         minus = given("open") | given("trailing")
         for name in ("sign", "inner"):
             negative = pc.is_in(parts.field(name), pa.array(["-", "−"], texts.type))
             minus |= negative.to_numpy(zero_copy_only=False)
-        numbers = np.where(minus, -numbers, numbers)
-        if self.percent:
-            share = True
-            if self.percent == "sign":
-                ends = pc.fill_null(pc.equal(parts.field("after"), "%"), False)
-                share = ends.to_numpy(zero_copy_only=False)
-            numbers = np.where(share, numbers / 100.0, numbers)
         if self.multiples:
             for name in sorted(MULTIPLES):
                 found = pc.fill_null(pc.equal(parts.field("multiple"), name), False)
                 found = found.to_numpy(zero_copy_only=False)
                 numbers = np.where(found, numbers * _MULTIPLES[name], numbers)
-        unreadable = wrong | ~matched.to_numpy(zero_copy_only=False)
-        return Parsed(np.where(unreadable, np.nan, numbers), unreadable)
+        return numbers, minus, signs + given("trailing") > 1
 
     def describe(self) -> str:
         """Describes the notation in a few words."""
@@ -163,3 +192,9 @@ class NumberNotation:
     def to_dict(self) -> dict[str, Any]:
         """Returns the record as plain JSON values."""
         return {"kind": self.kind, **asdict(self)}
+
+
+def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
+    found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    # The array of Arrow is read-only.
+    return found.to_numpy(zero_copy_only=False).copy()

@@ -43,12 +43,6 @@ def _column_problems(column: ColumnStatistics) -> Iterator[str]:
     elif column.type == "boolean":
         if column.distinct == 1:
             yield _CONSTANT
-    elif column.type == "date":
-        yield (
-            "It holds dates or times, which a model cannot read; convert them to "
-            "numbers (such as days since a date, or the month), or leave the column "
-            "out."
-        )
     else:
         yield (
             f"It holds values of type {column.arrow_type!s:.100}, which a model "

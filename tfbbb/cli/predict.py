@@ -56,7 +56,7 @@ def predict(
                 "with intervals from `lower` to `upper`. Leave out `--prediction-sets`."
             )
         columns = [feature.column for feature in manifest.features]
-        texts = [column.name for column in columns if column.kind == "categorical"]
+        texts = manifest.read_as_text
         table = read_table(data, text_columns=texts)
         inputs = {column.name: column.values(table) for column in columns}
         targets = read_targets(table, manifest) if log_prob else None

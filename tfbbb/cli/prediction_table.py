@@ -8,7 +8,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from tfbbb.cli.answer_table import classes_table, numbers_table
+from tfbbb.cli.answer_table import classes_table, numbers_table, with_warnings
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.inputs import find_warnings, to_tensors
 
@@ -70,8 +70,4 @@ def predict_table(
         else:
             bounds = model.ask("intervals", block, [level], num_samples, seed)[:, :, 0]
             blocks.append(numbers_table(moments, bounds, log_prob))
-    predictions = pa.concat_tables(blocks)
-    if not any(warnings):
-        return predictions
-    texts = pa.array([" ".join(sentences) for sentences in warnings], pa.string())
-    return predictions.append_column("warnings", texts)
+    return with_warnings(pa.concat_tables(blocks), warnings)

@@ -32,9 +32,9 @@ class HashedText(keras.layers.Layer):
     >>> import numpy as np, tensorflow as tf
     >>> layer = HashedText([4])
     >>> np.asarray(layer([tf.constant(["mill lane", "", "mill lane"])]))
-    array([[0., 1., 0., 0., 0.],
+    array([[1., 0., 0., 0., 0.],
            [0., 0., 0., 0., 1.],
-           [0., 1., 0., 0., 0.]], dtype=float32)
+           [1., 0., 0., 0., 0.]], dtype=float32)
     """
 
     def __init__(self, buckets: Sequence[int], **kwargs: Any):

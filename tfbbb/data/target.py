@@ -57,16 +57,24 @@ def infer_target(
             constant in the training rows, there are more than 1000 classes, or nearly
             all rows have a class of their own.
     """
-    task, column = _choose(table, name, task, override)
-    column, classes = fit_target(table, column, task, rows)
-    if task == "classification" and not classes_repeat(len(classes), table.num_rows):
+    chosen, column = _choose(table, name, task, override)
+    if chosen == "classification" and task is None and override is None:
+        _check_repeated_classes(table, column)
+    column, classes = fit_target(table, column, chosen, rows)
+    return chosen, column, classes
+
+
+def _check_repeated_classes(table: ColumnSource, column: Column) -> None:
+    """Raises `TableError` if most rows have a class of their own."""
+    name, num_rows = column.name, table.num_rows
+    _, labels = read_labels(table, name, column.notation)
+    if not classes_repeat(len(labels), num_rows):
         raise TableError(
-            f"The target {name!r} has {len(classes)} classes in {table.num_rows} rows, "
+            f"The target {name!r} has {len(labels)} classes in {num_rows} rows, "
             "so most of them have one row, which teaches nothing about others; group "
             "its values, name another target or, if they are numbers, say so with "
             f"columns={{{name!r}: 'number'}} (--column {name}=number)."
         )
-    return task, column, classes
 
 
 def classes_repeat(num_classes: int, num_rows: int) -> bool:
@@ -282,7 +290,7 @@ def _fit_classes(
             f"The target {name!r} has the same class, {label!r}, in every "
             "training row, so there is nothing to learn."
         )
-    if len(labels) > MAX_CATEGORIES and classes_repeat(len(labels), table.num_rows):
+    if len(labels) > MAX_CATEGORIES:
         raise TableError(
             f"The target {name!r} has {len(labels)} classes; at most "
             f"{MAX_CATEGORIES} are possible."

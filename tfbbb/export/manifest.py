@@ -293,6 +293,17 @@ class Manifest:
         """Finds values of rows to predict that the training rows did not have."""
         return RowWarnings([feature.column for feature in self.features])
 
+    @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """Names of the columns that must be read from a CSV file as text."""
+        features = [
+            feature.name
+            for feature in self.features
+            if feature.kind == "categorical" or feature.notation is not None
+        ]
+        target = self.target if self.target_notation is not None else None
+        return tuple(features) if target is None else (*features, target)
+
     def read_target_notation(self) -> Notation | None:
         """Returns how the cells of the target are written."""
         return notation_from_dict(self.target_notation)

@@ -32,9 +32,10 @@ _SPLIT = (
     rf"(?:[eE][-+]?\d+)?{_SPACE}(?P<after>{CURRENCY}|%|"
     rf"(?:k|K|m|M|mn|Mn|b|B|bn|Bn){_SPACE}{CURRENCY}|{UNIT})?{_SPACE}\)?-?$"
 )
+# Decimal and thousands marks, in the order in which they are preferred.
 _MARKS = (
-    *((".", ""), (".", ","), (",", "."), (".", " "), (",", " ")),
-    *((".", "'"), (",", "'"), (",", "")),
+    *((".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " ")),
+    *((".", "'"), (",", "'")),
 )
 
 _NOTATIONS: dict[str, type[Any]] = {
@@ -209,7 +210,11 @@ def _find_number_in(some: pa.Array, texts: pa.Array) -> Finding:
     best = [tried for found, tried in fitting if found == share]
     if len(best) > 1 and _is_open(best[0], best[1:]):
         remarks.append(_explain_marks(best[0]))
-    return Finding(best[0], _share(best[0], texts), tuple(remarks))
+    chosen = best[0]
+    if not chosen.thousands and (chosen.currency or chosen.decimal == ","):
+        # Later tables may have greater numbers.
+        chosen = replace(chosen, thousands="." if chosen.decimal == "," else ",")
+    return Finding(chosen, _share(chosen, texts), tuple(remarks))
 
 
 def _is_open(chosen: NumberNotation, others: list[NumberNotation]) -> bool:

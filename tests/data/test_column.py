@@ -123,6 +123,12 @@ def test_text_in_a_numeric_column_is_refused_with_its_row():
         inferred([1.0, 2.0]).values(pa.table({"a": ["1", "-2.5e3", "x"]}))
 
 
+def test_dates_in_a_numeric_column_are_refused():
+    asked = pa.table({"a": pa.array([0, 1], pa.date32())})
+    with pytest.raises(TableError, match=r"type date32\[day\], but must hold numbers"):
+        inferred([1.0, 2.0]).values(asked)
+
+
 def test_texts_that_are_all_numbers_are_read_as_numbers():
     spelt = pa.table({"a": ["1", " -2.5e3 ", None]})
     values = inferred([1.0, None]).values(spelt)

@@ -97,6 +97,11 @@ def read_numbers(
     if kind == "categorical":
         return _parse_texts(name, column, notation or NumberNotation())
     if kind == "date":
+        if not isinstance(notation, DateNotation):
+            raise TableError(
+                f"Column {name!r} holds values of type {column.type}, but must hold "
+                "numbers."
+            )
         return _seconds(column)
     if is_duration(table, name):
         return _elapsed_seconds(column)

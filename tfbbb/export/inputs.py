@@ -24,6 +24,9 @@ _NUMERIC = "biuf"
 # The most unknown names that are searched for a misspelt one, at 10 us each.
 _MOST_COMPARED = 1000
 
+# Seconds since 1970 beyond which a date is a mistake.
+_FAR = 2**53
+
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
@@ -279,6 +282,10 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
         dates = array.astype("datetime64[s]").astype(np.int64)
     elif array is not None and array.dtype.kind in "iu":
         dates = array.astype(np.int64)
+        far = (np.abs(dates) >= _FAR) & (dates != MISSING_DATE)
+        if far.any():
+            row = int(np.argmax(far)) + 1
+            _whole_seconds(array[row - 1], row, feature)
     else:
         dates = np.full(len(values), MISSING_DATE)
         others = []
@@ -296,7 +303,7 @@ def _dates(values: Any, feature: Feature) -> np.ndarray:
 
 
 def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
-    if not (math.isfinite(value) and abs(value) < 2**53):
+    if not (math.isfinite(value) and abs(value) < _FAR):
         raise InputError(
             f"Row {row}, column {feature.name!r} needs a date, or seconds since 1970. "
             f"Received: {abbreviate(value)}"

@@ -318,6 +318,7 @@ class Manifest:
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
+        fields["features"] = [_without_unknown(values) for values in fields["features"]]
         if self.schema_version == 1:
             for name in (*_SINCE_VERSION_2, *_OPTIONAL):
                 del fields[name]
@@ -357,6 +358,16 @@ class Manifest:
                     f"{path} in {directory} is not the file that was exported: its "
                     f"sha256 is {found[path]} and should be {self.files[path]}."
                 )
+
+
+def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a feature without those that say nothing."""
+    optional = ("notation", "imputed", "low", "high", "categories")
+    return {
+        name: value
+        for name, value in feature.items()
+        if name not in optional or not (value is None or value is False)
+    }
 
 
 def _with_support(fields: dict[str, Any]) -> dict[str, Any]:

@@ -319,9 +319,11 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         fields["features"] = [_without_unknown(values) for values in fields["features"]]
+        if self.target_notation is None:
+            del fields["target_notation"]
         if self.schema_version == 1:
             for name in (*_SINCE_VERSION_2, *_OPTIONAL):
-                del fields[name]
+                fields.pop(name, None)
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod

@@ -45,7 +45,8 @@ WITHOUT_TENSORFLOW = {
     "tfbbb.client": set(),
     "tfbbb.data": {
         # Layers and tensors of columns.
-        *("column_input", "features", "memory_rows", "one_hot"),
+        *("calendar_features", "column_input", "features", "hashed_text"),
+        *("memory_rows", "one_hot"),
         *("once_per_row", "piecewise_linear_encoding", "row_layout", "standardize"),
         "stored_rows",
     },

@@ -1,5 +1,6 @@
 """Statistics of one column, summed over batches."""
 
+import functools
 import math
 from typing import Any
 
@@ -7,9 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfbbb.data.notations import Notation, infer_notation
+from tfbbb.data.notations.missing_marks import are_missing
+
 _MOST_DISTINCT = 1000
 _LONGEST_COUNTED = 256
 _MOST_COMMON = 10
+# Distinct texts that show how a column is written.
+_SAMPLE = 1000
 _NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -59,6 +65,7 @@ class ColumnStatistics:
         self.last: Any = None
         self.numbers_in_text = 0
         self.first_other: str | None = None
+        self._sample: dict[str, None] = {}
         self.increases = pa.types.is_integer(type_)
         self._mean = 0.0
         self._squares = 0.0
@@ -75,6 +82,15 @@ class ColumnStatistics:
     def distinct(self) -> int | None:
         """Number of distinct values; None if there are too many."""
         return None if self._counts is None else len(self._counts)
+
+    @functools.cached_property
+    def notation(self) -> Notation | None:
+        """How the first texts are written; None for categories."""
+        if self.type != "text" or not self._sample:
+            return None
+        texts = pa.array(list(self._sample)[:_SAMPLE], pa.large_string())
+        found = infer_notation(texts.filter(pc.invert(are_missing(texts))))
+        return found.notation if found.share == 1.0 else None
 
     def add(self, values: pa.Array) -> None:
         """Adds the next values."""
@@ -112,6 +128,8 @@ class ColumnStatistics:
         elif self.type == "date":
             figures |= {"min": _text(self.first), "max": _text(self.last)}
         elif self.type in ("text", "boolean"):
+            if self.notation is not None:
+                figures["notation"] = self.notation.to_dict()
             counts = sorted((self._counts or {}).items(), key=lambda item: -item[1])
             figures["most_common"] = [
                 [value, count] for value, count in counts[:_MOST_COMMON]
@@ -146,13 +164,18 @@ class ColumnStatistics:
 
     def _add_texts(self, values: pa.Array) -> pa.Array:
         values = values.cast(pa.large_string())
-        known = values.filter(pc.fill_null(pc.not_equal(values, ""), False))
+        missing = are_missing(pc.utf8_trim_whitespace(values), in_text=True)
+        known = values.filter(pc.invert(missing))
         self.missing += len(values) - len(known)
         if self._counts is not None and len(known):
             longest = pc.max(pc.utf8_length(known)).as_py()
             if longest > _LONGEST_COUNTED:
                 self._counts = None
-        numeric = pc.match_substring_regex(pc.utf8_trim_whitespace(known), _NUMBER)
+        trimmed = pc.utf8_trim_whitespace(known)
+        if len(self._sample) < _SAMPLE:
+            first = pc.unique(trimmed.slice(0, _SAMPLE)).to_pylist()
+            self._sample |= dict.fromkeys(text for text in first if len(text) < 100)
+        numeric = pc.match_substring_regex(trimmed, _NUMBER)
         self.numbers_in_text += pc.sum(numeric).as_py() or 0
         others = known.filter(pc.invert(numeric))
         if self.first_other is None and len(others):

@@ -54,12 +54,6 @@ def _column_problems(column: ColumnStatistics) -> Iterator[str]:
     elif column.type == "boolean":
         if column.distinct == 1:
             yield _CONSTANT
-    elif column.type == "date":
-        yield (
-            "It holds dates or times, which a model cannot read; convert them to "
-            "numbers (such as days since a date, or the month), or leave the column "
-            "out."
-        )
     else:
         yield (
             f"It holds values of type {column.arrow_type!s:.100}, which a model "
@@ -85,23 +79,21 @@ def _number_problems(column: ColumnStatistics) -> Iterator[str]:
 def _text_problems(column: ColumnStatistics) -> Iterator[str]:
     others = column.known - column.numbers_in_text
     many = column.distinct is None or column.distinct > _MOST_LEVELS
-    if not others:
-        yield (
-            "It holds numbers stored as text; store them as numbers unless they are "
-            "codes."
-        )
-    elif many and column.numbers_in_text >= _MOSTLY * column.known:
+    if column.notation is not None:
+        return
+    if many and others and column.numbers_in_text >= _MOSTLY * column.known:
         yield (
             f"It is mostly numbers, but has the text {column.first_other!r}; correct "
-            "the cell, empty it if the number is missing, or name the column in "
-            "text_columns."
+            "the cell, empty it if the number is missing, or say what the column is in "
+            "`columns`."
         )
     elif column.distinct is None:
         yield (
-            f"It has more than {MAX_CATEGORIES} distinct texts, or very long ones, "
-            "which cannot be categories; group its values or leave the column out."
+            f"It has more than {MAX_CATEGORIES} distinct texts, or very long ones; a "
+            "model sees only the bucket that the hash of a text falls into. Free text, "
+            "and texts that all differ, are left out."
         )
     elif column.distinct == column.known and column.known >= _FEWEST_IDENTIFIERS:
-        yield "Every value is distinct, like identifiers; leave the column out."
+        yield "Every value is distinct, like identifiers; it is left out."
     elif column.distinct == 1 and not column.missing:
         yield _CONSTANT

@@ -69,7 +69,7 @@ class TableTrainer:
                         settings.data_dir, job.dataset_sha256, job.dataset_format
                     ),
                     format=job.dataset_format,
-                    text_columns=spec.text_columns,
+                    text_columns=spec.read_as_text,
                 ),
                 spec,
                 directory=files.scratch,

@@ -14,7 +14,7 @@ from service.model_process.targets import read_targets
 from service.model_process.version import ServedVersion
 from service.shared.errors import InvalidRequest, RequestTooLarge
 from service.shared.settings import Settings
-from tfbbb.export.inputs import Inputs, to_tensors
+from tfbbb.export.inputs import Inputs, find_warnings, to_tensors
 from tfbbb.export.manifest import InputError, Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
@@ -74,7 +74,11 @@ def answer(
     outputs = _compute(model, inputs, query, num_samples, targets)
     _check_finite(outputs, version)
     uncertainty.observe(version.name, outputs)
-    body = _by_rows(outputs) if query.by_rows else _by_columns(outputs)
+    warnings = find_warnings(to_tensors(inputs, manifest), manifest)
+    if query.by_rows:
+        body = _by_rows(outputs, warnings)
+    else:
+        body = _by_columns(outputs, warnings)
     body |= {
         "model_name": version.name,
         "model_version": str(version.number),
@@ -210,21 +214,35 @@ def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
             )
 
 
-def _by_rows(outputs: Outputs) -> dict[str, Any]:
-    """Formats rows as TensorFlow Serving: bare values if there is one output."""
+def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
+    """Formats rows as TensorFlow Serving: bare values if there is one output.
+
+    Only rows with warnings have them, and bare values have none.
+    """
     if len(outputs) == 1:
         return {"predictions": list(*outputs.values())}
     names = list(outputs)
-    rows = zip(*outputs.values(), strict=True)
-    return {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
+    rows = [
+        dict(zip(names, row, strict=True))
+        for row in zip(*outputs.values(), strict=True)
+    ]
+    for row, sentences in zip(rows, warnings, strict=True):
+        if sentences:
+            row["warnings"] = sentences
+    return {"predictions": rows}
 
 
-def _by_columns(outputs: Outputs) -> dict[str, Any]:
-    """Formats columns as TensorFlow Serving, with draws before rows."""
+def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> dict[str, Any]:
+    """Formats columns as TensorFlow Serving, with draws before rows.
+
+    If any row has warnings, they are a column too, beside several others.
+    """
     for question in questions.served_questions():
         for name in question.outputs:
             if (values := outputs.get(name)) is not None:
                 outputs = outputs | {name: _swap_draws(values, question)}
     if len(outputs) == 1:
         return {"outputs": next(iter(outputs.values()))}
+    if any(warnings):
+        return {"outputs": {**outputs, "warnings": warnings}}
     return {"outputs": outputs}

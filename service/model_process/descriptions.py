@@ -89,7 +89,13 @@ def _describe(versions: Sequence[ServedVersion]) -> Description | None:
                 units=manifest.units,
                 classes=list(manifest.classes) if manifest.classes else None,
                 features=[
-                    ModelColumn(name=f.name, kind=f.kind, missing=f.missing)
+                    ModelColumn(
+                        name=f.name,
+                        kind=f.kind,
+                        missing=f.missing,
+                        imputed=f.imputed,
+                        notation=None if f.notation is None else dict(f.notation),
+                    )
                     for f in manifest.features
                 ],
                 default_num_samples=manifest.default_num_samples,

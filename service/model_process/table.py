@@ -29,7 +29,8 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
         )
     if isinstance(rows[0], dict):
         rows = _rows_as_lists(rows, manifest)
-    if manifest.inputs == "matrix":
+    written = any(feature.notation is not None for feature in manifest.features)
+    if manifest.inputs == "matrix" and not (written and _hold_texts(rows)):
         return _matrix(rows, manifest.features)
     _check_lists(rows, manifest.features)
     columns = zip(*rows, strict=True)
@@ -110,6 +111,12 @@ def _names_by_key(named: dict[str, Any], manifest: Manifest) -> dict[str, str]:
     }
     check_names([names.get(key, key) for key in named], manifest.features)
     return names
+
+
+def _hold_texts(rows: Sequence[Any]) -> bool:
+    return any(
+        isinstance(value, str) for row in rows if isinstance(row, list) for value in row
+    )
 
 
 def _matrix(rows: Sequence[Any], features: Sequence[Feature]) -> npt.NDArray[Any]:

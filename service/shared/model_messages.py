@@ -46,9 +46,23 @@ class ModelColumn(BaseModel):
     """A feature of a model."""
 
     name: str = Field(examples=["age"])
-    kind: str = Field(description="`numeric` or `categorical`.", examples=["numeric"])
+    kind: str = Field(
+        description="`numeric`, `categorical` or `date`.", examples=["numeric"]
+    )
     missing: bool = Field(
-        description="Whether a value may be `null`.", examples=[False]
+        description="Whether a value was missing in training.", examples=[False]
+    )
+    imputed: bool = Field(
+        False,
+        description="Whether a value may be `null` even if none was missing in "
+        "training; the answer warns of it.",
+        examples=[True],
+    )
+    notation: dict[str, Any] | None = Field(
+        None,
+        description="How texts of the column are read, such as `$1,200`; `null` for "
+        "plain numbers or categories.",
+        examples=[None],
     )
 
 

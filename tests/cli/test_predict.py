@@ -206,7 +206,6 @@ def changed(table, name, values):
     [
         ("dose (mg)", ["1", "x"] * 30, "'dose (mg)' has the text 'x' in row 2"),
         ("dose (mg)", [1.0, 2.0, np.inf] * 20, "has the value inf in row 3"),
-        ("ward", ["a", "b", None] * 20, "'ward' has no value in row 3"),
     ],
 )
 def test_an_invalid_value_is_named(
@@ -218,6 +217,24 @@ def test_an_invalid_value_is_named(
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "answers.csv").exists()
+
+
+def test_missing_and_unseen_values_are_predicted_with_a_warning(
+    tfbbb, table, regression, tmp_path
+):
+    asked = changed(table, "ward", ["a", "b", None] * 20)
+    asked = changed(asked, "dose (mg)", [5.0, 5.0, 5.0, 5.0, 99.0, 5.0] * 10)
+    write_table(asked, tmp_path / "asked.csv")
+    result = tfbbb("predict", regression[0], "asked.csv")
+    assert result.exit_code == 0, result.output
+    answers = pa.csv.read_csv(io.BytesIO(result.stdout_bytes))
+    warnings = answers["warnings"].to_pylist()[:6]
+    assert warnings[0] == warnings[1] == warnings[3] == ""
+    assert warnings[2] == (
+        "Column 'ward' has no value; it counts as an unknown category."
+    )
+    assert warnings[4].startswith("Column 'dose (mg)' is 99, outside the range of tr")
+    assert np.isfinite(answers["mean"].to_numpy()).all()
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,75 @@
-import pyarrow as pa
+import numpy as np
 
-from tfbbb.cli.report import (
-    echo_identifiers,
-    echo_metrics,
-    echo_recipe,
-    echo_schema,
-)
+from tfbbb.cli.column_report import column_entries, echo_columns
+from tfbbb.cli.report import echo_metrics, echo_recipe, echo_schema
 from tfbbb.data import Schema
 
-
-def test_the_schema_lists_numeric_and_text_columns(capsys):
-    numbers = {f"n{i}": range(10) for i in range(14)}
-    table = pa.table({**numbers, "kind": ["a", "b"] * 5, "y": range(10)})
-    echo_schema(Schema.infer(table, "y"))
-    lines = capsys.readouterr().out.splitlines()
-    shown = ", ".join(f"n{i}" for i in range(12))
-    assert lines[1:] == [f"  numbers: {shown} and 2 more", "  text:    kind"]
+GENERATOR = np.random.default_rng(0)
 
 
-def test_a_kind_without_columns_gets_no_line(capsys):
-    echo_schema(Schema.infer(pa.table({"x": range(10), "y": range(10)}), "y"))
+def make_schema(**columns):
+    table = {"n": GENERATOR.normal(size=60), **columns}
+    return Schema.infer({**table, "y": GENERATOR.normal(size=60)}, "y")
+
+
+def test_the_schema_is_summarised_in_one_line(capsys):
+    days = [f"{1 + i % 28}.{1 + i % 12}.2020" for i in range(60)]
+    echo_schema(make_schema(kind=["a", None] * 30, day=days))
     assert capsys.readouterr().out.splitlines() == [
-        "regression of 'y' from 1 column (1 of numbers)",
-        "  numbers: x",
+        "regression of 'y' from 3 columns (1 of numbers, 1 of dates, 1 of text, 1 with "
+        "missing values)",
     ]
 
 
-def test_text_distinct_in_most_rows_is_reported_as_an_identifier(capsys):
-    def warnings(distinct, num_rows):
-        names = [f"p{row % distinct}" for row in range(num_rows)]
-        table = pa.table({"a name": names, "y": range(num_rows)})
-        echo_identifiers(Schema.infer(table, "y"), num_rows)
-        return capsys.readouterr().err
-
-    assert warnings(51, 101) == (
-        "Warning: column 'a name' has 51 distinct texts in 101 rows and looks like an "
-        "identifier; --ignore 'a name' leaves it out.\n"
+def test_each_column_has_a_line_with_its_kind_and_values(capsys):
+    schema = make_schema(
+        price=[f"${i % 7},000" if i else "?" for i in range(60)],
+        day=[f"{1 + i % 28}.{1 + i % 12}.2020" for i in range(60)],
+        kind=["a", "b", "c", "d", "e", "?"] * 10,
+        garden=["yes", "no"] * 30,
+        same=["x"] * 60,
+        name=[f"p{i % 51}" for i in range(60)],
     )
-    assert warnings(50, 60) == warnings(51, 102) == ""
+    echo_columns(schema)
+    lines = capsys.readouterr().out.splitlines()
+    cells = [line.split() for line in lines]
+    assert cells[3][:5] == ["price", "number", "(currency,", "thousands", "with"]
+    assert cells[3][-4:] == ["1", "0", "to", "6000"]
+    assert cells[4] == [
+        "day",
+        "date",
+        "(day",
+        "first)",
+        "2020-01-01",
+        "to",
+        "2020-12-24",
+    ]
+    assert cells[5] == ["kind", "text", "10", "a,", "b,", "c,", "d", "and", "1", "more"]
+    assert cells[6] == ["garden", "boolean", "no,", "yes"]
+    assert lines[-2:] == [
+        "Column 'name': It has 51 distinct texts in 60 rows and looks like an "
+        "identifier.",
+        "Left out 'same': It has the same value in every row, so a model learns "
+        "nothing from it.",
+    ]
+
+
+def test_entries_are_plain_values():
+    schema = make_schema(price=["$5", "$7", "?"] * 20, same=[1] * 60)
+    target, number, price, same = column_entries(
+        schema.features, schema.left_out, schema.target
+    )
+    assert (target["name"], target["role"]) == ("y", "target")
+    assert (number["role"], number["kind"]) == ("feature", "number")
+    assert (price["low"], price["high"], price["missing"]) == (5.0, 7.0, 20)
+    assert price["notation"]["currency"]
+    assert (same["name"], same["role"]) == ("same", "left out")
+
+
+def test_only_the_first_of_many_columns_are_listed(capsys):
+    table = {f"n{i}": GENERATOR.normal(size=60) for i in range(70)}
+    echo_columns(make_schema(**table))
+    assert capsys.readouterr().out.splitlines()[-1] == "  and 11 more features"
 
 
 def test_the_likelihoods_that_were_compared_are_listed(capsys):

@@ -121,10 +121,14 @@ Y = list(np.arange(12.0))
         ({"y": ["a"] * 12}, {}, "'y' has the same class, 'a', in every"),
         ({"y": [*[1.0] * 11, 2.0]}, {"training_rows": range(11)}, "the same value, 1"),
         ({"y": ["a", "b"] * 6}, {"task": "regression"}, "the text 'a' in row 1"),
-        ({"y": [*"12345678901", "?"]}, {}, r"'y' is mostly numbers.*'\?' in row 12"),
+        ({"y": [*"12345678901", "x"]}, {}, r"'y' is mostly numbers.*'x' in row 12"),
         ({"y": replaced(Y, 4, 0.5)}, {"task": "classification"}, "value 0.5 in row 4"),
         ({"y": pa.array(range(12), pa.date32())}, {}, "'y' holds values of type date"),
-        ({"kind": pa.nulls(12)}, {}, "'kind' has no values; leave it out"),
+        (
+            {"kind": pa.nulls(12)},
+            {"features": ["kind"]},
+            "'kind' has no values; leave it out",
+        ),
         ({"x": replaced(Y, 12, -np.inf)}, {}, "'x' has the value -inf in row 12"),
     ],
 )
@@ -141,29 +145,35 @@ def numbers_but(*texts):
 
 
 def test_mostly_numeric_text_is_refused_with_the_first_text():
-    message = r"'x' is mostly numbers, but has the text '\?' in row 37"
+    message = r"'x' is mostly numbers, but has the text 'x1' in row 37"
     with pytest.raises(TableError, match=message):
-        Schema.infer(numbers_but("?", "?", "-", "?"), "y")
-    with pytest.raises(TableError, match=r"'\?' in row 39"):
-        Schema.infer(numbers_but("?", None), "y")
+        Schema.infer(numbers_but("x1", "x2", "-", "x1"), "y")
+
+
+def test_missing_marks_among_numbers_are_missing_values():
+    (x,) = Schema.infer(numbers_but("?", "NA", "-"), "y", features=["x"]).features
+    assert (x.kind, x.num_missing) == ("numeric", 3)
 
 
 def test_text_columns_accept_mostly_numeric_text():
-    (x,) = Schema.infer(numbers_but("?"), "y", text_columns=["x"]).features
+    (x,) = Schema.infer(
+        numbers_but("x"), "y", features=["x"], text_columns=["x"]
+    ).features
     assert (x.kind, len(x.categories)) == ("categorical", 40)
 
 
 @pytest.mark.parametrize(
     "texts",
     [
-        # One text in eight is not a number; every text is one; only 20 distinct texts.
-        ["?"] * 5 + [f"{i}" for i in range(35)],
+        # One text in eight is not a number; postal codes; only 20 distinct texts.
+        ["x"] * 5 + [f"{i}" for i in range(35)],
         [f"00{i}" for i in range(40)],
         [f"{i % 19}" for i in range(39)] + ["10B"],
     ],
 )
 def test_text_with_few_numbers_or_few_categories_is_accepted(texts):
-    (x,) = Schema.infer(pa.table({"x": texts, "y": np.arange(40.0)}), "y").features
+    table = pa.table({"x": texts, "y": np.arange(40.0)})
+    (x,) = Schema.infer(table, "y", features=["x"]).features
     assert set(x.categories) == set(texts)
 
 
@@ -174,12 +184,154 @@ def test_fewer_than_ten_rows_are_refused():
         Schema.infer(table_of().slice(0, 1), "y")
 
 
-def test_too_many_categories_or_classes_are_refused():
+def test_too_many_classes_are_refused():
     table = pa.table({"x": range(1001), "y": [f"t{i}" for i in range(1001)]})
-    with pytest.raises(TableError, match="'y' has 1001 distinct texts"):
-        Schema.infer(table, "x")
-    with pytest.raises(TableError, match="'y' has 1001 classes"):
+    with pytest.raises(TableError, match="'y' has 1001 classes in 1001 rows, so most"):
         Schema.infer(table, "y")
+    table = pa.table({"x": range(3003), "y": [f"t{i // 3}" for i in range(3003)]})
+    with pytest.raises(TableError, match="'y' has 1001 classes; at most 1000"):
+        Schema.infer(table, "y")
+
+
+GENERATOR = np.random.default_rng(0)
+Z = GENERATOR.normal(size=100)
+TARGET = GENERATOR.normal(size=100)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ([5] * 100, "the same value in every row"),
+        (["a"] * 100, "the same value in every row"),
+        (range(1, 101), "numbers the rows"),
+        ([f"customer {i}" for i in range(100)], "a different text in each row"),
+        ([f"a fine day, the {i}th of all of them" for i in range(100)], "free text"),
+        (Z, "tells the same of each row as column 'z'"),
+        (100 - 3 * TARGET, "the target 'y' in other units"),
+        ([[1]] * 100, "values of type list"),
+        ([None] * 100, "no values"),
+    ],
+)
+def test_useless_columns_and_copies_of_the_target_are_left_out(column, reason):
+    table = {"z": Z, "x": pa.array(column), "y": TARGET}
+    schema = Schema.infer(table, "y")
+    assert [feature.name for feature in schema.features] == ["z"]
+    ((name, said),) = schema.left_out
+    assert name == "x"
+    assert reason in said
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+@pytest.mark.parametrize(
+    ("column", "remark"),
+    [
+        (np.exp(TARGET), "a monotone function of the target"),
+        (TARGET + 0.01 * Z**2, "alone explains 99.9"),
+        (range(7000, 7100), "grows by one"),
+        ([f"t{i % 60}" for i in range(100)], "looks like an identifier"),
+    ],
+)
+def test_suspicious_columns_are_kept_with_a_remark(column, remark):
+    schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")
+    assert remark in schema.features[1].remarks[0]
+    assert not schema.left_out
+
+
+@pytest.mark.parametrize("column", [range(1950, 2050), GENERATOR.normal(size=100)])
+def test_years_and_ordinary_numbers_get_no_remark(column):
+    schema = Schema.infer({"z": Z, "x": column, "y": TARGET}, "y")
+    assert [feature.remarks for feature in schema.features] == [(), ()]
+
+
+def test_a_copy_of_the_classes_is_left_out():
+    classes = ["yes", "no"] * 50
+    table = {"z": Z, "x": ["A" if c == "yes" else "B" for c in classes], "y": classes}
+    assert Schema.infer(table, "y").left_out == (
+        ("x", "It is a copy of the target 'y'."),
+    )
+    table["x"] = [f"{c}{i % 3}" for i, c in enumerate(classes)]
+    assert "determines the target" in Schema.infer(table, "y").features[1].remarks[0]
+
+
+def test_named_features_and_the_last_one_are_kept():
+    table = {"z": Z, "x": range(100), "y": TARGET}
+    schema = Schema.infer(table, "y", features=["x", "z"])
+    assert [feature.name for feature in schema.features] == ["x", "z"]
+    schema = Schema.infer({"x": range(100), "y": TARGET}, "y")
+    assert schema.features[0].remarks == ("It numbers the rows.",)
+
+
+def test_overrides_leave_out_and_reinterpret_columns():
+    table = {"z": Z, "x": ["low", "high"] * 50, "d": ["1/2/20"] * 50 + ["3/4/20"] * 50}
+    columns = {"z": "ignore", "x": "ordered:low,high", "d": "date:day-first"}
+    schema = Schema.infer({**table, "y": TARGET}, "y", columns=columns)
+    assert [c.meaning for c in schema.features] == ["ordered", "date"]
+    assert schema.features[1].low == np.datetime64("2020-02-01", "s").astype(int)
+    assert dict(schema.left_out) == {"z": "As asked."}
+    with pytest.raises(TableError, match=r"no overruled column 'zz'"):
+        Schema.infer({**table, "y": TARGET}, "y", columns={"zz": "text"})
+    with pytest.raises(TableError, match=r"Column 'z': A column must be one of"):
+        Schema.infer({**table, "y": TARGET}, "y", columns={"z": "nothing"})
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "remark"),
+    [
+        ([f"${i}.99" for i in range(100)], "regression", None),
+        (["1.234,5", "7,25"] * 50, "regression", None),
+        ([0, 1] * 50, "classification", "--task regression"),
+        ([0.0, 1.0] * 50, "classification", "--task regression"),
+        ([3, 4, 5, 6] * 25, "regression", "--task classification"),
+        (["1", "2", "3", "4"] * 25, "classification", "--task regression"),
+        (["Yes", "no"] * 50, "classification", None),
+        (range(100), "regression", None),
+    ],
+)
+def test_the_task_of_a_target_is_chosen_and_said(target, task, remark):
+    schema = Schema.infer({"z": Z, "y": target}, "y")
+    assert schema.task == task
+    assert (remark is None) == (not schema.target.remarks)
+    assert remark is None or remark in schema.target.remarks[0]
+    for other in ("regression", "classification"):
+        if remark is not None:
+            assert Schema.infer({"z": Z, "y": target}, "y", task=other).task == other
+
+
+def test_a_target_of_classes_that_hardly_repeat_is_refused_with_advice():
+    names = [f"n{i}" for i in range(60)] + ["n1"] * 40
+    with pytest.raises(TableError, match=r"60 classes in 100 rows.*--column y=number"):
+        Schema.infer({"z": Z, "y": names}, "y")
+
+
+def test_warnings_name_values_that_training_did_not_have():
+    table = {
+        "x": np.linspace(0, 1, 40) ** 2,
+        "kind": ["a", "b"] * 20,
+        "day": pa.array((np.arange(40) ** 2).tolist(), pa.date32()),
+        "gaps": [None, 1.0, 2.0, 3.0] * 10,
+        "y": np.sin(np.arange(40.0)),
+    }
+    schema = Schema.infer(table, "y")
+    asked = {
+        "x": [0.5, None, 7.0],
+        "kind": ["a", "c", None],
+        "day": ["1970-01-02", "1969-12-31", None],
+        "gaps": [None, 2.0, 2.5],
+    }
+    assert schema.warnings(asked) == [
+        [],
+        [
+            "Column 'x' has no value; the mean of training is assumed.",
+            "Column 'kind' has the category 'c', unseen in training.",
+            "Column 'day' is 1969-12-31, outside the range of training, 1970-01-01 to "
+            "1974-03-02.",
+        ],
+        [
+            "Column 'x' is 7, outside the range of training, 0 to 1.",
+            "Column 'kind' has no value; it counts as an unknown category.",
+            "Column 'day' has no value; the mean of training is assumed.",
+        ],
+    ]
 
 
 def test_errors_list_at_most_twenty_columns():

@@ -29,7 +29,7 @@ TABLE = pa.table(
         "y": [2.0 * x for x in range(ROWS)],
     }
 )
-LAYOUT = RowLayout(Schema.infer(TABLE, "y"))
+LAYOUT = RowLayout(Schema.infer(TABLE, "y", features=["x", "word"]))
 
 
 def stored(directory, numbers):

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.data import TableError
+from tfbbb.data.override import Override
 from tfbbb.data.times import read_times
 
 DAYS = [date(2024, 3, 1), date(2023, 12, 24), date(2024, 2, 29)]
@@ -29,6 +30,9 @@ def read(values):
         ["2024-03-01T00:00", "2023-12-24 18:30:15.25", "2024-02-29"],
         ["2024-03-01T00:30+01:00", "2024-02-29T20:00-03:00", "2024-02-29T23:20Z"],
         ["2024-03-01T00:30+01:00", "2024-02-29", "2024-02-29T23:20Z"],
+        ["01.03.2024", "24.12.2023", "29.02.2024"],
+        ["March 1, 2024", "12/24/2023", "2024-02-29"],
+        ["2 days", "3 h", "1 day 6 h"],
     ],
 )
 def test_values_are_ordered_in_time(values):
@@ -38,6 +42,13 @@ def test_values_are_ordered_in_time(values):
 def test_equal_times_are_equal_in_every_zone():
     times = read(["2024-03-01T01:00+01:00", "2024-03-01T00:00Z", "2024-03-01"])
     assert len(set(times)) == 1
+
+
+def test_what_a_user_says_of_a_column_decides_the_order_of_its_dates():
+    days = pa.table({"t": ["02/01/2024", "01/02/2024"]})
+    assert np.argsort(read_times(days, "t")).tolist() == [1, 0]
+    day_first = Override("date", ("day-first",))
+    assert np.argsort(read_times(days, "t", day_first)).tolist() == [0, 1]
 
 
 def test_microseconds_are_kept():
@@ -52,7 +63,8 @@ def test_microseconds_are_kept():
         ([1.0, None], "has no value in row 2"),
         ([DAYS[0], None], "has no value in row 2"),
         (["2024-03-01", ""], "has no value in row 2"),
-        (["2024-03-01", "31.12.2024"], "the text '31.12.2024' in row 2; it must hold"),
+        (["2024-03-01", "soon"], "the text 'soon' in row 2; it must hold"),
+        (["yes", "no"], "holds true and false"),
         ([True, False], "holds true and false"),
     ],
 )

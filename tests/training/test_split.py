@@ -52,7 +52,8 @@ def test_the_column_of_held_out_rows_is_no_feature():
 
 def test_texts_that_are_views_are_split_as_others_are():
     words = pa.array(["a", "b"] * 30).cast(pa.string_view())
-    prepared = prepare(table(word=words), JobSpec(target="y"))
+    spec = JobSpec(target="y", features=("x", "word"))
+    prepared = prepare(table(word=words), spec)
     assert prepared.schema.features[1].categories == ("a", "b")
     assert set(prepared.held_out[0]["word"]) <= {"a", "b"}
 
@@ -204,7 +205,7 @@ def test_a_table_without_rows_to_hold_out_is_refused():
         with pytest.raises(TableError, match=f"has {rows}; at least 2 are needed"):
             split_rows(few, schema, JobSpec(target="y"))
     different = table(name=[f"n{row}" for row in range(ROWS)])
-    schema = Schema.infer(different, "name")
+    schema = Schema.infer(different, "name", task="classification")
     with pytest.raises(TableError, match="'name' has 60 classes of one row each"):
         split_rows(different, schema, JobSpec(target="name"))
 

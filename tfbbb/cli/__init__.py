@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli import backup, demo, predict, serve, train
+from tfbbb.cli import backup, demo, inspect, predict, serve, train
 from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
@@ -43,6 +43,7 @@ def _options(
 
 
 app.command("train")(train.train)
+app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("serve")(serve.serve)
 app.add_typer(keys)

@@ -79,5 +79,18 @@ def classes_table(
     )
 
 
+def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> pa.Table:
+    """Adds the column `warnings` to predictions if any row has a warning.
+
+    Args:
+        predictions: The predictions of rows.
+        warnings: The sentences of each row.
+    """
+    if not any(warnings):
+        return predictions
+    texts = pa.array([" ".join(sentences) for sentences in warnings], pa.string())
+    return predictions.append_column("warnings", texts)
+
+
 def _as_json(names: Sequence[str]) -> str:
     return json.dumps(list(names), ensure_ascii=False)

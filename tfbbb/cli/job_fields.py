@@ -19,6 +19,7 @@ def job_fields(
     start_from: int | None,
     task: str | None,
     text: Sequence[str] | None,
+    columns: Sequence[str] | None,
     hidden: str | None,
     epochs: int | None,
     batch_size: int | None,
@@ -40,6 +41,7 @@ def job_fields(
         start_from: Version of the model whose posterior becomes the prior.
         task: `"regression"` or `"classification"`.
         text: Columns that are categories.
+        columns: What columns are, as `COLUMN=KIND`.
         hidden: Units of the hidden layers, separated by commas.
         epochs: Passes over the rows.
         batch_size: Rows per step.
@@ -74,6 +76,8 @@ def job_fields(
         ),
     }
     fields |= _drop_none(task=task, text_columns=text or None)
+    if columns:
+        fields["columns"] = {**fields.get("columns", {}), **parse_columns(columns)}
     if start_from is not None:
         fields["start_from"] = {"model": name, "version": start_from}
     for part, options in (("model", {"hidden_units": units}), ("training", training)):
@@ -100,14 +104,20 @@ def validate_fields(fields: dict[str, Any]) -> "JobSpec":
         raise CommandError(describe_validation_error(error.errors()[0])) from None
 
 
-def select_features(
-    names: Sequence[str], spec: "JobSpec", ignored: Sequence[str]
-) -> list[str]:
-    """Returns the columns to predict from.
+def parse_columns(given: Sequence[str]) -> dict[str, str]:
+    """Returns what columns are, by name, of texts `COLUMN=KIND`."""
+    split = (text.rpartition("=") for text in given)
+    return {name.strip(): kind.strip() for name, _, kind in split}
+
+
+def leave_out(
+    fields: dict[str, Any], names: Sequence[str], ignored: Sequence[str]
+) -> dict[str, Any]:
+    """Returns the fields of a job without the ignored columns.
 
     Args:
+        fields: The fields of the job.
         names: The columns of the table.
-        spec: The job.
         ignored: Columns to leave out.
 
     Raises:
@@ -119,16 +129,24 @@ def select_features(
     for name in ignored:
         if name not in names:
             raise CommandError(describe_missing_column(name, names, role="ignored"))
+    spec = validate_fields(fields)
+    unused = {name for name, kind in spec.columns.items() if kind == "ignore"}
+    left_out = {*ignored, *unused}
     features = spec.features or [
         name for name in names if name not in spec.not_features
     ]
-    features = [name for name in features if name not in ignored]
+    features = [name for name in features if name not in left_out]
     if not features:
         raise CommandError(
             f"No column is left to predict {spec.target!r} from; the table's columns "
             f"are {list_names(names)}."
         )
-    return features
+    if spec.features is not None:
+        return {**fields, "features": features}
+    columns = {**spec.columns, **dict.fromkeys(ignored, "ignore")}
+    columns = {name: kind for name, kind in columns.items() if name != spec.target}
+    kept = {k: v for k, v in spec.columns.items() if k == spec.target}
+    return {**fields, "columns": {**columns, **kept}} if columns or kept else fields
 
 
 def _merge_validation(

@@ -45,7 +45,7 @@ def predict(
     """
     with errors_in_one_sentence():
         from tfbbb.cli.table_targets import read_targets
-        from tfbbb.data import Column, read_table
+        from tfbbb.data import read_table
         from tfbbb.data.writing import check_writable
         from tfbbb.export.manifest import Manifest
 
@@ -58,11 +58,8 @@ def predict(
                 "Only classes have prediction sets, and this model predicts numbers, "
                 "with intervals from `lower` to `upper`. Leave out `--prediction-sets`."
             )
-        columns = [
-            Column(feature.name, feature.kind, feature.missing)
-            for feature in manifest.features
-        ]
-        texts = [column.name for column in columns if column.kind == "categorical"]
+        columns = [feature.column for feature in manifest.features]
+        texts = manifest.read_as_text
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         inputs = {column.name: column.values(table) for column in columns}
         targets = read_targets(table, manifest) if log_prob else None

@@ -8,8 +8,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import track
 
-from tfbbb.cli.answer_table import classes_table, numbers_table
+from tfbbb.cli.answer_table import classes_table, numbers_table, with_warnings
 from tfbbb.export.exported_model import ExportedModel
+from tfbbb.export.inputs import find_warnings, to_tensors
 
 _ROWS_AT_ONCE = 2048
 
@@ -36,9 +37,12 @@ def predict_table(
         targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
 
     Returns:
-        The predictions, one row per input row; `answer_table` names the columns.
+        The predictions, one row per input row; `answer_table` names the columns. If a
+        row has a value that the training rows did not have, the column `warnings` says
+        so.
     """
     num_rows = len(next(iter(inputs.values())))
+    warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
     starts = range(0, num_rows, _ROWS_AT_ONCE)
     blocks = []
     for start in track(
@@ -66,4 +70,4 @@ def predict_table(
         else:
             bounds = model.ask("intervals", block, [level], num_samples, seed)[:, :, 0]
             blocks.append(numbers_table(moments, bounds, log_prob))
-    return pa.concat_tables(blocks)
+    return with_warnings(pa.concat_tables(blocks), warnings)

@@ -1,6 +1,5 @@
 """Messages of training: the schema, warnings and the held-out metrics."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +23,6 @@ _NOTE = (
     "vary, and are usually higher."
 )
 _SHARES = ("coverage_90", "accuracy")
-_MAX_NAMES_SHOWN = 12
-# A column with more categories may be an identifier.
-_MAX_USUAL_CATEGORIES = 50
 
 
 def echo_schema(schema: "Schema") -> None:
@@ -34,7 +30,11 @@ def echo_schema(schema: "Schema") -> None:
     kinds = [column.kind for column in schema.features]
     counts = ", ".join(
         f"{kinds.count(kind)} {word}"
-        for kind, word in (("numeric", "of numbers"), ("categorical", "of text"))
+        for kind, word in (
+            ("numeric", "of numbers"),
+            ("date", "of dates"),
+            ("categorical", "of text"),
+        )
         if kind in kinds
     )
     gaps = sum(column.missing for column in schema.features)
@@ -45,23 +45,6 @@ def echo_schema(schema: "Schema") -> None:
         f"{schema.task} of {schema.target.name!r}{what} from {columns} "
         f"({counts}{incomplete})"
     )
-    for kind, word in (("numeric", "numbers"), ("categorical", "text")):
-        names = [column.name for column in schema.features if column.kind == kind]
-        if names:
-            typer.echo(f"  {word + ':':<9}{_join_names(names)}")
-
-
-def echo_identifiers(schema: "Schema", num_rows: int) -> None:
-    """Warns of text columns that identify rows: training learns nothing from them."""
-    for column in schema.features:
-        distinct = len(column.categories)
-        if distinct > _MAX_USUAL_CATEGORIES and 2 * distinct > num_rows:
-            typer.echo(
-                f"Warning: column {column.name!r} has {distinct} distinct texts in "
-                f"{num_rows} rows and looks like an identifier; --ignore "
-                f"{shlex.quote(column.name)} leaves it out.",
-                err=True,
-            )
 
 
 def echo_figures(trained: "TrainedTable") -> None:
@@ -123,9 +106,3 @@ def echo_metrics(metrics: Mapping[str, float]) -> None:
         typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
     if "log_likelihood" in metrics:
         typer.echo(_NOTE)
-
-
-def _join_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MAX_NAMES_SHOWN])
-    more = len(names) - _MAX_NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -21,6 +21,7 @@ def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:
             "know the column; export the model with `target`."
         )
     check_column_exists(table, manifest.target, role="target")
+    notation = manifest.read_target_notation()
     if manifest.classes is not None:
-        return class_targets(table, manifest.target, manifest.classes)
-    return regression_targets(table, manifest.target)[:, np.newaxis]
+        return class_targets(table, manifest.target, manifest.classes, notation)
+    return regression_targets(table, manifest.target, notation)[:, np.newaxis]

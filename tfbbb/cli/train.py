@@ -11,6 +11,7 @@ from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Sheet, Table
 from tfbbb.cli.training_options import (
     BatchSize,
+    Columns,
     Epochs,
     Hidden,
     Ignore,
@@ -54,6 +55,7 @@ def train(
     task: Task = None,
     ignore: Ignore = None,
     text: Text = None,
+    column: Columns = None,
     hidden: Hidden = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
@@ -68,7 +70,7 @@ def train(
 ) -> None:
     """Train a Bayesian network on a table and export it."""
     with errors_in_one_sentence():
-        from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
+        from tfbbb.cli.job_fields import job_fields, leave_out, validate_fields
         from tfbbb.data import read_table
         from tfbbb.data.column_names import check_column_exists
         from tfbbb.training.record import TrainingRecord
@@ -81,6 +83,7 @@ def train(
             start_from=start_from,
             task=task,
             text=text,
+            columns=column,
             hidden=hidden,
             epochs=epochs,
             batch_size=batch_size,
@@ -94,20 +97,20 @@ def train(
         job = validate_fields(fields)
         parent = _find_parent_version(job, output)
         record = TrainingRecord.read(parent) if parent else None
-        known = record.schema.text_features if record else ()
-        texts = (*job.text_columns, *known)
+        known = record.schema.read_as_text if record else ()
+        texts = (*job.read_as_text, *known)
         table = read_table(data, text_columns=texts, sheet=sheet, notify=typer.echo)
-        features = select_features(table.column_names, job, ignore or ())
         for name in job.text_columns:
             check_column_exists(table, name, role="text")
-        job = validate_fields({**fields, "features": features})
+        job = validate_fields(leave_out(fields, table.column_names, ignore or ()))
         schema = _find_schema(table, job, record)
 
+        from tfbbb.cli.column_report import echo_columns
         from tfbbb.cli.imports import import_tensorflow
-        from tfbbb.cli.report import echo_figures, echo_identifiers, echo_schema
+        from tfbbb.cli.report import echo_figures, echo_schema
 
         echo_schema(schema)
-        echo_identifiers(schema, table.num_rows)
+        echo_columns(schema)
         import_tensorflow()
         from rich.console import Console
 
@@ -160,18 +163,19 @@ def _find_schema(
 
         check_continuation(job, record, table.column_names)
         return record.schema
-    from tfbbb.data import Schema
-    from tfbbb.data.table_error import ColumnError
+    import pyarrow as pa
 
-    likelihood = job.model.likelihood
+    from tfbbb.data.table_error import ColumnError
+    from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
+
+    known = find_rows_with_target(table, job)
+    if not known.all():
+        number = int((~known).sum())
+        rows = "1 row has" if number == 1 else f"{number} rows have"
+        typer.echo(f"{rows} no target {job.target!r} and are left out.")
+        table = table.filter(pa.array(known))
     try:
-        return Schema.infer(
-            table,
-            job.target,
-            task=job.task or (likelihood.task if likelihood else None),
-            features=job.features,
-            text_columns=job.text_columns,
-        )
+        return infer_schema(table, job)
     except ColumnError as error:
         if error.column == job.target:
             raise
@@ -183,6 +187,7 @@ def _suggest_options(error: "ColumnError") -> str:
     options = f"--ignore {column} leaves it out"
     if error.may_be_text:
         options += f", --text {column} reads it as text"
+        options += f", --column {column}=KIND says what it is"
     return f"({options}.)"
 
 

@@ -29,13 +29,23 @@ def _check_fraction(number: float | None) -> float | None:
     return number
 
 
+def _check_columns(given: list[str] | None) -> list[str] | None:
+    for text in given or ():
+        name, _, kind = text.rpartition("=")
+        if not (name and kind):
+            raise typer.BadParameter(
+                f"{text!r} is not a column and its kind, such as price=number."
+            )
+    return given
+
+
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Task = Annotated[
     Literal["regression", "classification"] | None,
     typer.Option(
         metavar="TASK",
         help="regression or classification; by default classification if the target "
-        "is text or boolean.",
+        "is text, boolean, or all 0 and 1.",
     ),
 ]
 Ignore = Annotated[
@@ -47,6 +57,17 @@ Text = Annotated[
     typer.Option(
         help="Column to read as text, such as codes made of digits; may be repeated.",
         metavar="COLUMN",
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        callback=_check_columns,
+        metavar="COLUMN=KIND",
+        help="What a column is: number, boolean, date, duration, ordered, text, hashed "
+        "or ignore, with options, as in price=number:decimal-comma, "
+        "when=date:day-first, size=ordered:S,M,L; may be repeated.",
     ),
 ]
 Hidden = Annotated[

@@ -39,6 +39,8 @@ class Prediction:
         set_levels: The requested levels of prediction sets [q].
         prediction_sets: Names of the classes in the sets of each row, a list per level.
         log_prob: Log densities of the requested targets, in nats [n].
+        warnings: Sentences on the values of each row that training did not have; None
+            if there are none.
     """
 
     model: str
@@ -64,6 +66,7 @@ class Prediction:
     set_levels: np.ndarray | None = None
     prediction_sets: list[list[list[str]]] | None = None
     log_prob: np.ndarray | None = None
+    warnings: list[list[str]] | None = None
 
     @classmethod
     def of(
@@ -78,6 +81,11 @@ class Prediction:
         sets: list[list[list[str]]] | None = None
         if "prediction_sets" in first["outputs"]:
             sets = [x for r in responses for x in r["outputs"]["prediction_sets"]]
+        warnings: list[list[str]] = []
+        for response in responses:
+            given = response["outputs"]
+            rows = len(next(iter(given.values())))
+            warnings += given.get("warnings", [[] for _ in range(rows)])
         renamed = {"class": "labels"}
         arrays = {
             renamed.get(name, name): np.concatenate(
@@ -86,8 +94,8 @@ class Prediction:
                 axis=1 if name == "samples" else 0,
             )
             for name in first["outputs"]
-            # The sets differ in size.
-            if name != "prediction_sets"
+            # Of different sizes by row.
+            if name not in ("prediction_sets", "warnings")
         }
         known = {field.name for field in fields(cls)}
         return cls(
@@ -101,6 +109,7 @@ class Prediction:
             else None,
             set_levels=np.asarray(set_levels) if len(set_levels) else None,
             prediction_sets=sets,
+            warnings=warnings if any(warnings) else None,
             **{name: array for name, array in arrays.items() if name in known},
         )
 

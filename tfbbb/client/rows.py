@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfbbb.data.given_table import as_arrow, is_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Rows:
         if is_table(rows):
             table = as_arrow(rows)
             names = table.column_names
-            return cls({name: table[name].to_pylist() for name in names}, None)
+            return cls({name: _as_json(table[name]) for name in names}, None)
         if isinstance(rows, Mapping):
             return cls(
                 {name: _as_list(rows[name], f"Column {name!r}") for name in rows}, None
@@ -50,6 +53,16 @@ class Rows:
         if self.columns is None:
             return (self.matrix or ())[start:stop]
         return {name: column[start:stop] for name, column in self.columns.items()}
+
+
+def _as_json(column: "pa.ChunkedArray") -> list[Any]:
+    """Returns the values of a column; dates as seconds since 1970."""
+    import pyarrow as pa
+
+    type_ = column.type
+    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
+        return column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_pylist()
+    return column.to_pylist()
 
 
 def _as_list(values: Any, name: str) -> Sequence[Any]:

@@ -1,7 +1,7 @@
 """The description of one column of a table, with which a model reads the column."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,25 +10,45 @@ import pyarrow.compute
 
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.table_error import ColumnError, TableError
+from tfbbb.data.notations import Notation, infer_notation, notation_from_dict
+from tfbbb.data.notations.boolean import BooleanNotation
+from tfbbb.data.notations.date import DateNotation
+from tfbbb.data.notations.duration import DurationNotation
+from tfbbb.data.notations.inference import MOSTLY
+from tfbbb.data.notations.notation import Texts
+from tfbbb.data.notations.number import NumberNotation
+from tfbbb.data.notations.ordered import OrderedNotation
+from tfbbb.data.notations.text import TextNotation
+from tfbbb.data.override import Override
+from tfbbb.data.table_error import ColumnError
 from tfbbb.data.task import MAX_CATEGORIES
 from tfbbb.data.values import (
+    MISSING_DATE,
     Kind,
     column_kind,
     first_row,
-    number_texts,
+    is_boolean,
+    is_duration,
+    read_dates,
     read_numbers,
     read_texts,
 )
 
-# A text column is mostly numbers if this fraction of its known values are numbers, and
-# it has more distinct texts than a category usually has.
-_MOSTLY = 0.9
+# A column of more distinct texts than a category usually has may be one of numbers or
+# dates with a few wrong cells.
 _MAX_USUAL_CATEGORIES = 20
+# Of more categories than this, in more than half of the rows, a column may be an
+# identifier; of texts that all differ in so many rows it is one.
+_MAX_OF_NO_IDENTIFIER = 50
+_FEWEST_IDENTIFIERS = 20
+# Texts of so many words and characters on average are sentences.
+_WORDS_OF_A_SENTENCE, _LENGTH_OF_A_SENTENCE = 4, 30
+_BUCKETS = 256
 # Between the edges of a column: by rows, from the least to the most.
 _FEWEST_INTERVALS, _MOST_INTERVALS = 12, 48
 _ROWS_PER_INTERVAL = 200
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
+_DAY = 86400
 
 
 @dataclass(frozen=True)
@@ -37,18 +57,29 @@ class Column:
 
     Attributes:
         name: Name of the column.
-        kind: `"numeric"` (numbers; `true` and `false` count as 1 and 0) or
-            `"categorical"` (text).
-        missing: Whether a value may be missing: null, NaN or the empty text.
-        mean: Mean of the values; 0.0 for a categorical column.
-        scale: Standard deviation of the values; 1.0 for a constant or
+        kind: `"numeric"` (numbers; `true` and `false` count as 1 and 0, durations in
+            seconds), `"categorical"` (text) or `"date"` (dates and times).
+        missing: Whether a value was missing in the table.
+        mean: Mean of the values; of dates in days since `low`; 0.0 for a categorical
+            column.
+        scale: Standard deviation of the values, of dates in days; 1.0 for a constant or
             categorical column.
         categories: The distinct texts in order; the empty text stands for a missing
-            value. Empty for a numeric column.
-        constant: Whether a numeric column holds only one value, so that a model cannot
-            learn from the column.
+            value. Empty for a numeric column, and for one with `buckets`.
+        constant: Whether a column of numbers or dates holds only one value, so that a
+            model cannot learn from the column.
         edges: Quantiles of the values of a numeric column at equal steps from the least
             to the greatest, without repetitions; of at least three numbers, else empty.
+        notation: How the cells are written; None for plain numbers or texts.
+        low: The least value of the training rows, in single precision; of dates in
+            seconds since 1970. None for a categorical column, and if unknown.
+        high: The greatest value of the training rows.
+        buckets: Number of buckets for the texts of a column with more categories than
+            can be listed; 0 for none.
+        cycles: Of a date, the parts of the calendar that differ between its values:
+            `"month"`, `"weekday"` and `"hour"`.
+        remarks: Sentences on how the column was understood.
+        num_missing: Number of missing values in the table.
     """
 
     name: str
@@ -59,6 +90,13 @@ class Column:
     categories: tuple[str, ...] = ()
     constant: bool = False
     edges: tuple[float, ...] = ()
+    notation: Notation | None = None
+    low: float | None = None
+    high: float | None = None
+    buckets: int = 0
+    cycles: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    num_missing: int = 0
 
     @classmethod
     def infer(
@@ -68,6 +106,8 @@ class Column:
         rows: np.ndarray | None,
         *,
         as_text: bool = False,
+        override: Override | None = None,
+        required: bool = False,
     ) -> "Column":
         """Infers a column from a table; kind and `missing` come from all rows.
 
@@ -76,18 +116,33 @@ class Column:
             name: Name of the column.
             rows: Indices of the rows that give statistics and categories, or None
                 for all.
-            as_text: Whether to accept text that is mostly numbers.
+            as_text: Whether the texts are categories, even if they look like numbers.
+            override: What the column is, in place of what its cells suggest.
+            required: Whether to accept texts that all differ.
 
         Raises:
-            TableError: The column holds neither numbers nor text, an infinite value,
-                more than 1000 distinct texts, no value at all, or text that is mostly
-                numbers.
+            TableError: The column holds values of another type, an infinite value, no
+                value at all, sentences or other texts that all differ, or texts of
+                which most but not all are numbers or dates.
         """
-        if column_kind(table, name) == "numeric":
-            return cls.from_numbers(name, read_numbers(table, name), rows)
-        if not as_text:
-            _check_not_mostly_numbers(table, name)
-        return cls.from_texts(name, read_texts(table, name), rows)
+        if as_text:
+            override = Override("text")
+        notation, remarks = choose_notation(table, name, override)
+        column = cls(name, "categorical", notation=notation, remarks=remarks)
+        if override is not None and override.kind == "hashed":
+            buckets = int(override.options[0]) if override.options else _BUCKETS
+            column = replace(column, buckets=buckets)
+        elif not isinstance(notation, TextNotation) and (
+            notation is not None or column_kind(table, name) != "categorical"
+        ):
+            date = isinstance(notation, DateNotation)
+            column = replace(column, kind="date" if date else "numeric")
+        if override is not None and column.kind != "categorical":
+            column = _count_unreadable(column, table)
+        column = column.refitted(table, rows)
+        if override is None and column.kind == "categorical":
+            column = _check_texts(column, table, required)
+        return column
 
     @classmethod
     def from_numbers(
@@ -98,10 +153,7 @@ class Column:
         known = values if rows is None else values[rows]
         known = known[~np.isnan(known)]
         if not known.size:
-            where = "" if missing.all() else " in the training rows"
-            raise ColumnError(
-                f"Column {name!r} has no values{where}; leave it out.", name
-            )
+            raise _without_values(name, bool(missing.all()))
         # Models compute in single precision: values equal in it are constant.
         single = known.astype(np.float32)
         scale = float(known.std())
@@ -110,10 +162,49 @@ class Column:
             name=name,
             kind="numeric",
             missing=bool(missing.any()),
+            num_missing=int(missing.sum()),
             mean=float(known.mean()),
             scale=1.0 if constant else scale,
             constant=constant,
             edges=_quantile_edges(single),
+            low=float(single.min()),
+            high=float(single.max()),
+        )
+
+    @classmethod
+    def from_dates(
+        cls, name: str, values: np.ndarray, rows: np.ndarray | None = None
+    ) -> "Column":
+        """Describes a column of dates `[n]` in seconds since 1970; see `infer`."""
+        missing = values == MISSING_DATE
+        known = values if rows is None else values[rows]
+        known = known[known != MISSING_DATE]
+        if not known.size:
+            raise _without_values(name, bool(missing.all()))
+        days, second = np.divmod(known, _DAY)
+        parts = {
+            "month": days.astype("datetime64[D]").astype("datetime64[M]").astype(int)
+            % 12,
+            # The first day of 1970 was a Thursday.
+            "weekday": (days + 3) % 7,
+            "hour": second,
+        }
+        low, high = int(known.min()), int(known.max())
+        passed = (known - low) / _DAY
+        scale = float(passed.std())
+        return cls(
+            name=name,
+            kind="date",
+            missing=bool(missing.any()),
+            num_missing=int(missing.sum()),
+            mean=float(passed.mean()),
+            scale=scale if high > low else 1.0,
+            constant=low == high,
+            low=float(low),
+            high=float(high),
+            cycles=tuple(
+                part for part, found in parts.items() if found.min() < found.max()
+            ),
         )
 
     @classmethod
@@ -124,7 +215,7 @@ class Column:
         distinct = pa.compute.unique(values)
         texts = distinct.to_pylist() if len(distinct) <= MAX_CATEGORIES else None
         if texts == [""]:
-            raise ColumnError(f"Column {name!r} has no values; leave it out.", name)
+            raise _without_values(name, True)
         if texts is None:
             raise ColumnError(
                 f"Column {name!r} has {len(distinct)} distinct texts, more than the "
@@ -138,8 +229,60 @@ class Column:
             name=name,
             kind="categorical",
             missing="" in texts,
+            num_missing=_count_empty(values),
             categories=tuple(sorted(texts[place] for place in trained)),
         )
+
+    def refitted(self, table: ColumnSource, rows: np.ndarray | None) -> "Column":
+        """Returns the column with the statistics and categories of some rows.
+
+        Args:
+            table: Table with a column of this name.
+            rows: Indices of the rows, or None for all.
+        """
+        if self.kind == "numeric":
+            numbers = read_numbers(table, self.name, self.notation)
+            fitted = Column.from_numbers(self.name, numbers, rows)
+        elif self.kind == "date":
+            dates = read_dates(table, self.name, self.notation)
+            fitted = Column.from_dates(self.name, dates, rows)
+        else:
+            texts = read_texts(table, self.name, self.notation)
+            fitted = self._fit_texts(texts, rows)
+        return replace(fitted, notation=self.notation, remarks=self.remarks)
+
+    def _fit_texts(self, texts: pa.ChunkedArray, rows: np.ndarray | None) -> "Column":
+        buckets = self.buckets
+        if not buckets and pa.compute.count_distinct(texts).as_py() > MAX_CATEGORIES:
+            buckets = _BUCKETS
+        if not buckets:
+            return Column.from_texts(self.name, texts, rows)
+        missing = _count_empty(texts)
+        return Column(
+            self.name,
+            "categorical",
+            missing > 0,
+            buckets=buckets,
+            num_missing=missing,
+        )
+
+    @property
+    def meaning(self) -> str:
+        """What the column is, in a word or two."""
+        if self.kind == "date":
+            return "date"
+        if self.kind == "categorical":
+            return "hashed text" if self.buckets else "text"
+        if isinstance(self.notation, BooleanNotation):
+            return "boolean"
+        if isinstance(self.notation, DurationNotation):
+            return "duration"
+        return "ordered" if isinstance(self.notation, OrderedNotation) else "number"
+
+    @property
+    def dtype(self) -> str:
+        """The type of the column's values as an input of a model."""
+        return {"numeric": "float32", "date": "int64"}.get(self.kind, "string")
 
     def values(self, table: ColumnSource) -> np.ndarray:
         """Reads this column of a table.
@@ -148,40 +291,234 @@ class Column:
             table: Any table with a column of this name.
 
         Returns:
-            Array `[n]`: float32 with NaN for missing, or text (object) with `""`
-            for missing.
+            Array `[n]`: float32 with NaN for missing, text (object) with `""` for
+            missing, or of dates int64 seconds since 1970 with the least int64 for
+            missing.
 
         Raises:
-            TableError: The table lacks the column, or a value is of the wrong kind,
-                infinite, or missing although training had no missing value.
+            TableError: The table lacks the column, or a value is of the wrong kind or
+                infinite.
         """
         check_column_exists(table, self.name, role="feature")
         if self.kind == "numeric":
-            values = read_numbers(table, self.name).astype(np.float32)
-            missing = np.isnan(values)
-        else:
-            values = read_texts(table, self.name).to_numpy()
-            missing = values == ""
-        if missing.any() and not self.missing:
-            raise TableError(
-                f"Column {self.name!r} has no value in row {first_row(missing)}, but "
-                "the model was trained without missing values in it."
-            )
-        return values
+            return read_numbers(table, self.name, self.notation).astype(np.float32)
+        if self.kind == "date":
+            return read_dates(table, self.name, self.notation)
+        return read_texts(table, self.name, self.notation).to_numpy()
 
     # Programs may still use these names.
     of_numbers, of_texts, values_of = from_numbers, from_texts, values
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the column as plain JSON values."""
-        lists = {"categories": list(self.categories), "edges": list(self.edges)}
-        return {**asdict(self), **lists}
+        names = ("categories", "edges", "cycles", "remarks")
+        lists = {name: list(getattr(self, name)) for name in names}
+        notation = None if self.notation is None else self.notation.to_dict()
+        return {**asdict(self), **lists, "notation": notation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Column":
-        """Creates a column from the result of `to_dict`."""
-        tuples = {name: tuple(values.get(name, ())) for name in ("categories", "edges")}
-        return cls(**{**values, **tuples})
+        """Creates a column from the result of `to_dict`, also of earlier versions."""
+        names = ("categories", "edges", "cycles", "remarks")
+        tuples = {name: tuple(values.get(name, ())) for name in names}
+        notation = notation_from_dict(values.get("notation"))
+        return cls(**{**values, **tuples, "notation": notation})
+
+
+def choose_notation(
+    table: ColumnSource, name: str, override: Override | None
+) -> tuple[Notation | None, tuple[str, ...]]:
+    """Returns the notation of a column and remarks; None for plain numbers or texts."""
+    kind = column_kind(table, name)
+    asked = None if override is None else override.kind
+    options = () if override is None else override.options
+    if asked in ("text", "hashed"):
+        marked = kind == "categorical" and _has_marks(table, name)
+        if kind == "categorical" and not marked:
+            return None, ()
+        return TextNotation(marks=marked, numbers=kind != "categorical"), ()
+    if asked == "ordered":
+        return OrderedNotation(options), ()
+    if asked == "boolean":
+        return BooleanNotation(lenient=True), ()
+    if kind != "categorical":
+        if kind == "date" or asked == "date":
+            epoch = "milliseconds" if options == ("unix-ms",) else "seconds"
+            return DateNotation(epoch=epoch), ()
+        duration = is_duration(table, name) or asked == "duration"
+        if duration:
+            return DurationNotation(), ()
+        return BooleanNotation() if is_boolean(table, name) else None, ()
+    texts = Texts.of(table.column(name))
+    distinct = texts.distinct()
+    if asked is not None:
+        return _asked_notation(name, distinct, asked, options)
+    found = infer_notation(distinct)
+    if found.notation is None or found.share < 1.0:
+        if found.notation is not None and len(distinct) > _MAX_USUAL_CATEGORIES:
+            unreadable = texts.parse(found.notation).unreadable
+            known = len(unreadable) - texts.missing().sum()
+            if known - unreadable.sum() >= MOSTLY * known:
+                raise _mostly(name, table, unreadable, found.notation)
+        return (TextNotation(marks=True) if _has_marks(table, name) else None), ()
+    return found.notation, tuple(map(_sentence, found.remarks))
+
+
+def _asked_notation(
+    name: str, distinct: pa.Array, asked: str, options: tuple[str, ...]
+) -> tuple[Notation, tuple[str, ...]]:
+    """Returns the notation that an override asks for.
+
+    Raises:
+        ColumnError: No text is in the notation.
+    """
+    notation: Notation
+    remarks: tuple[str, ...] = ()
+    found = infer_notation(distinct, asked)
+    if asked == "date" and options and not options[0].startswith("unix"):
+        notation = DateNotation(options[0], lenient=True)  # type: ignore[arg-type]
+    elif asked == "duration":
+        notation = DurationNotation(options[0] if options else "hours", lenient=True)
+    elif found.notation is None:
+        raise ColumnError(
+            f"Column {name!r} cannot be read as a {asked}, as asked: its texts, such "
+            f"as {_example(distinct)}, are none.",
+            name,
+        )
+    else:
+        notation = replace(found.notation, lenient=True)  # type: ignore[type-var]
+        remarks = tuple(map(_sentence, found.remarks))
+    if isinstance(notation, NumberNotation):
+        notation = _with_options(notation, options)
+        if options:
+            remarks = ()
+    if len(distinct) and notation.parse(distinct).unreadable.all():
+        raise ColumnError(
+            f"Column {name!r} cannot be read as a {asked}, as asked: none of its "
+            f"texts, such as {_example(distinct)}, is one.",
+            name,
+        )
+    return notation, remarks
+
+
+def _with_options(notation: NumberNotation, options: tuple[str, ...]) -> NumberNotation:
+    if "decimal-comma" in options and notation.decimal == ".":
+        thousands = "." if notation.thousands in ("", ",") else notation.thousands
+        notation = replace(notation, decimal=",", thousands=thousands)
+    if "decimal-point" in options and notation.decimal == ",":
+        thousands = "," if notation.thousands in ("", ".") else notation.thousands
+        notation = replace(notation, decimal=".", thousands=thousands)
+    if "currency" in options:
+        notation = replace(notation, currency=True)
+    return replace(notation, percent="all") if "percent" in options else notation
+
+
+def _count_unreadable(column: Column, table: ColumnSource) -> Column:
+    """Adds a remark on unreadable cells; refuses unknown texts of an order."""
+    name, notation = column.name, column.notation
+    if notation is None or column_kind(table, name) != "categorical":
+        return column
+    texts = Texts.of(table.column(name))
+    wrong = texts.parse(notation).unreadable
+    if not wrong.any():
+        return column
+    row = first_row(wrong)
+    cell = texts.values[row - 1].as_py()
+    if isinstance(notation, OrderedNotation):
+        raise ColumnError(
+            f"Column {name!r} has the text {cell!r} in row {row}, which is not among "
+            f"the ordered texts {', '.join(notation.levels)}; add it to them, in its "
+            "place.",
+            name,
+        )
+    number = int(wrong.sum())
+    cells = "1 cell counts" if number == 1 else f"{number} cells count"
+    remark = f"{cells} as missing, such as {cell!r} in row {row}."
+    return replace(column, remarks=(*column.remarks, remark))
+
+
+def _check_texts(column: Column, table: ColumnSource, required: bool) -> Column:
+    """Adds remarks to a column of texts.
+
+    Raises:
+        ColumnError: The texts are sentences, or all of them differ.
+    """
+    texts = read_texts(table, column.name, column.notation)
+    known = texts.filter(pa.compute.not_equal(texts, ""))
+    distinct = pa.compute.unique(known)
+    many, number = len(distinct), len(known)
+    if number >= _FEWEST_IDENTIFIERS and 2 * many > number:
+        length = pa.compute.mean(pa.compute.utf8_length(distinct)).as_py()
+        spaces = pa.compute.mean(pa.compute.count_substring(distinct, " ")).as_py()
+        if spaces + 1 >= _WORDS_OF_A_SENTENCE and length >= _LENGTH_OF_A_SENTENCE:
+            raise ColumnError(
+                f"Column {column.name!r} holds free text, which a model of columns "
+                "cannot read; turn it into columns of numbers or categories, such as "
+                "whether it mentions a word.",
+                column.name,
+                unusable=True,
+            )
+        if many == number and not required:
+            raise ColumnError(
+                f"Column {column.name!r} has a different text in each row, like an "
+                "identifier, so a model learns nothing from it.",
+                column.name,
+                unusable=True,
+            )
+    remarks = list(column.remarks)
+    if many > _MAX_OF_NO_IDENTIFIER and 2 * many > number:
+        remarks.append(
+            f"It has {many} distinct texts in {texts.length()} rows and looks like an "
+            "identifier."
+        )
+    if column.buckets:
+        remarks.append(
+            f"Its {many} distinct texts are distributed over {column.buckets} buckets "
+            "by a hash."
+        )
+    return replace(column, remarks=tuple(remarks))
+
+
+def _count_empty(texts: pa.ChunkedArray) -> int:
+    return pa.compute.sum(pa.compute.equal(texts, "")).as_py() or 0
+
+
+def _has_marks(table: ColumnSource, name: str) -> bool:
+    texts = Texts.of(table.column(name))
+    filled = pa.compute.fill_null(pa.compute.not_equal(texts.values, ""), False)
+    return bool((texts.missing(in_text=True) & filled.to_numpy(False)).any())
+
+
+def _mostly(
+    name: str, table: ColumnSource, unreadable: np.ndarray, notation: Notation
+) -> ColumnError:
+    row = first_row(unreadable)
+    kind = notation.kind
+    return ColumnError(
+        f"Column {name!r} is mostly {kind}s, but has the text "
+        f"{table.column(name)[row - 1].as_py()!r} in row {row}; correct the cell, "
+        f"empty it if the {kind} is missing, or say in `columns` (--column) what the "
+        f"column is: {kind}, to count such cells as missing, or text.",
+        name,
+        may_be_text=True,
+    )
+
+
+def _without_values(name: str, everywhere: bool) -> ColumnError:
+    where = "" if everywhere else " in the training rows"
+    return ColumnError(
+        f"Column {name!r} has no values{where}; leave it out.",
+        name,
+        unusable=everywhere,
+    )
+
+
+def _sentence(remark: str) -> str:
+    return f"{remark[0].upper()}{remark[1:]}."
+
+
+def _example(texts: pa.Array) -> str:
+    return repr(texts[0].as_py()) if len(texts) else "none"
 
 
 def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
@@ -191,26 +528,3 @@ def _quantile_edges(values: np.ndarray) -> tuple[float, ...]:
     quantiles = np.quantile(values, np.linspace(0, 1, number + 1))
     edges = np.unique(quantiles.astype(np.float32))
     return tuple(edges.tolist()) if len(edges) > 2 else ()
-
-
-def _check_not_mostly_numbers(table: ColumnSource, name: str) -> None:
-    """Raises if a few wrong cells may have turned a column of numbers into text."""
-    texts = read_texts(table, name)
-    known = pa.compute.not_equal(texts, "").to_numpy()
-    others = np.flatnonzero(~number_texts(table, name) & known)
-    mostly = known.sum() - len(others) >= _MOSTLY * known.sum()
-    if len(others) and mostly and _count_distinct(texts) > _MAX_USUAL_CATEGORIES:
-        text = texts[int(others[0])].as_py()
-        raise ColumnError(
-            f"Column {name!r} is mostly numbers, but has the text {text!r} "
-            f"in row {others[0] + 1}; correct the cell, empty it if the number is "
-            "missing, or name the column in text_columns.",
-            name,
-            may_be_text=True,
-        )
-
-
-def _count_distinct(texts: pa.ChunkedArray) -> int:
-    """Returns the number of distinct texts, without the empty text."""
-    distinct = pa.compute.unique(texts)
-    return len(distinct) - pa.compute.sum(pa.compute.equal(distinct, "")).as_py()

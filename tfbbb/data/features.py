@@ -2,8 +2,10 @@
 
 import keras
 
+from tfbbb.data.calendar_features import CalendarFeatures
 from tfbbb.data.column import Column
 from tfbbb.data.column_input import ColumnInput
+from tfbbb.data.hashed_text import HashedText
 from tfbbb.data.one_hot import OneHot
 from tfbbb.data.piecewise_linear_encoding import PiecewiseLinearEncoding
 from tfbbb.data.schema import Schema
@@ -23,8 +25,15 @@ def preprocessing(
     indicator per category and one for all texts that training did not see. Missing
     text is a category of its own if training saw it. Constant columns become 0.
 
+    Dates become days, years and cycles: see
+    `tfbbb.data.calendar_features.CalendarFeatures`. A text column of too many
+    categories becomes indicators of buckets: see `tfbbb.data.hashed_text.HashedText`.
+    A missing value in a column that was complete in training becomes 0 too, like the
+    mean; missing text counts as text that training did not see.
+
     The order of the features is: standardised numeric columns in their order,
-    indicators of missing numbers, piecewise linear codes, indicators of categories.
+    indicators of missing numbers, piecewise linear codes, dates, indicators of
+    categories, indicators of buckets.
 
     Args:
         schema: Schema of the training table.
@@ -34,7 +43,7 @@ def preprocessing(
     Returns:
         The inputs and one feature tensor `[n, p]`. The inputs are a tensor `[n, d]`
         named `inputs` if `schema.input_format` is `"matrix"`, else a dictionary of
-        tensors `[n]` by column name, float32 or string. Both take what
+        tensors `[n]` by column name, float32, int64 (dates) or string. Both take what
         `schema.inputs(table)` returns.
 
     Example:
@@ -45,23 +54,30 @@ def preprocessing(
     ((None, 10), (None, 10))
     """
     numeric = [column for column in schema.features if column.kind == "numeric"]
-    categorical = [column for column in schema.features if column.kind == "categorical"]
     if schema.input_format == "matrix":
         inputs = keras.Input((len(numeric),), name="inputs")
         return inputs, _encode(numeric, inputs, piecewise_linear)
+    dates = [column for column in schema.features if column.kind == "date"]
+    texts = [column for column in schema.features if column.kind == "categorical"]
+    listed = [column for column in texts if not column.buckets]
+    hashed = [column for column in texts if column.buckets]
     inputs = {
-        column.name: ColumnInput(
-            column.name, "float32" if column.kind == "numeric" else "string"
-        ).output
+        column.name: ColumnInput(column.name, column.dtype).output
         for column in schema.features
     }
     parts = []
     if numeric:
         stacked = keras.ops.stack([inputs[c.name] for c in numeric], axis=-1)
         parts.append(_encode(numeric, stacked, piecewise_linear))
-    if categorical:
-        one_hot = OneHot([column.categories for column in categorical])
-        parts.append(one_hot([inputs[column.name] for column in categorical]))
+    if dates:
+        stacked = keras.ops.stack([inputs[c.name] for c in dates], axis=-1)
+        parts.append(_calendar(dates)(stacked))
+    if listed:
+        one_hot = OneHot([column.categories for column in listed])
+        parts.append(one_hot([inputs[column.name] for column in listed]))
+    if hashed:
+        in_buckets = HashedText([column.buckets for column in hashed])
+        parts.append(in_buckets([inputs[column.name] for column in hashed]))
     features = keras.layers.Concatenate()(parts) if len(parts) > 1 else parts[0]
     return inputs, features
 
@@ -95,4 +111,11 @@ def _standardize(columns: list[Column]) -> Standardize:
             }
             for column in columns
         ]
+    )
+
+
+def _calendar(columns: list[Column]) -> CalendarFeatures:
+    names = ("low", "high", "mean", "scale", "missing", "constant", "cycles")
+    return CalendarFeatures(
+        [{name: getattr(column, name) for name in names} for column in columns]
     )

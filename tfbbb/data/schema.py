@@ -1,7 +1,7 @@
 """The schema of a table: features, target and task of a model."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,12 +9,16 @@ import numpy.typing as npt
 
 from tfbbb.data.column import Column
 from tfbbb.data.column_names import check_column_exists, check_column_names
+from tfbbb.data.feature_inference import infer_features, parse_overrides
 from tfbbb.data.given_table import as_source
+from tfbbb.data.override import Override
+from tfbbb.data.relations import Relations
+from tfbbb.data.row_warnings import RowWarnings
 from tfbbb.data.table_error import TableError
 from tfbbb.data.target import (
     class_targets,
+    fit_target,
     infer_target,
-    infer_task,
     regression_targets,
 )
 from tfbbb.data.task import MIN_ROWS, Task
@@ -31,6 +35,7 @@ class Schema:
         task: `"regression"` or `"classification"`.
         classes: The distinct values of the target in order, as text; empty for a
             regression.
+        left_out: Names of the columns that were left out, each with the reason.
 
     Example:
     >>> import pyarrow as pa
@@ -51,6 +56,7 @@ class Schema:
     target: Column
     task: Task
     classes: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def infer(
@@ -61,9 +67,16 @@ class Schema:
         task: Task | None = None,
         features: Sequence[str] | None = None,
         text_columns: Iterable[str] = (),
+        columns: Mapping[str, str] | None = None,
         training_rows: npt.ArrayLike | None = None,
     ) -> "Schema":
         """Infers the schema of a table.
+
+        A column is one of numbers, booleans, dates, durations or categories, by its
+        type or, for text, by how its cells are written: see `tfbbb.data.notations`. Of
+        columns that `features` does not name, those are left out from which a model
+        learns nothing (constants, identifiers, duplicates, free text) and copies of
+        the target. Remarks on the columns say what was chosen.
 
         Kinds, classes and `missing` come from the whole table; means, scales and
         categories come from the training rows only, so that the model learns nothing
@@ -76,10 +89,11 @@ class Schema:
             task: `"regression"` or `"classification"`. By default classification for
                 text and booleans, regression for numbers. Integers can be classes too.
             features: Names of the columns to predict from; all others by default.
-            text_columns: Names of features that are text although nine in ten of their
-                values are numbers. Without its name here, such a column is refused: a
-                few wrong cells may have turned its numbers into text. Names that are
-                not features are ignored.
+            text_columns: Names of features that are categories although their texts
+                look like numbers or dates. Names that are not features are ignored.
+            columns: What columns are, by name, in place of what their cells suggest:
+                `"number"`, `"date:day-first"`, `"ordered:low,middle,high"`,
+                `"ignore"` and so on: see `tfbbb.data.override.Override`.
             training_rows: Indices of the training rows, or a mask `[n]`; all rows by
                 default.
 
@@ -103,6 +117,7 @@ class Schema:
             raise TableError(f"The table has {count}; at least {MIN_ROWS} are needed.")
         rows = None if training_rows is None else np.asarray(training_rows)
         check_column_exists(table, target, role="target")
+        required = features is not None
         if features is None:
             features = [name for name in table.column_names if name != target]
         if not features:
@@ -114,17 +129,45 @@ class Schema:
         check_column_names(features)
         for name in features:
             check_column_exists(table, name, role="feature")
-        task = task or infer_task(table, target)
-        target_column, classes = infer_target(table, target, task, rows)
-        texts = frozenset(text_columns)
+        overrides = parse_overrides(columns or {}, table.column_names)
+        overrides |= {
+            name: Override("text") for name in text_columns if name not in overrides
+        }
+        task, target_column, classes = infer_target(
+            table, target, task, rows, overrides.get(target)
+        )
+        found, left_out = infer_features(
+            table,
+            features,
+            overrides,
+            rows,
+            Relations(table, target_column, task),
+            required=required,
+        )
         return cls(
-            features=tuple(
-                Column.infer(table, name, rows, as_text=name in texts)
-                for name in features
-            ),
+            features=found,
             target=target_column,
             task=task,
             classes=classes,
+            left_out=left_out,
+        )
+
+    def refitted(self, table: TableLike, training_rows: npt.ArrayLike) -> "Schema":
+        """Returns the schema with the statistics and categories of some rows.
+
+        Args:
+            table: The table that the schema was inferred from.
+            training_rows: Indices of the rows, or a mask `[n]`.
+
+        Raises:
+            TableError: A column has no value in these rows, or the target is constant.
+        """
+        source, rows = as_source(table), np.asarray(training_rows)
+        target, _ = fit_target(source, self.target, self.task, rows)
+        return replace(
+            self,
+            features=tuple(column.refitted(source, rows) for column in self.features),
+            target=target,
         )
 
     @property
@@ -138,6 +181,20 @@ class Schema:
         """Names of the categorical features."""
         return tuple(c.name for c in self.features if c.kind == "categorical")
 
+    @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """Names of the columns that must be read from a CSV file as text.
+
+        The notation, not the reader of the file, says what their cells stand for.
+        """
+        columns = (*self.features, self.target)
+        kinds = [c.kind == "categorical" for c in self.features] + [False]
+        return tuple(
+            column.name
+            for column, text in zip(columns, kinds, strict=True)
+            if text or column.notation is not None
+        )
+
     def inputs(self, table: TableLike) -> np.ndarray | dict[str, np.ndarray]:
         """Reads the features of a table, in raw units.
 
@@ -148,17 +205,36 @@ class Schema:
         Returns:
             A float32 matrix `[n, d]` if `input_format` is `"matrix"`, else a
             dictionary of arrays `[n]` by column name: float32 with NaN for missing
-            numbers, text with `""` for missing.
+            numbers, text with `""` for missing, and of dates int64 seconds since 1970
+            with the least int64 for missing. A missing value in a column without one
+            in training is allowed: the model takes it for the mean.
 
         Raises:
-            TableError: The table lacks a column, or a value is of the wrong kind,
-                infinite, or missing although training had no missing value.
+            TableError: The table lacks a column, or a value is of the wrong kind or
+                infinite.
         """
         table = as_source(table)
         columns = {c.name: c.values(table) for c in self.features}
         if self.input_format == "matrix":
             return np.stack(list(columns.values()), axis=-1)
         return columns
+
+    def warnings(self, table: TableLike) -> list[list[str]]:
+        """Says which values of rows to predict the training rows did not have.
+
+        Args:
+            table: As for `inputs`.
+
+        Returns:
+            For each row a list of sentences, mostly empty: of missing values in columns
+            that had none, values outside the range of training, and unseen categories.
+
+        Raises:
+            TableError: As for `inputs`.
+        """
+        source = as_source(table)
+        columns = {column.name: column.values(source) for column in self.features}
+        return RowWarnings(self.features).find(columns)
 
     def targets(self, table: TableLike) -> np.ndarray:
         """Reads the target of a table, in raw units.
@@ -178,8 +254,9 @@ class Schema:
         name = self.target.name
         check_column_exists(table, name, role="target")
         if self.task == "classification":
-            return class_targets(table, name, self.classes)
-        return regression_targets(table, name).astype(np.float32)[:, None]
+            return class_targets(table, name, self.classes, self.target.notation)
+        numbers = regression_targets(table, name, self.target.notation)
+        return numbers.astype(np.float32)[:, None]
 
     # Programs may still use these names.
     inputs_of, targets_of = inputs, targets
@@ -191,6 +268,7 @@ class Schema:
             "target": self.target.to_dict(),
             "task": self.task,
             "classes": list(self.classes),
+            "left_out": dict(self.left_out),
         }
 
     @classmethod
@@ -201,4 +279,5 @@ class Schema:
             target=Column.from_dict(values["target"]),
             task=values["task"],
             classes=tuple(values["classes"]),
+            left_out=tuple(values.get("left_out", {}).items()),
         )

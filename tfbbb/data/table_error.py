@@ -15,9 +15,19 @@ class ColumnError(TableError):
     Attributes:
         column: Name of the column.
         may_be_text: Whether the column could be read as text instead.
+        unusable: Whether no choice of the user makes the column a useful feature, so
+            that a table is used without the column.
     """
 
-    def __init__(self, message: str, column: str, *, may_be_text: bool = False):
+    def __init__(
+        self,
+        message: str,
+        column: str,
+        *,
+        may_be_text: bool = False,
+        unusable: bool = False,
+    ):
         super().__init__(message)
         self.column = column
         self.may_be_text = may_be_text
+        self.unusable = unusable

@@ -1,23 +1,31 @@
 """A column as times, by which rows are ordered."""
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
+from tfbbb.data.column import choose_notation
 from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.notations.boolean import BooleanNotation
+from tfbbb.data.notations.date import DateNotation
+from tfbbb.data.notations.notation import Texts
+from tfbbb.data.notations.text import TextNotation
+from tfbbb.data.override import Override
 from tfbbb.data.table_error import TableError
-from tfbbb.data.values import first_row, number_texts, read_numbers
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from tfbbb.data.values import column_kind, first_row, read_numbers
 
 
-def read_times(table: ColumnSource, name: str) -> np.ndarray:
+def read_times(
+    table: ColumnSource, name: str, override: Override | None = None
+) -> np.ndarray:
     """Returns numbers `[n]` that are ordered as the values of a column are in time.
 
     A column of times holds numbers (such as years, or a count of days), dates, times,
-    or texts as ISO 8601 writes them. Times without a zone count as UTC.
+    or texts in any notation of these. Times without a zone count as UTC.
+
+    Args:
+        table: Table with a column of this name.
+        name: Name of the column.
+        override: What the column is, in place of what its cells suggest.
 
     Raises:
         TableError: A value is missing, or is no time.
@@ -30,16 +38,13 @@ def read_times(table: ColumnSource, name: str) -> np.ndarray:
     """
     column = table.column(name)
     type_ = column.type.value_type if _is_dictionary(column) else column.type
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        values = _read_texts(table, name)
+    if column_kind(table, name) == "categorical":
+        values = _read_texts(table, name, override)
     elif pa.types.is_temporal(type_):
         values, missing = _ticks(column.cast(type_))
         _check_none_missing(name, missing)
     elif pa.types.is_boolean(type_):
-        raise TableError(
-            f"The time column {name!r} holds true and false; name a column of numbers, "
-            "dates or times."
-        )
+        raise _of_booleans(name)
     else:
         values = read_numbers(table, name)
     _check_none_missing(name, np.isnan(values))
@@ -48,6 +53,13 @@ def read_times(table: ColumnSource, name: str) -> np.ndarray:
 
 def _is_dictionary(column: pa.ChunkedArray) -> bool:
     return pa.types.is_dictionary(column.type)
+
+
+def _of_booleans(name: str) -> TableError:
+    return TableError(
+        f"The time column {name!r} holds true and false; name a column of numbers, "
+        "dates or times."
+    )
 
 
 def _check_none_missing(name: str, missing: np.ndarray) -> None:
@@ -66,29 +78,26 @@ def _ticks(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     return column.cast(pa.int64()).fill_null(0).to_numpy(), column.is_null().to_numpy()
 
 
-def _read_texts(table: ColumnSource, name: str) -> np.ndarray:
-    if number_texts(table, name).all():
-        return read_numbers(table, name)
-    texts = pa.compute.utf8_trim_whitespace(table.column(name).cast(pa.string()))
-    missing = pa.compute.equal(texts.fill_null(""), "").to_numpy()
-    _check_none_missing(name, missing)
-    for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return _ticks(texts.cast(type_))[0]
-        except pa.ArrowInvalid:
-            continue
-    # Arrow reads columns that all have a zone, or none. Python reads each text.
-    values = np.empty(len(texts), np.int64)
-    for row, text in enumerate(texts.to_pylist()):
-        try:
-            time = datetime.fromisoformat(text)
-        except ValueError:
-            raise TableError(
-                f"The time column {name!r} has the text {text!r} in row {row + 1}; it "
-                "must hold numbers, or dates and times such as 2024-02-29 or "
-                "2024-02-29T18:30:00Z."
-            ) from None
-        if time.tzinfo is None:
-            time = time.replace(tzinfo=UTC)
-        values[row] = round((time - _EPOCH).total_seconds() * 1e6)
-    return values
+def _read_texts(
+    table: ColumnSource, name: str, override: Override | None
+) -> np.ndarray:
+    notation, _ = choose_notation(table, name, override)
+    if isinstance(notation, BooleanNotation):
+        raise _of_booleans(name)
+    if notation is None or isinstance(notation, TextNotation):
+        texts = Texts.of(table.column(name))
+        row = first_row(texts.parse(DateNotation()).unreadable)
+        raise TableError(
+            f"The time column {name!r} has the text {texts.values[row - 1].as_py()!r} "
+            f"in row {row}; it must hold numbers, or dates and times such as "
+            "2024-02-29 or 2024-02-29T18:30:00Z."
+        )
+    if isinstance(notation, DateNotation) and override is None:
+        # Arrow keeps fractions of a second, which the notation drops.
+        texts = Texts.of(table.column(name))
+        for type_ in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            try:
+                return _ticks(pa.chunked_array([texts.values.cast(type_)]))[0]
+            except pa.ArrowInvalid:
+                continue
+    return read_numbers(table, name, notation)

@@ -7,42 +7,60 @@ import pyarrow as pa
 import pyarrow.compute
 
 from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.notations.date import DateNotation
+from tfbbb.data.notations.notation import Notation, Texts
+from tfbbb.data.notations.number import NumberNotation
+from tfbbb.data.notations.ordered import OrderedNotation
+from tfbbb.data.notations.text import TextNotation
 from tfbbb.data.table_error import ColumnError, TableError
 
-Kind = Literal["numeric", "categorical"]
+Kind = Literal["numeric", "categorical", "date"]
 Batch = TypeVar("Batch", pa.RecordBatch, pa.Table)
 
-_NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+# In a column of dates, which are integers; as NumPy's NaT.
+MISSING_DATE = int(np.iinfo(np.int64).min)
+_PLURALS = {
+    "number": "numbers",
+    "boolean": "booleans such as yes and no",
+    "date": "dates",
+    "duration": "durations",
+    "ordered": "the texts",
+    "text": "texts",
+}
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def column_kind(table: ColumnSource, name: str) -> Kind:
     """Returns the kind of a column, by its Arrow type.
 
     Raises:
-        TableError: The column holds neither numbers, booleans nor text.
+        TableError: The column holds neither numbers, booleans, dates nor text.
     """
     type_ = _value_type(table, name)
+    types = pa.types
+    if types.is_date(type_) or types.is_timestamp(type_):
+        return "date"
     if (
-        pa.types.is_boolean(type_)
-        or pa.types.is_integer(type_)
-        or pa.types.is_floating(type_)
-        or pa.types.is_decimal(type_)
-        or pa.types.is_null(type_)
+        types.is_boolean(type_)
+        or types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_decimal(type_)
+        or types.is_null(type_)
+        or types.is_duration(type_)
+        or types.is_time(type_)
     ):
         return "numeric"
     if (
-        pa.types.is_string(type_)
-        or pa.types.is_large_string(type_)
-        or pa.types.is_string_view(type_)
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_string_view(type_)
     ):
         return "categorical"
-    advice = "convert them to numbers or text"
-    if pa.types.is_temporal(type_):
-        advice = "convert them to numbers (such as days since a date, or the month)"
     raise ColumnError(
         f"Column {name!r} holds values of type {type_}, which a model cannot read; "
-        f"{advice}, or leave the column out.",
+        "convert them to numbers or text, or leave the column out.",
         name,
+        unusable=True,
     )
 
 
@@ -51,27 +69,45 @@ def is_boolean(table: ColumnSource, name: str) -> bool:
     return pa.types.is_boolean(_value_type(table, name))
 
 
-def read_numbers(table: ColumnSource, name: str) -> np.ndarray:
+def is_duration(table: ColumnSource, name: str) -> bool:
+    """Returns whether a column holds durations or times of day."""
+    type_ = _value_type(table, name)
+    return pa.types.is_duration(type_) or pa.types.is_time(type_)
+
+
+def read_numbers(
+    table: ColumnSource, name: str, notation: Notation | None = None
+) -> np.ndarray:
     """Returns a column as float64 numbers `[n]`, NaN for missing.
 
-    A text column is read as numbers if each of its texts is a number.
+    Durations and times of day become seconds, dates seconds since 1970.
+
+    Args:
+        table: Table with a column of this name.
+        name: Name of the column.
+        notation: How the texts of a text column are read; plain numbers by default.
 
     Raises:
-        TableError: A text is not a number, or a number is infinite in single
+        TableError: A text is not in the notation, or a number is infinite in single
             precision, in which models compute.
     """
-    column = table.column(name)
-    if column_kind(table, name) == "categorical":
-        column = _trim(column)
-        texts = ~number_texts(table, name)
-        if texts.any():
-            row = first_row(texts)
-            text = table.column(name)[row - 1].as_py()
+    column, kind = table.column(name), column_kind(table, name)
+    if isinstance(notation, OrderedNotation) and kind == "numeric":
+        column, kind = _digits(column), "categorical"
+    if kind == "categorical":
+        return _parse_texts(name, column, notation or NumberNotation())
+    if kind == "date":
+        if not isinstance(notation, DateNotation):
             raise TableError(
-                f"Column {name!r} has the text {text!r} in row {row}, but must hold "
+                f"Column {name!r} holds values of type {column.type}, but must hold "
                 "numbers."
             )
+        return _seconds(column)
+    if is_duration(table, name):
+        return _elapsed_seconds(column)
     values = column.cast(pa.float64(), safe=False).to_numpy()
+    if isinstance(notation, DateNotation) and notation.epoch == "milliseconds":
+        return np.floor(values / 1000.0)
     with np.errstate(over="ignore"):
         infinite = np.isinf(values.astype(np.float32))
     if infinite.any():
@@ -83,23 +119,138 @@ def read_numbers(table: ColumnSource, name: str) -> np.ndarray:
     return values
 
 
-def read_texts(table: ColumnSource, name: str) -> pa.ChunkedArray:
+def read_dates(
+    table: ColumnSource, name: str, notation: Notation | None = None
+) -> np.ndarray:
+    """Returns a column as int64 seconds `[n]` since 1970, `MISSING_DATE` for missing.
+
+    Raises:
+        TableError: A text is not a date in the notation.
+    """
+    return as_dates(read_numbers(table, name, notation or DateNotation()))
+
+
+def as_dates(seconds: np.ndarray) -> np.ndarray:
+    """Converts seconds, NaN for missing, to int64, `MISSING_DATE` for missing."""
+    missing = np.isnan(seconds)
+    whole = np.floor(np.where(missing, 0.0, seconds)).astype(np.int64)
+    return np.where(missing, MISSING_DATE, whole)
+
+
+def read_texts(
+    table: ColumnSource, name: str, notation: Notation | None = None
+) -> pa.ChunkedArray:
     """Returns a column as texts, `""` for missing.
+
+    Args:
+        table: Table with a column of this name.
+        name: Name of the column.
+        notation: What marks a missing value, and whether whole numbers are texts;
+            by default neither.
 
     Raises:
         TableError: The column holds numbers.
     """
     column = table.column(name)
-    if column_kind(table, name) == "numeric" and column.null_count < len(column):
+    text = notation if isinstance(notation, TextNotation) else TextNotation()
+    if column_kind(table, name) != "categorical" and column.null_count < len(column):
+        if not text.numbers:
+            raise TableError(
+                f"Column {name!r} holds values of type {column.type}, but must hold "
+                "text; cast it to text, or read it from a CSV file with "
+                f"read_table(path, text_columns=[{name!r}])."
+            )
+        column = _digits(column)
+    texts = column.cast(pa.string()).fill_null("")
+    if text.marks:
+        missing = pa.array(Texts.of(texts).missing(in_text=True))
+        texts = pa.chunked_array([pa.compute.if_else(missing, "", _one_chunk(texts))])
+    return texts
+
+
+def _digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Returns numbers as texts: 7 and 7.0 are `"7"`."""
+    compute = pa.compute
+    if not (pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+        return column.cast(pa.string())
+    column = column.cast(pa.float64(), safe=False)
+    whole = compute.and_(
+        compute.equal(column, compute.floor(column)),
+        compute.less(compute.abs(column), 2.0**53),
+    )
+    digits = compute.if_else(whole, column, 0.0).cast(pa.int64()).cast(pa.string())
+    texts = compute.if_else(whole, digits, column.cast(pa.string()))
+    missing = compute.is_nan(column)
+    return compute.if_else(missing, pa.scalar(None, pa.string()), texts)
+
+
+def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks()
+    return column
+
+
+def _parse_texts(name: str, column: pa.ChunkedArray, notation: Notation) -> np.ndarray:
+    """Returns the numbers of texts.
+
+    Raises:
+        TableError: A text is unreadable, and the notation is not lenient.
+    """
+    numbers, unreadable = Texts.of(column).parse(notation)
+    with np.errstate(over="ignore"):
+        unreadable |= np.isinf(numbers.astype(np.float32))
+    if unreadable.any() and not notation.lenient:
+        row = first_row(unreadable)
+        described = notation.describe()
         raise TableError(
-            f"Column {name!r} holds values of type {column.type}, but must hold text; "
-            "cast it to text, or read it from a CSV file with "
-            f"read_table(path, text_columns=[{name!r}])."
+            f"Column {name!r} has the text {column[row - 1].as_py()!r} in row {row}, "
+            f"but must hold {_PLURALS[notation.kind]}"
+            f"{f' ({described})' if described else ''}."
         )
-    return column.cast(pa.string()).fill_null("")
+    return np.where(unreadable, np.nan, numbers)
 
 
-def read_labels(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
+def _seconds(column: pa.ChunkedArray) -> np.ndarray:
+    """Returns dates as float64 seconds since 1970, NaN for missing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_date32(column.type):
+        days = column.cast(pa.int32()).cast(pa.float64()).to_numpy()
+        return 86400.0 * days
+    unit = "ms" if pa.types.is_date64(column.type) else column.type.unit
+    ticks = _one_chunk(column.cast(pa.int64()))
+    whole = pa.compute.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
+    seconds = np.floor_divide(whole, _PER_SECOND[unit]).astype(np.float64)
+    return np.where(ticks.is_valid().to_numpy(zero_copy_only=False), seconds, np.nan)
+
+
+def _elapsed_seconds(column: pa.ChunkedArray) -> np.ndarray:
+    """Returns durations or times of day as float64 seconds, NaN for missing."""
+    unit = column.type.unit
+    narrow = pa.int32() if pa.types.is_time32(column.type) else pa.int64()
+    ticks = column.cast(narrow).cast(pa.float64(), safe=False).to_numpy()
+    return ticks / _PER_SECOND[unit]
+
+
+def missing_values(
+    table: ColumnSource, name: str, notation: Notation | None = None
+) -> np.ndarray:
+    """Returns which values `[n]` of a column are missing."""
+    kind = column_kind(table, name)
+    if kind == "categorical" and not isinstance(notation, TextNotation | None):
+        return np.isnan(read_numbers(table, name, notation))
+    if kind == "categorical":
+        texts = read_texts(table, name, notation)
+        return pa.compute.equal(texts, "").to_numpy()
+    column = table.column(name)
+    if pa.types.is_floating(_value_type(table, name)):
+        return np.isnan(column.cast(pa.float64()).to_numpy())
+    return column.is_null().to_numpy()
+
+
+def read_labels(
+    table: ColumnSource, name: str, notation: Notation | None = None
+) -> tuple[np.ndarray, pa.Array]:
     """Reads a target column as class labels.
 
     The label of a text is the text, of an integer its digits, of a boolean `true` or
@@ -126,6 +277,8 @@ def read_labels(table: ColumnSource, name: str) -> tuple[np.ndarray, pa.Array]:
         labels = pa.array([_format_integer(value) for value in distinct.to_pylist()])
     else:
         texts = table.column(name).cast(pa.string()).fill_null("")
+        if column_kind(table, name) == "categorical":
+            texts = read_texts(table, name, notation)
         missing = pa.compute.equal(texts, "").to_numpy()
         codes, labels = _encode(texts)
     if missing.any():
@@ -144,16 +297,6 @@ def _encode(values: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
 
 def _format_integer(value: float) -> str:
     return "" if np.isnan(value) else str(int(value))
-
-
-def number_texts(table: ColumnSource, name: str) -> np.ndarray:
-    """Returns a mask `[n]` of the texts of a column that are numbers or missing."""
-    matches = pa.compute.match_substring_regex(_trim(table.column(name)), _NUMBER)
-    return matches.fill_null(True).to_numpy()
-
-
-def _trim(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pa.compute.utf8_trim_whitespace(texts.cast(pa.string()))
 
 
 def first_row(marked: np.ndarray) -> int:

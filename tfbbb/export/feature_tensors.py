@@ -2,18 +2,21 @@
 
 import keyword
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.data.values import MISSING_DATE
 from tfbbb.export.manifest import Feature
 from tfbbb.private_apis import input_structure
 
 if TYPE_CHECKING:
-    from tfbbb.data import Schema
+    from tfbbb.data import Column, Schema
 
 # Arguments of the signatures, and of the method that TensorFlow binds them with.
 _RESERVED = ("num_samples", "seed", "levels", "targets", "self")
@@ -35,30 +38,75 @@ def features_of(
         ValueError: For inputs that are neither one matrix nor a dictionary of columns,
             or names that do not fit them.
     """
+    columns = {column.name: column for column in schema.features} if schema else {}
     if has_columns(model):
-        columns = {c.name: c.missing for c in schema.features} if schema else {}
         inputs = model.input
         _check_names(columns or names or inputs, list(inputs))
         tensors = _tensor_names(list(inputs))
-        return tuple(
-            Feature(
-                name,
-                "categorical" if tensor.dtype == "string" else "numeric",
-                missing=columns.get(name, False),
-                tensor=tensors[name],
-            )
+        found = tuple(
+            _feature(name, _kind(name, tensor, columns), tensors[name], columns)
             for name, tensor in inputs.items()
         )
-    width = model.inputs[0].shape[-1]
-    given = [c.name for c in schema.features] if schema else names
-    default = [f"x{i}" for i in range(width)]
-    given = list(default if given is None else given)
-    if len(set(given)) != width or len(given) != width:
-        raise ValueError(
-            f"The model takes {width} features, each with a name of its own. "
-            f"Received: feature names {given}"
-        )
-    return tuple(Feature(n, "numeric", missing=False, tensor="inputs") for n in given)
+    else:
+        width = model.inputs[0].shape[-1]
+        given = list(columns) if schema else names
+        default = [f"x{i}" for i in range(width)]
+        given = list(default if given is None else given)
+        if len(set(given)) != width or len(given) != width:
+            raise ValueError(
+                f"The model takes {width} features, each with a name of its own. "
+                f"Received: feature names {given}"
+            )
+        found = tuple(_feature(n, "numeric", "inputs", columns) for n in given)
+    if schema is None or not _imputes(model, found):
+        return found
+    return tuple(replace(feature, imputed=True) for feature in found)
+
+
+def _kind(
+    name: str, tensor: Any, columns: Mapping[str, "Column"]
+) -> Literal["numeric", "categorical", "date"]:
+    if tensor.dtype == "string":
+        return "categorical"
+    return "date" if name in columns and columns[name].kind == "date" else "numeric"
+
+
+def _feature(
+    name: str,
+    kind: Literal["numeric", "categorical", "date"],
+    tensor: str,
+    columns: Mapping[str, "Column"],
+) -> Feature:
+    if name not in columns:
+        return Feature(name, kind, missing=False, tensor=tensor)
+    column = columns[name]
+    notation = None if column.notation is None else column.notation.to_dict()
+    listed = kind == "categorical" and not column.buckets
+    return Feature(
+        name,
+        kind,
+        missing=column.missing,
+        tensor=tensor,
+        notation=notation,
+        low=column.low,
+        high=column.high,
+        categories=column.categories if listed else None,
+    )
+
+
+def _imputes(model: keras.Model, features: Sequence[Feature]) -> bool:
+    """Whether a model has finite outputs where all of its inputs are missing."""
+    missing = {"numeric": np.nan, "date": MISSING_DATE, "categorical": ""}
+    tensors = [
+        tf.constant([missing[f.kind]], tf.int64 if f.kind == "date" else None)
+        for f in features
+    ]
+    if not has_columns(model):
+        tensors = [tf.stack(tensors, axis=-1)]
+    # The seeds of the layers stay as they are.
+    with keras.StatelessScope():
+        outputs = model(packing(model, features)(tensors), training=False)
+    return bool(np.isfinite(np.asarray(outputs)).all())
 
 
 def _check_names(given: Any, inputs: list[str]) -> None:
@@ -105,7 +153,8 @@ def _tensor_spec(model: keras.Model, feature: Feature) -> tf.TensorSpec:
     if not has_columns(model):
         spec = tree.flatten(input_specs(model))[0]
         return tf.TensorSpec(spec.shape, spec.dtype, name=feature.tensor)
-    dtype = tf.string if feature.kind == "categorical" else tf.float32
+    dtypes = {"categorical": tf.string, "date": tf.int64, "numeric": tf.float32}
+    dtype = dtypes[feature.kind]
     return tf.TensorSpec([None], dtype, name=feature.tensor)
 
 

@@ -10,14 +10,22 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tfbbb.abbreviation import abbreviate
+from tfbbb.data.column import Column
+from tfbbb.data.notations.text import TextNotation
+from tfbbb.data.table_error import TableError
+from tfbbb.data.values import MISSING_DATE
 from tfbbb.export.manifest import Feature, InputError, Manifest
 from tfbbb.types import ArrayLike
 
 _NUMERIC = "biuf"
 # The most unknown names that are searched for a misspelt one, at 10 us each.
 _MOST_COMPARED = 1000
+
+# Seconds since 1970 beyond which a date is a mistake.
+_FAR = 2**53
 
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
@@ -30,11 +38,12 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
             features, or a mapping from column names to arrays of shape `[n]`, or a
             data frame. Columns that the model does not read are ignored. A
             missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
-            that may miss one.
+            that may miss one. Texts are read in the notation of the column; numbers
+            of a column of dates are seconds since 1970.
         manifest: The manifest, with the features of the model.
 
     Returns:
-        One array per tensor, float32 or string, by tensor name.
+        One array per tensor, float32, int64 (dates) or string, by tensor name.
 
     Raises:
         InputError: If there is no row; a column is lacking or shorter than
@@ -60,6 +69,27 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
     rows = np.asarray(inputs, dtype=object)
     check_shape(rows.shape, features)
     return {f.tensor: _column(rows[:, i], f) for i, f in enumerate(features)}
+
+
+def find_warnings(
+    tensors: Mapping[str, np.ndarray], manifest: Manifest
+) -> list[list[str]]:
+    """Says which values of rows the training rows did not have.
+
+    Args:
+        tensors: The result of `to_tensors`.
+        manifest: The manifest.
+
+    Returns:
+        The sentences of each row, mostly none.
+    """
+    features = manifest.features
+    if manifest.inputs == "matrix":
+        matrix = tensors["inputs"]
+        values = {f.name: matrix[:, place] for place, f in enumerate(features)}
+    else:
+        values = {feature.name: tensors[feature.tensor] for feature in features}
+    return manifest.row_warnings.find(values)
 
 
 def _by_name(inputs: Inputs) -> Inputs:
@@ -115,7 +145,7 @@ def number(value: Any, row: int, feature: Feature) -> float:
         InputError: If it is not a number, or missing and may not be.
     """
     if _is_missing(value):
-        if not feature.missing:
+        if not _may_miss(feature):
             raise _missing(row, feature)
         return math.nan
     if not isinstance(value, Real | np.bool_):
@@ -139,7 +169,7 @@ def text(value: Any, row: int, feature: Feature) -> str:
         InputError: If it is not text, or missing and may not be.
     """
     if _is_missing(value) or (isinstance(value, str) and not value):
-        if not feature.missing:
+        if not _may_miss(feature):
             raise _missing(row, feature)
         return ""
     if not isinstance(value, str):
@@ -157,6 +187,10 @@ def text(value: Any, row: int, feature: Feature) -> str:
     return value
 
 
+def _may_miss(feature: Feature) -> bool:
+    return feature.missing or feature.imputed
+
+
 def _is_missing(value: Any) -> bool:
     if isinstance(value, float | np.floating):
         return math.isnan(value)
@@ -170,9 +204,11 @@ def _matrix(values: npt.ArrayLike, features: Sequence[Feature]) -> np.ndarray:
     if array.dtype.kind not in _NUMERIC:
         array = np.stack([_column(array[:, i], f) for i, f in enumerate(features)], 1)
     single = _single(array)
-    finite = np.isfinite(single)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
+    wrong = ~np.isfinite(single)
+    if wrong.any():
+        wrong &= ~(np.isnan(single) & [_may_miss(feature) for feature in features])
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
         raise _not_finite(array[row, column], row + 1, features[column])
     return single
 
@@ -185,19 +221,135 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
             f"Received: {abbreviate(values)}"
         )
     if feature.kind == "categorical":
+        notation = feature.column.notation if feature.notation is not None else None
+        if isinstance(notation, TextNotation) and notation.numbers:
+            values = _with_digits(values)
         texts = [text(value, row, feature) for row, value in enumerate(values, 1)]
+        if notation is not None:
+            return _read(feature.column, texts, list(range(len(texts))), feature)
         return np.array(texts, dtype=object)
+    if feature.kind == "date":
+        return _dates(values, feature)
     array = _array(values)
+    if feature.notation is not None and array.dtype.kind not in _NUMERIC:
+        array = _numbers(array, feature)
     if array.dtype.kind not in _NUMERIC or array.ndim != 1:
         array = np.array(
             [number(value, row, feature) for row, value in enumerate(values, 1)]
         )
     single = _single(array)
-    wrong = np.isinf(single) if feature.missing else ~np.isfinite(single)
+    wrong = np.isinf(single) if _may_miss(feature) else ~np.isfinite(single)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise _not_finite(array[row], row + 1, feature)
     return single
+
+
+def _with_digits(values: Any) -> list[Any]:
+    """Returns values with numbers written as text, as a table's column is."""
+    return [
+        _digits(value)
+        if isinstance(value, Real | np.bool_) and not _is_missing(value)
+        else value
+        for value in values
+    ]
+
+
+def _digits(value: Any) -> str:
+    whole = not isinstance(value, bool | np.bool_) and value % 1 == 0
+    exact = int(value) if whole and abs(value) < 2**53 else value
+    return pa.scalar(exact).cast(pa.string()).as_py()
+
+
+def _numbers(values: Any, feature: Feature) -> np.ndarray:
+    """Returns the numbers of a column, of which some may be written as text."""
+    numbers = np.empty(len(values))
+    others: list[int] = []
+    for place, value in enumerate(values):
+        if isinstance(value, Real | np.bool_) or _is_missing(value):
+            numbers[place] = number(value, place + 1, feature)
+        else:
+            others.append(place)
+    given = [values[place] for place in others]
+    numbers[others] = _read(feature.column, given, others, feature)
+    return numbers
+
+
+def _dates(values: Any, feature: Feature) -> np.ndarray:
+    """Returns the dates of a column in seconds since 1970, int64."""
+    array = np.asarray(values) if isinstance(values, np.ndarray) else None
+    if array is not None and array.dtype.kind == "M":
+        dates = array.astype("datetime64[s]").astype(np.int64)
+    elif array is not None and array.dtype.kind in "iu":
+        dates = array.astype(np.int64)
+        far = (np.abs(dates) >= _FAR) & (dates != MISSING_DATE)
+        if far.any():
+            row = int(np.argmax(far)) + 1
+            _whole_seconds(array[row - 1], row, feature)
+    else:
+        dates = np.full(len(values), MISSING_DATE)
+        others = []
+        for place, value in enumerate(values):
+            if isinstance(value, Real | np.bool_) and not _is_missing(value):
+                dates[place] = _whole_seconds(value, place + 1, feature)
+            elif not _is_missing(value):
+                others.append(place)
+        given = [values[place] for place in others]
+        dates[others] = _read(feature.column, given, others, feature)
+    missing = dates == MISSING_DATE
+    if missing.any() and not _may_miss(feature):
+        raise _missing(int(np.argmax(missing)) + 1, feature)
+    return dates
+
+
+def _whole_seconds(value: Any, row: int, feature: Feature) -> int:
+    if not (math.isfinite(value) and abs(value) < _FAR):
+        raise InputError(
+            f"Row {row}, column {feature.name!r} needs a date, or seconds since 1970. "
+            f"Received: {abbreviate(value)}"
+        )
+    return math.floor(value)
+
+
+def _read(
+    column: Column, values: list[Any], places: list[int], feature: Feature
+) -> np.ndarray:
+    """Reads some values of a column as a table's cells are read.
+
+    Raises:
+        InputError: A value is of another kind, or a text not in the notation.
+    """
+    if not values:
+        return np.zeros(0)
+
+    def read(some: list[Any]) -> np.ndarray:
+        given = pa.array(some, from_pandas=True)
+        return column.values(pa.table({column.name: given}))
+
+    faults = (pa.ArrowException, TableError, TypeError, UnicodeError)
+    try:
+        return read(values)
+    except faults:
+        pass
+    for place, value in zip(places, values, strict=True):
+        try:
+            read([value])
+        except faults:
+            raise _unreadable(value, place + 1, feature) from None
+    raise InputError(
+        f"The column {feature.name!r} has values of several types; give all of them "
+        f"as text. Received: {abbreviate(values)}"
+    )
+
+
+def _unreadable(value: Any, row: int, feature: Feature) -> InputError:
+    notation = feature.column.notation
+    described = "" if notation is None else notation.describe()
+    needs = feature.column.meaning
+    return InputError(
+        f"Row {row}, column {feature.name!r} needs a {needs}"
+        f"{f' ({described})' if described else ''}. Received: {abbreviate(value)}"
+    )
 
 
 def _array(values: npt.ArrayLike) -> np.ndarray:

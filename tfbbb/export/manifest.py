@@ -4,11 +4,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from tfbbb.data.column import Column
+from tfbbb.data.notations import Notation, notation_from_dict
+from tfbbb.data.row_warnings import RowWarnings
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.snake_case import snake_case
@@ -25,7 +29,10 @@ _SIMILAR = {
     "counts": "poisson",
 }
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
-_OPTIONAL = ("without_moments", "recalibration", "lineage", "recalibration_choice")
+_OPTIONAL = (
+    *("without_moments", "recalibration", "lineage", "recalibration_choice"),
+    "target_notation",
+)
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
 
@@ -44,15 +51,53 @@ class Feature:
 
     Args:
         name: The column's name in the table.
-        kind: `"numeric"` (float32) or `"categorical"` (string).
-        missing: Whether a value may be missing: NaN, or the empty string.
+        kind: `"numeric"` (float32), `"categorical"` (string) or `"date"` (int64 seconds
+            since 1970).
+        missing: Whether a value was missing in training: NaN, the empty string, or the
+            least int64.
         tensor: The signature input that carries the column.
+        notation: How the cells of the training table were written, and thus the texts
+            of requests are read: the record of a `tfbbb.data.notations.Notation`. None
+            for plain numbers and texts, and if unknown.
+        imputed: Whether the graph replaces a missing value although none was missing
+            in training.
+        low: The least value of the training rows; None if unknown or not a number.
+        high: The greatest value of the training rows.
+        categories: The texts that training saw; None if unknown or not text.
     """
 
     name: str
-    kind: Literal["numeric", "categorical"]
+    kind: Literal["numeric", "categorical", "date"]
     missing: bool
     tensor: str
+    notation: Mapping[str, Any] | None = None
+    imputed: bool = False
+    low: float | None = None
+    high: float | None = None
+    categories: tuple[str, ...] | None = None
+
+    @cached_property
+    def column(self) -> Column:
+        """The description with which a table's column is read.
+
+        Raises:
+            ManifestError: The notation is malformed.
+        """
+        try:
+            notation = notation_from_dict(self.notation)
+        except (TypeError, ValueError) as error:
+            raise ManifestError(
+                f"The notation of {self.name!r} is wrong: {error}"
+            ) from None
+        return Column(
+            self.name,
+            self.kind,
+            self.missing,
+            categories=self.categories or (),
+            notation=notation,
+            low=self.low,
+            high=self.high,
+        )
 
 
 @dataclass(frozen=True)
@@ -125,6 +170,8 @@ class Manifest:
             ...), as given to the export; `None` if not given.
         recalibration_choice: What was tried as recalibration, what was chosen and why,
             as given to the export; `None` if not given.
+        target_notation: How the targets of the training table were written; `None` for
+            plain numbers and texts.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -173,6 +220,7 @@ class Manifest:
     recalibration: Mapping[str, Any] | None = None
     lineage: Mapping[str, Any] | None = None
     recalibration_choice: Mapping[str, Any] | None = None
+    target_notation: Mapping[str, Any] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -240,6 +288,26 @@ class Manifest:
                 f"Received: {first['input']!r:.200}"
             ) from None
 
+    @cached_property
+    def row_warnings(self) -> RowWarnings:
+        """Finds values of rows to predict that the training rows did not have."""
+        return RowWarnings([feature.column for feature in self.features])
+
+    @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """Names of the columns that must be read from a CSV file as text."""
+        features = [
+            feature.name
+            for feature in self.features
+            if feature.kind == "categorical" or feature.notation is not None
+        ]
+        target = self.target if self.target_notation is not None else None
+        return tuple(features) if target is None else (*features, target)
+
+    def read_target_notation(self) -> Notation | None:
+        """Returns how the cells of the target are written."""
+        return notation_from_dict(self.target_notation)
+
     def has_signature(self, name: str) -> bool:
         """Whether the SavedModel has a signature of this name."""
         if self.signatures is not None:
@@ -250,9 +318,12 @@ class Manifest:
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
+        fields["features"] = [_without_unknown(values) for values in fields["features"]]
+        if self.target_notation is None:
+            del fields["target_notation"]
         if self.schema_version == 1:
             for name in (*_SINCE_VERSION_2, *_OPTIONAL):
-                del fields[name]
+                fields.pop(name, None)
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -289,6 +360,16 @@ class Manifest:
                     f"{path} in {directory} is not the file that was exported: its "
                     f"sha256 is {found[path]} and should be {self.files[path]}."
                 )
+
+
+def _without_unknown(feature: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a feature without those that say nothing."""
+    optional = ("notation", "imputed", "low", "high", "categories")
+    return {
+        name: value
+        for name, value in feature.items()
+        if name not in optional or not (value is None or value is False)
+    }
 
 
 def _with_support(fields: dict[str, Any]) -> dict[str, Any]:

@@ -175,10 +175,17 @@ def write_saved_model(
             recalibration=describe_recalibration(model.recalibration),
             lineage=lineage,
             recalibration_choice=recalibration_choice,
+            target_notation=_target_notation(schema),
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)
         destination.write_text(manifest.to_json(), encoding="utf-8")
+
+
+def _target_notation(schema: "Schema | None") -> dict[str, Any] | None:
+    if schema is None or schema.target.notation is None:
+        return None
+    return schema.target.notation.to_dict()
 
 
 def _saved_bytes(root: tf.Module, signatures: Mapping[str, Any]) -> int:

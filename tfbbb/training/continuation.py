@@ -107,8 +107,11 @@ def _check_features(
     spec: JobSpec, parent: "TrainingRecord", column_names: Sequence[str]
 ) -> None:
     known = [column.name for column in parent.schema.features]
+    left_out = {name for name, _ in parent.schema.left_out} | {
+        name for name, text in spec.columns.items() if text == "ignore"
+    }
     requested = spec.features or [
-        name for name in column_names if name not in spec.not_features
+        name for name in column_names if name not in {*spec.not_features, *left_out}
     ]
     for problem, names in (
         ("lacks the features", [name for name in requested if name not in known]),

@@ -249,7 +249,9 @@ def _networks(
         repeats > 0 or num_rows >= FEWEST_ROWS_TO_HOLD_OUT
     )
     columns = sum(column.kind == "numeric" for column in schema.features)
-    inputs = columns + sum(len(column.categories) for column in schema.features)
+    inputs = columns + sum(
+        len(column.categories) + column.buckets for column in schema.features
+    )
     encodings: list[NumericEncoding] = ["standardized"]
     if model.numeric_encoding is not None:
         encodings = [model.numeric_encoding]

@@ -16,8 +16,10 @@ from tfbbb.data.scan import TableScan
 from tfbbb.data.stored_rows import BYTES_PER_GROUP, StoredRows
 from tfbbb.data.stored_table import StoredTable
 from tfbbb.data.values import first_row, without_views
+from tfbbb.disk_faults import disk_faults_named
 from tfbbb.training.network import make_likelihood
 from tfbbb.training.plan import cross_fitting_folds
+from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
 from tfbbb.training.spec import JobSpec
 from tfbbb.training.split import Split, split_rows
 
@@ -35,6 +37,8 @@ class Prepared:
         groups: The group of each training row, `[n]`, of which folds leave out all rows
             or none; None for a group per row, and if rows are held out.
         split: What decided which rows are held out: see `Split.description`.
+        rows_without_target: Number of rows of the table without a target, which are
+            left out.
     """
 
     schema: Schema
@@ -43,6 +47,7 @@ class Prepared:
     held_out_rows: np.ndarray
     groups: np.ndarray | None = None
     split: Mapping[str, Any] = field(default_factory=dict)
+    rows_without_target: int = 0
 
 
 def prepare(
@@ -66,10 +71,11 @@ def prepare(
     """
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
-    table = _open(source, directory)
+    whole_table = _open(source, directory)
+    table, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
     if schema is not None:
         _check_columns(table, schema)
-    whole = schema or _infer(table, spec)
+    whole = schema or infer_schema(table, spec)
     _check_targets(table, whole, spec)
     # A training with a parent version goes on with all of its members.
     num_folds = 0
@@ -77,16 +83,44 @@ def prepare(
     if schema is None and fits_memory:
         num_folds = cross_fitting_folds(spec, table.num_rows)
     rows = split_rows(table, whole, spec, num_folds=num_folds)
-    schema = schema or _infer(table, spec, rows.training)
+    schema = schema or whole.refitted(table, rows.training)
     held_out = table.take(rows.held_out)
     return Prepared(
         schema=schema,
         rows=_training_rows(table, RowLayout(schema), rows, directory),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
-        held_out_rows=rows.held_out,
+        held_out_rows=kept[rows.held_out],
         groups=rows.groups if num_folds else None,
         split=rows.description,
+        rows_without_target=whole_table.num_rows - table.num_rows,
     )
+
+
+def _drop_rows_without_target(
+    table: pa.Table | StoredTable,
+    spec: JobSpec,
+    schema: Schema | None,
+    directory: Path | None,
+) -> tuple[pa.Table | StoredTable, np.ndarray]:
+    """Returns the rows that have a target, and their indices."""
+    known = find_rows_with_target(table, spec, schema)
+    kept = np.flatnonzero(known)
+    if known.all():
+        return table, kept
+    if not isinstance(table, StoredTable):
+        return table.filter(pa.array(known)), kept
+    assert directory is not None
+    first, path = 0, table.path.with_stem(f"{table.path.stem}-with-target")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal first
+        for part in table.tables():
+            here = known[first : first + part.num_rows]
+            first += part.num_rows
+            yield from part.filter(pa.array(here)).to_batches()
+
+    with disk_faults_named(directory):
+        return StoredTable.write(path, batches()), kept
 
 
 def _check_columns(table: ColumnSource, schema: Schema) -> None:
@@ -121,7 +155,7 @@ def _check_targets(table: ColumnSource, schema: Schema, spec: JobSpec) -> None:
 
 def _read_text_features(scan: TableScan, schema: Schema) -> TableScan:
     """Returns the scan with the text features of a schema read as text, e.g. 007."""
-    texts = (*scan.text_columns, *schema.text_features)
+    texts = (*scan.text_columns, *schema.read_as_text)
     return TableScan(
         scan.path, format=scan.format, text_columns=texts, sheet=scan.sheet
     )
@@ -161,24 +195,3 @@ def _encoded(
         chosen_here = chosen[first : first + part.num_rows]
         first += part.num_rows
         yield layout.encode(part.filter(chosen_here))
-
-
-def _infer(
-    table: pa.Table | StoredTable,
-    spec: JobSpec,
-    training_rows: np.ndarray | None = None,
-) -> Schema:
-    features = spec.features
-    if features is None and spec.training.validation.decided_by is not None:
-        features = tuple(
-            name for name in table.column_names if name not in spec.not_features
-        )
-    likelihood = spec.model.likelihood
-    return Schema.infer(
-        table,
-        spec.target,
-        task=spec.task or (likelihood.task if likelihood else None),
-        features=features,
-        text_columns=spec.text_columns,
-        training_rows=training_rows,
-    )

@@ -1,5 +1,6 @@
 """Splits the rows of a table into training and held-out rows."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from tfbbb.data import Schema, TableError, split
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
 from tfbbb.data.groups import group_repeated_rows, read_groups
+from tfbbb.data.override import Override
 from tfbbb.data.times import read_times
 from tfbbb.data.values import column_kind, first_row, read_numbers
 from tfbbb.training.spec import JobSpec
@@ -68,7 +70,10 @@ def split_rows(
         marked = _read_marks(table, validation.column)
         return _split_by_mask(marked, generator, by="column", column=validation.column)
     if validation.time is not None:
-        times = _read_varied(read_times, table, validation.time, role="time")
+        said = spec.columns.get(validation.time)
+        override = None if said is None else Override.parse(said)
+        read = functools.partial(read_times, override=override)
+        times = _read_varied(read, table, validation.time, role="time")
         last = _mark_last(times, _fraction(spec, table.num_rows))
         return _split_by_mask(last, generator, by="time", column=validation.time)
     classes = schema.targets(table) if schema.task == "classification" else None

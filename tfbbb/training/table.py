@@ -184,7 +184,10 @@ def train_table(
         held_out_rows=prepared.held_out_rows,
         metrics=calibrated.metrics,
         recalibration_choice=calibrated.choice,
-        recipe=describe_recipe(plan, prepared, members, candidates, best, len(targets)),
+        recipe={
+            **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
+            "rows_without_target": prepared.rows_without_target,
+        },
     )
 
 

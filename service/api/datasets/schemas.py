@@ -37,6 +37,11 @@ class DatasetColumn(BaseModel):
     max: float | str | None = None
     mean: float | None = Field(None, description="Mean of numbers.")
     standard_deviation: float | None = None
+    notation: dict[str, Any] | None = Field(
+        None,
+        description="How the texts of a column are read as numbers, booleans, dates or "
+        "durations, by its first texts; `null` for categories.",
+    )
     most_common: list[tuple[str | bool, int]] | None = Field(
         None,
         description="The most common texts or booleans with their counts; empty if "

@@ -7,6 +7,7 @@ COLUMNS = [
     {"name": "kind", "type": "text", "missing": 0, "distinct": 4},
     {"name": "code", "type": "text", "missing": 0, "distinct": 1001},
     {"name": "born", "type": "date", "missing": 0, "distinct": 90},
+    {"name": "list", "type": "other", "missing": 0, "distinct": None},
     {"name": "empty", "type": "text", "missing": 100, "distinct": 0},
     {"name": "test", "type": "boolean", "missing": 0, "distinct": 2},
     {"name": "same", "type": "number", "missing": 0, "distinct": 1, "min": 1, "max": 1},
@@ -36,6 +37,33 @@ def test_a_table_that_has_what_is_asked_for_passes():
     columns = [column for column in COLUMNS if column["name"] in (*good, "born")]
     spec = {"target": "cost", "training": {"validation": {"time": "born"}}}
     JobSpec.model_validate(spec).check_columns(columns)
+    # Rows without a target are left out, and useless columns too; text may be numbers.
+    check(target="age", features=["kind"])
+    check(features=None)
+    check(features=["born", "code"])
+    check(target="code")
+    check(target="kind", task="regression", features=["age"])
+    check(target="born", columns={"born": "number"})
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"age": "numbr"}, "A column must be one of number, "),
+        ({"cost": "ignore"}, "the target 'cost' cannot be ignored"),
+        ({"age": "ignore"}, "the feature 'age' cannot be ignored"),
+    ],
+)
+def test_an_override_must_have_a_meaning(columns, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check(columns=columns)
+
+
+def test_overrides_are_read_as_text():
+    spec = JobSpec(
+        target="y", text_columns=("a",), columns={"b": "number", "c": "ignore"}
+    )
+    assert spec.read_as_text == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -52,17 +80,13 @@ def test_a_table_that_has_what_is_asked_for_passes():
         ({"training": {"validation": {"time": "same"}}}, "the same value in all rows"),
         ({"training": {"validation": {"group": "age"}}}, "'age' has no value in 3"),
         ({"training": {"validation": {"group": "same"}}}, "the same value in all"),
-        ({"target": "age", "features": ["kind"]}, "no value in 3 rows"),
+        ({"target": "empty"}, "The target 'empty' has no values"),
+        ({"columns": {"x": "text"}}, "no overruled column 'x'"),
         ({"target": "same"}, "the same value in every row"),
         ({"target": "born"}, "values of type date, but must hold numbers"),
-        ({"target": "code"}, "at most 1000 are allowed"),
-        (
-            {"target": "kind", "task": "regression", "features": ["age"]},
-            "is text, which a regression cannot predict",
-        ),
-        ({"features": None}, "Column 'code' has more than the 1000 distinct texts"),
+        ({"target": "code", "task": "classification"}, "at most 1000 are allowed"),
         ({"features": ["empty"]}, "Column 'empty' has no values"),
-        ({"features": ["born"]}, "values of type date"),
+        ({"features": ["list"]}, "values of type other"),
         ({"model": {"likelihood": "poisson"}}, "goes down to -1.5"),
         ({"model": {"likelihood": "gamma"}}, "goes down to -1.5"),
         (

@@ -61,7 +61,11 @@ def predict(
         remote_model = client.model(model)
         description = remote_model.describe_version(version, label)["description"]
         features = description["features"]
-        texts = [f["name"] for f in features if f["kind"] == "categorical"]
+        texts = [
+            feature["name"]
+            for feature in features
+            if feature["kind"] == "categorical" or feature.get("notation")
+        ]
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         targets = None
         if log_prob:
@@ -84,18 +88,24 @@ def predict(
 def _build_table(prediction: "Prediction") -> "pa.Table":
     import numpy as np
 
-    from tfbbb.cli.answer_table import classes_table, numbers_table
+    from tfbbb.cli.answer_table import (
+        classes_table,
+        numbers_table,
+        with_warnings,
+    )
 
     answers = vars(prediction)
     if prediction.classes is not None:
         sets = prediction.prediction_sets
-        return classes_table(
+        table = classes_table(
             prediction.classes,
             answers,
             None if sets is None else [first for first, *_ in sets],
             prediction.log_prob,
         )
-    assert prediction.lower is not None
-    assert prediction.upper is not None
-    bounds = np.stack([prediction.lower[:, 0], prediction.upper[:, 0]], axis=1)
-    return numbers_table(answers, bounds, prediction.log_prob)
+    else:
+        assert prediction.lower is not None
+        assert prediction.upper is not None
+        bounds = np.stack([prediction.lower[:, 0], prediction.upper[:, 0]], axis=1)
+        table = numbers_table(answers, bounds, prediction.log_prob)
+    return with_warnings(table, prediction.warnings or [])

@@ -12,6 +12,7 @@ from tfbbb.cli.remote.upload import upload_with_bar
 from tfbbb.cli.remote.watch import follow
 from tfbbb.cli.training_options import (
     BatchSize,
+    Columns,
     Epochs,
     Hidden,
     Ignore,
@@ -58,6 +59,7 @@ def train(
     task: Task = None,
     ignore: Ignore = None,
     text: Text = None,
+    column: Columns = None,
     hidden: Hidden = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
@@ -80,7 +82,7 @@ def train(
 ) -> None:
     """Train a model with the service and show the progress."""
     with service(url, key) as client:
-        from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
+        from tfbbb.cli.job_fields import job_fields, leave_out
 
         fields = job_fields(
             target,
@@ -89,6 +91,7 @@ def train(
             start_from=start_from,
             task=task,
             text=text,
+            columns=column,
             hidden=hidden,
             epochs=epochs,
             batch_size=batch_size,
@@ -102,8 +105,7 @@ def train(
         dataset = _find_or_upload_dataset(client, data)
         if ignore:
             names = [column["name"] for column in dataset.columns]
-            spec_so_far = validate_fields(fields)
-            fields["features"] = select_features(names, spec_so_far, ignore)
+            fields = leave_out(fields, names, ignore)
         job = client.train(dataset, name=name, **fields)
         if detach:
             typer.echo(job.id)

@@ -14,7 +14,7 @@ from tfbbb.training.spec.part import SpecError
 from tfbbb.training.spec.training import Validation
 
 Columns = Mapping[str, Mapping[str, Any]]
-_USABLE = ("number", "text", "boolean")
+_USABLE = ("number", "text", "boolean", "date")
 
 
 def check_columns(
@@ -24,6 +24,7 @@ def check_columns(
     features: Sequence[str] | None,
     not_features: frozenset[str],
     text_columns: Sequence[str],
+    overrides: Mapping[str, str],
     validation: Validation,
     task: Task | None,
     likelihood: LikelihoodPart | None,
@@ -32,13 +33,18 @@ def check_columns(
     """Raises `SpecError` unless the columns of a table fit a spec."""
     by_name = {column["name"]: column for column in columns}
     column = _get_column(by_name, target, role="target")
-    task = task or (likelihood.task if likelihood is not None else _task_of(column))
-    _check_target(column, task, likelihood)
-    check_recalibration(recalibration, task)
+    task = task or (likelihood.task if likelihood is not None else None)
+    overruled = target in overrides
+    task = task or (None if overruled else _task_of(column))
+    if not overruled:
+        _check_target(column, task, likelihood)
+    if task is not None:
+        check_recalibration(recalibration, task)
     by = getattr(recalibration, "by", None)
     if by is not None:
         _get_column(by_name, by, role="group")
     _check_validation(validation, by_name)
+    required = features is not None
     if features is None:
         features = [name for name in by_name if name not in not_features]
         if not features:
@@ -47,8 +53,13 @@ def check_columns(
             )
     for name in text_columns:
         _get_column(by_name, name, role="text")
+    for name in overrides:
+        _get_column(by_name, name, role="overruled")
     for name in features:
-        _check_feature(_get_column(by_name, name, role="feature"))
+        column = _get_column(by_name, name, role="feature")
+        # Others are left out if they turn out to be useless.
+        if required:
+            _check_feature(column)
 
 
 def _get_column(columns: Columns, name: str, *, role: str) -> Mapping[str, Any]:
@@ -66,11 +77,6 @@ def _check_feature(column: Mapping[str, Any]) -> None:
         )
     if distinct == 0:
         raise SpecError(f"Column {name!r} has no values; leave the column out.")
-    if kind == "text" and distinct is not None and distinct > MAX_CATEGORIES:
-        raise SpecError(
-            f"Column {name!r} has more than the {MAX_CATEGORIES} distinct texts that "
-            "can be categories; group its values or leave the column out."
-        )
 
 
 def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
@@ -82,33 +88,31 @@ def check_recalibration(recalibration: RecalibrationPart, task: Task) -> None:
         )
 
 
-def _task_of(column: Mapping[str, Any]) -> Task:
+def _task_of(column: Mapping[str, Any]) -> Task | None:
+    """Returns the task of a target; None of text, which may be numbers."""
+    if column["type"] == "text":
+        return None
+    of_two = column.get("distinct") == 2
+    if of_two and (column.get("min"), column.get("max")) == (0, 1):
+        return "classification"
     return "regression" if column["type"] == "number" else "classification"
 
 
 def _check_target(
-    column: Mapping[str, Any], task: Task, likelihood: LikelihoodPart | None
+    column: Mapping[str, Any], task: Task | None, likelihood: LikelihoodPart | None
 ) -> None:
     name, kind, distinct = column["name"], column["type"], column.get("distinct")
-    if kind not in _USABLE:
+    if kind not in ("number", "text", "boolean"):
         raise SpecError(
             f"The target {name!r} holds values of type {kind}, but must hold numbers, "
             "text or booleans."
         )
-    if column.get("missing"):
-        raise SpecError(
-            f"The target {name!r} has no value in {column['missing']} rows; drop these "
-            "rows."
-        )
+    if distinct == 0:
+        raise SpecError(f"The target {name!r} has no values; name another column.")
     if distinct == 1:
         raise SpecError(
             f"The target {name!r} has the same value in every row, so there is nothing "
             "to learn."
-        )
-    if task == "regression" and kind == "text":
-        raise SpecError(
-            f"The target {name!r} is text, which a regression cannot predict; set the "
-            "task to 'classification'."
         )
     too_many = distinct is not None and distinct > MAX_CATEGORIES
     if task == "classification" and too_many:
@@ -116,7 +120,10 @@ def _check_target(
             f"The target {name!r} has too many classes; at most {MAX_CATEGORIES} are "
             "allowed."
         )
-    _check_likelihood(likelihood or DEFAULT_LIKELIHOODS[task], column)
+    if likelihood is None and task is not None:
+        likelihood = DEFAULT_LIKELIHOODS[task]
+    if likelihood is not None:
+        _check_likelihood(likelihood, column)
 
 
 def _check_likelihood(likelihood: LikelihoodPart, column: Mapping[str, Any]) -> None:

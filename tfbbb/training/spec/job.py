@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from tfbbb.data.override import Override
 from tfbbb.data.task import Task
 from tfbbb.families.arguments import Integer
 from tfbbb.model_name import MODEL_NAME
@@ -18,6 +19,17 @@ from tfbbb.training.spec.training import TrainingSpec
 MAX_FEATURES = 100_000
 Names = Annotated[
     tuple[ColumnName, ...], Field(max_length=MAX_FEATURES, fail_fast=True)
+]
+
+
+def _check_reading(text: str) -> str:
+    Override.parse(text)
+    return text
+
+
+# What a column is: see `tfbbb.data.override.Override`.
+Reading = Annotated[
+    str, Field(min_length=1, max_length=10_000), AfterValidator(_check_reading)
 ]
 
 
@@ -61,13 +73,24 @@ class JobSpec(SpecPart):
     task: Annotated[
         Task | None,
         Field(
-            description="By default a classification if the target is text or boolean."
+            description="By default a classification if the target is text, boolean, "
+            "or all 0 and 1."
         ),
     ] = None
     text_columns: Annotated[
         Names,
         Field(description="Features to read as text although they are mostly numbers."),
     ] = ()
+    columns: Annotated[
+        Mapping[ColumnName, Reading],
+        Field(
+            max_length=MAX_FEATURES,
+            description="What columns are, by name, in place of what their cells "
+            "suggest: `number`, `boolean`, `date`, `duration`, `ordered`, `text`, "
+            "`hashed` or `ignore`, with options after a colon.",
+            examples=[{"price": "number:currency", "size": "ordered:S,M,L"}],
+        ),
+    ] = {}
     model: ModelSpec = ModelSpec()
     training: TrainingSpec = TrainingSpec()
     recalibration: Annotated[
@@ -115,6 +138,15 @@ class JobSpec(SpecPart):
         return self
 
     @model_validator(mode="after")
+    def _check_overruled(self) -> Self:
+        if self.columns.get(self.target, "").startswith("ignore"):
+            raise ValueError(f"the target {self.target!r} cannot be ignored")
+        for name in self.features or ():
+            if self.columns.get(name, "").startswith("ignore"):
+                raise ValueError(f"the feature {name!r} cannot be ignored as well")
+        return self
+
+    @model_validator(mode="after")
     def _check_task(self) -> Self:
         likelihood, task = self.model.likelihood, self.task
         if likelihood is not None and task is not None and likelihood.task != task:
@@ -141,6 +173,12 @@ class JobSpec(SpecPart):
         """The feature whose values tell the groups of the recalibration apart."""
         return getattr(self.recalibration, "by", None)
 
+    @property
+    def read_as_text(self) -> tuple[str, ...]:
+        """The columns that must be read from a CSV file as text."""
+        overruled = [name for name, text in self.columns.items() if text != "ignore"]
+        return (*self.text_columns, *overruled)
+
     def check_columns(self, columns: Sequence[Mapping[str, Any]]) -> None:
         """Checks the spec against the columns of a table.
 
@@ -158,6 +196,7 @@ class JobSpec(SpecPart):
             features=self.features,
             not_features=self.not_features,
             text_columns=self.text_columns,
+            overrides=self.columns,
             validation=self.training.validation,
             task=self.task,
             likelihood=self.model.likelihood,

@@ -1,0 +1,220 @@
+"""What was understood of a table survives training, export, serving and prediction."""
+
+import datetime
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+
+import tfbbb
+from service.model_process.answer import answer
+from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.query import parse_query
+from service.model_process.table import from_columns, from_rows
+from service.shared.settings import Settings
+from tests.exported_models import write_regression
+from tfbbb.data import Schema, preprocessing, read_table
+from tfbbb.export.inputs import InputError, find_warnings, to_tensors
+from tfbbb.export.manifest import Manifest
+from tfbbb.layers import DenseVariational
+
+ROWS = 60
+
+
+def cells():
+    generator = np.random.default_rng(0)
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(int(i)) for i in
+            generator.integers(0, 900, ROWS)]  # fmt: skip
+    price = generator.uniform(-2000, 9000, ROWS)
+    return {
+        "price": [f"(${-p:,.2f})" if p < 0 else f"${p:,.2f}" for p in price],
+        "eu": [f"{p / 7:.3f}".replace(".", ",") + " €" for p in price[::-1]],
+        "share": [f"{x:.1f}%" for x in generator.uniform(0, 99, ROWS)],
+        "sold": [day.strftime("%d.%m.%Y") for day in days],
+        "at": [f"{i % 24:02d}:{i % 60:02d}" for i in range(ROWS)],
+        "garden": [("Yes", "no", "NO")[i % 3] for i in range(ROWS)],
+        "size": [("S", "M", "L")[i % 3] if i % 7 else "?" for i in range(ROWS)],
+        "kind": [("red", "blue", "?")[i % 3] for i in range(ROWS)],
+        "zip": [f"0{i % 4}1" for i in range(ROWS)],
+        "plain": [f"{x:.4f}" for x in generator.normal(size=ROWS)],
+        "y": [f"{x:,.1f} km" for x in 9999 * generator.normal(size=ROWS)],
+    }
+
+
+COLUMNS = {"size": "ordered:S,M,L", "zip": "text"}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model trained for a moment, exported and loaded, and its training table."""
+    directory = tmp_path_factory.mktemp("columns")
+    table = pa.table(cells())
+    schema = Schema.infer(table, "y", columns=COLUMNS)
+    inputs, features = preprocessing(schema)
+    model = tfbbb.BayesianModel(inputs, DenseVariational(1)(features))
+    model.compile(tfbbb.optimizers.Adam(0.05))
+    model.fit(schema.inputs(table), schema.targets(table), verbose=0)
+    model.export_predictive(directory / "1", schema=schema)
+    return model, schema, table, tfbbb.load(directory)
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        assert found[name].dtype == values.dtype, name
+        np.testing.assert_array_equal(found[name], values, err_msg=name)
+
+
+def test_kinds_are_kept_in_the_manifest(exported):
+    *_, schema, _, loaded = exported
+    meanings = {f.name: f.column.meaning for f in loaded.manifest.features}
+    assert (
+        meanings
+        == {c.name: c.meaning for c in schema.features}
+        == {
+            **dict.fromkeys(["price", "eu", "share", "plain"], "number"),
+            **{
+                "sold": "date",
+                "at": "duration",
+                "garden": "boolean",
+                "size": "ordered",
+            },
+            **{"kind": "text", "zip": "text"},
+        }
+    )
+    manifest = Manifest.from_json(loaded.manifest.to_json())
+    assert manifest == loaded.manifest
+    assert all(feature.imputed for feature in manifest.features)
+
+
+def test_files_tables_and_requests_give_the_same_tensors(exported, tmp_path):
+    _, schema, table, loaded = exported
+    manifest = loaded.manifest
+    expected = to_tensors(schema.inputs(table), manifest)
+    rows = table.drop_columns("y").to_pylist()
+    columns = {name: column.to_pylist() for name, column in
+               zip(table.column_names, table.columns, strict=True)}  # fmt: skip
+    assert_same(to_tensors(columns, manifest), expected)
+    requests = json.loads(
+        json.dumps([rows, columns, [[*row.values()] for row in rows]])
+    )
+    assert_same(
+        to_tensors(from_rows(requests[0], manifest, "instances"), manifest), expected
+    )
+    assert_same(to_tensors(from_columns(requests[1], manifest), manifest), expected)
+    assert_same(
+        to_tensors(from_rows(requests[2], manifest, "instances"), manifest), expected
+    )
+    # A row alone is read as it is among others.
+    for place in (0, 7, 59):
+        alone = from_rows([rows[place]], manifest, "instances")
+        one = {name: values[place : place + 1] for name, values in expected.items()}
+        assert_same(to_tensors(alone, manifest), one)
+    from tfbbb.data.writing import write_table
+
+    write_table(table, tmp_path / "table.csv")
+    read = read_table(tmp_path / "table.csv", text_columns=manifest.read_as_text)
+    features = {f.tensor: f.column.values(read) for f in manifest.features}
+    assert_same(to_tensors({f.name: features[f.tensor] for f in manifest.features},
+                           manifest), expected)  # fmt: skip
+
+
+def test_numbers_and_dates_are_taken_for_texts(exported):
+    _, schema, table, loaded = exported
+    texts = {name: table[name].to_pylist()[:3] for name in table.column_names}
+    expected = to_tensors(texts, loaded.manifest)
+    inputs = schema.inputs(table.slice(0, 3))
+    numbers = {name: values.tolist() for name, values in inputs.items()}
+    assert_same(to_tensors(numbers, loaded.manifest), expected)
+    days = [datetime.datetime.strptime(text, "%d.%m.%Y") for text in texts["sold"]]
+    for given in (days, [day.date() for day in days], np.array(days, "datetime64[ns]")):
+        assert_same(to_tensors({**texts, "sold": given}, loaded.manifest), expected)
+
+
+def test_live_and_exported_models_answer_alike(exported):
+    model, schema, table, loaded = exported
+    texts = {name: table[name].to_pylist() for name in table.column_names}
+    live = model.predictive(schema.inputs(table), num_samples=20, seed=1)
+    answer = loaded.predictive(texts, num_samples=20, seed=1)
+    np.testing.assert_allclose(answer.mean, live.mean, rtol=1e-5)
+
+
+def test_missing_and_unseen_values_are_imputed_and_flagged(exported):
+    _, _, table, loaded = exported
+    row = {name: table[name][1].as_py() for name in table.column_names}
+    asked = {**row, "price": None, "sold": "n/a", "zip": "999", "eu": "1.234.567,5 €"}
+    given = {name: [value, row[name]] for name, value in asked.items()}
+    tensors = to_tensors(given, loaded.manifest)
+    first, second = find_warnings(tensors, loaded.manifest)
+    assert second == []
+    assert [sentence.split(" ", 3)[1] for sentence in first] == [
+        "'price'",
+        "'eu'",
+        "'sold'",
+        "'zip'",
+    ]
+    mean = loaded.predict(given)["mean"]
+    assert np.isfinite(mean).all()
+    assert mean[0] != mean[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "price",
+            "12 €€",
+            r"Row 2, column 'price' needs a number \(currency, thousands",
+        ),
+        ("sold", "31.02.2020", r"Row 2, column 'sold' needs a date \(day first\)"),
+        ("sold", 1e300, "Row 2, column 'sold' needs a date"),
+        ("sold", [1], "Row 2, column 'sold' needs a date"),
+        ("garden", "perhaps", "Row 2, column 'garden' needs a boolean"),
+        ("kind", 7, "Row 2, column 'kind' needs text"),
+        ("share", "\ud800", "Row 2, column 'share' needs a number"),
+    ],
+)
+def test_cells_in_another_notation_are_refused_with_their_row(
+    exported, name, value, message
+):
+    *_, table, loaded = exported
+    given = {name: table[name].to_pylist()[:2] for name in table.column_names}
+    given[name][1] = value
+    with pytest.raises(InputError, match=message):
+        to_tensors(given, loaded.manifest)
+
+
+def test_the_service_answers_texts_and_adds_warnings(exported):
+    *_, table, loaded = exported
+    version = SimpleNamespace(name="m", number=1, load=lambda: loaded)
+
+    def asked(body):
+        query = parse_query(orjson.dumps(body))
+        return orjson.loads(answer(version, query, Settings(), UncertaintyMetrics()))
+
+    rows = table.drop_columns("y").slice(0, 3).to_pylist()
+    rows[1] = {**rows[1], "price": None, "kind": "green"}
+    parameters = {"num_samples": 20, "seed": 1}
+    found = asked({"instances": rows, "parameters": parameters})["predictions"]
+    means = loaded.predict({k: [row[k] for row in rows] for k in rows[0]}, 20, 1)
+    np.testing.assert_allclose([row["mean"] for row in found], means["mean"], rtol=1e-6)
+    assert ["warnings" in row for row in found] == [False, True, False]
+    assert found[1]["warnings"] == [
+        "Column 'price' has no value; the mean of training is assumed.",
+        "Column 'kind' has the category 'green', unseen in training.",
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    by_columns = asked({"inputs": columns, "parameters": parameters})["outputs"]
+    assert by_columns["warnings"] == [[], found[1]["warnings"], []]
+    columns = {name: values[::2] for name, values in columns.items()}
+    assert "warnings" not in asked({"inputs": columns})["outputs"]
+
+
+def test_a_network_that_does_not_impute_still_refuses_missing_values(tmp_path):
+    manifest = Manifest.read(write_regression(tmp_path / "1"))
+    with pytest.raises(InputError, match="has no value, but the model was trained"):
+        to_tensors([[1.0, None, 2.0]], manifest)
+    assert find_warnings(to_tensors([[1.0, 2.0, 3.0]], manifest), manifest) == [[]]

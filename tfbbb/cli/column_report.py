@@ -1,0 +1,139 @@
+"""What the columns of a table were taken for, as text and as JSON values."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tfbbb.data import Column, Schema
+
+_MOST_COLUMNS = 60
+_MOST_CATEGORIES = 4
+_MOST_CHARACTERS = 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def echo_columns(schema: "Schema") -> None:
+    """Prints what each column of a training table was taken for."""
+    features = list(schema.features)
+    shown = features[:_MOST_COLUMNS]
+    _echo_table([schema.target, *shown], target=schema.target.name)
+    if len(features) > len(shown):
+        typer.echo(f"  and {len(features) - len(shown)} more features")
+    _echo_sentences([schema.target, *shown], schema.left_out)
+
+
+def echo_table_columns(
+    columns: "Sequence[Column]", left_out: Sequence[tuple[str, str]]
+) -> None:
+    """Prints what the columns of a table were taken for, without a target."""
+    _echo_table(columns, target=None)
+    _echo_sentences(columns, left_out)
+
+
+def column_entries(
+    columns: "Sequence[Column]",
+    left_out: Sequence[tuple[str, str]],
+    target: "Column | None" = None,
+) -> list[dict[str, Any]]:
+    """Returns what columns were taken for, as plain JSON values.
+
+    Args:
+        columns: The features.
+        left_out: Names of the columns that were left out, with the reasons.
+        target: The target, if there is one.
+
+    Returns:
+        For each column `name`, `role` (`"target"`, `"feature"` or `"left out"`) and
+        `remarks`; unless it is left out also `kind`, `notation`, `missing` and, if
+        known, `low` and `high` or `categories`.
+    """
+    entries = [] if target is None else [_entry(target, "target")]
+    entries += [_entry(column, "feature") for column in columns]
+    return entries + [
+        {"name": name, "role": "left out", "remarks": [reason]}
+        for name, reason in left_out
+    ]
+
+
+def _entry(column: "Column", role: str) -> dict[str, Any]:
+    show = _format_date if column.kind == "date" else float
+    bounds = {
+        name: show(value)
+        for name, value in (("low", column.low), ("high", column.high))
+        if value is not None
+    }
+    texts = [text for text in column.categories if text]
+    return {
+        "name": column.name,
+        "role": role,
+        "kind": column.meaning,
+        "notation": None if column.notation is None else column.notation.to_dict(),
+        "missing": column.num_missing,
+        **bounds,
+        **({"categories": texts} if texts else {}),
+        "remarks": list(column.remarks),
+    }
+
+
+def _echo_table(columns: "Sequence[Column]", target: str | None) -> None:
+    from tfbbb.cli.listing import print_rows
+
+    print_rows(
+        ["column", "kind", "missing", "values"],
+        [
+            [
+                f"{c.name} (target)" if c.name == target else c.name,
+                _describe_kind(c),
+                c.num_missing or "",
+                _describe_values(c),
+            ]
+            for c in columns
+        ],
+    )
+
+
+def _echo_sentences(
+    columns: "Sequence[Column]", left_out: Sequence[tuple[str, str]]
+) -> None:
+    for column in columns:
+        for remark in column.remarks:
+            typer.echo(f"Column {column.name!r}: {remark}")
+    for name, reason in left_out:
+        typer.echo(f"Left out {name!r}: {reason}")
+
+
+def _describe_kind(column: "Column") -> str:
+    notation = column.notation
+    described = "" if notation is None else notation.describe()
+    return f"{column.meaning} ({described})" if described else column.meaning
+
+
+def _describe_values(column: "Column") -> str:
+    if column.kind == "categorical":
+        if column.buckets:
+            return f"{column.buckets} buckets"
+        texts = [text for text in column.categories if text]
+        shown = [
+            text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."
+            for text in texts[:_MOST_CATEGORIES]
+        ]
+        more = len(texts) - len(shown)
+        return ", ".join(shown) + (f" and {more} more" if more else "")
+    if column.low is None or column.high is None:
+        return ""
+    if column.meaning == "boolean":
+        return "no, yes" if column.low < column.high else "always the same"
+    if column.kind == "date":
+        return f"{_format_date(column.low)} to {_format_date(column.high)}"
+    return f"{column.low:.6g} to {column.high:.6g}"
+
+
+def _format_date(seconds: float) -> str:
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return f"{seconds:.0f} s since 1970"
+    return moment.isoformat().removesuffix("+00:00").removesuffix("T00:00:00")

@@ -1,0 +1,6 @@
+"""Notations: how the cells of a column are written, one kind per file."""
+
+from tfbbb.data.notations.inference import infer_notation, notation_from_dict
+from tfbbb.data.notations.notation import Notation, Parsed
+
+__all__ = ["Notation", "Parsed", "infer_notation", "notation_from_dict"]

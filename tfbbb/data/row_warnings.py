@@ -1,0 +1,134 @@
+"""Warnings of rows to predict that differ from the training rows."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from tfbbb.data.column import Column
+from tfbbb.data.notations.boolean import BooleanNotation
+from tfbbb.data.values import MISSING_DATE
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class RowWarnings:
+    """Finds values that the training rows did not have, row by row.
+
+    A missing value in a column that was complete in training is replaced by the mean,
+    or counts as a category that training did not see. Values outside the range of the
+    training rows, and categories that these did not have, are extrapolation.
+
+    Args:
+        columns: The features of a model.
+
+    Example:
+    >>> age = Column.from_numbers("age", np.array([20.0, 80.0]))
+    >>> RowWarnings([age]).find({"age": np.float32([30, 95])})
+    [[], ["Column 'age' is 95, outside the range of training, 20 to 80."]]
+    """
+
+    def __init__(self, columns: Sequence[Column]):
+        self._columns = tuple(columns)
+        self._categories = {
+            column.name: np.array(column.categories, dtype=object)
+            for column in self._columns
+            if column.kind == "categorical"
+        }
+        self._numeric = [c for c in self._columns if c.kind == "numeric"]
+        self._low, self._high = (
+            np.array([[other if x is None else x] for x in found], dtype=np.float32)
+            for found, other in (
+                ([c.low for c in self._numeric], -np.inf),
+                ([c.high for c in self._numeric], np.inf),
+            )
+        )
+
+    def find(self, values: Mapping[str, np.ndarray]) -> list[list[str]]:
+        """Returns the warnings of each row.
+
+        Args:
+            values: The values of each column, as `Column.values` returns them.
+        """
+        num_rows = len(next(iter(values.values())))
+        found: list[list[str]] = [[] for _ in range(num_rows)]
+        for column in self._suspects(values):
+            for row, sentence in self._describe(column, values[column.name]):
+                found[row].append(sentence)
+        return found
+
+    def _suspects(self, values: Mapping[str, np.ndarray]) -> list[Column]:
+        """Returns the columns that may have warnings, all numbers checked at once."""
+        suspects = set()
+        if self._numeric:
+            numbers = np.stack([values[column.name] for column in self._numeric])
+            within = (numbers >= self._low) & (numbers <= self._high)
+            wrong = np.flatnonzero(~within.all(axis=1))
+            suspects = {self._numeric[place].name for place in wrong}
+        return [
+            column
+            for column in self._columns
+            if column.kind != "numeric" or column.name in suspects
+        ]
+
+    def _describe(self, column: Column, values: np.ndarray) -> list[tuple[int, str]]:
+        name = f"Column {column.name!r}"
+        if column.kind == "categorical":
+            return self._describe_texts(name, column, values)
+        if column.kind == "date":
+            missing = values == MISSING_DATE
+            show = _show_date
+        else:
+            missing = np.isnan(values)
+            show = _show_number
+        found = []
+        if not column.missing:
+            mean = "the mean of training is assumed"
+            found = [
+                (int(row), f"{name} has no value; {mean}.")
+                for row in np.flatnonzero(missing)
+            ]
+        low, high = column.low, column.high
+        boolean = isinstance(column.notation, BooleanNotation)
+        if low is None or high is None or (boolean and low < high):
+            return found
+        outside = ~missing & ((values < low) | (values > high))
+        bounds = f"outside the range of training, {show(low)} to {show(high)}"
+        found += [
+            (int(row), f"{name} is {show(values[row])}, {bounds}.")
+            for row in np.flatnonzero(outside)
+        ]
+        return found
+
+    def _describe_texts(
+        self, name: str, column: Column, values: np.ndarray
+    ) -> list[tuple[int, str]]:
+        known = self._categories[column.name]
+        found = []
+        missing = values == ""
+        if not column.missing:
+            found = [
+                (int(row), f"{name} has no value; it counts as an unknown category.")
+                for row in np.flatnonzero(missing)
+            ]
+        if not len(known) or column.buckets:
+            return found
+        unseen = ~missing & ~np.isin(values, known)
+        found += [
+            (int(row), f"{name} has the category {values[row]!r}, unseen in training.")
+            for row in np.flatnonzero(unseen)
+        ]
+        return found
+
+
+def _show_number(value: float) -> str:
+    return f"{value:.6g}"
+
+
+def _show_date(value: float) -> str:
+    try:
+        moment = _EPOCH + timedelta(seconds=float(value))
+    except OverflowError:
+        return f"{value:.0f} s since 1970"
+    text = f"{moment:%Y-%m-%d %H:%M:%S}"
+    return text.removesuffix(" 00:00:00")

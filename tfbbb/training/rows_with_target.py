@@ -1,0 +1,65 @@
+"""The rows of a table that have a target, and the schema of a spec."""
+
+import numpy as np
+
+from tfbbb.data.column_names import check_column_exists, check_column_names
+from tfbbb.data.column_source import ColumnSource
+from tfbbb.data.override import Override
+from tfbbb.data.schema import Schema
+from tfbbb.data.table_error import TableError
+from tfbbb.data.target import rows_with_target
+from tfbbb.data.task import Task
+from tfbbb.data.values import missing_values
+from tfbbb.training.spec import JobSpec
+
+
+def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
+    """Infers the schema of a table in which every row has a target.
+
+    Raises:
+        TableError: The table does not fit the spec.
+    """
+    columns = dict(spec.columns)
+    decided_by = spec.training.validation.decided_by
+    if decided_by is not None and spec.features is None:
+        columns[decided_by] = "ignore"
+    return Schema.infer(
+        table,
+        spec.target,
+        task=_task_of(spec),
+        features=spec.features,
+        text_columns=spec.text_columns,
+        columns=columns,
+    )
+
+
+def find_rows_with_target(
+    table: ColumnSource, spec: JobSpec, schema: Schema | None = None
+) -> np.ndarray:
+    """Returns which rows `[n]` of a table have a target.
+
+    Args:
+        table: The table.
+        spec: The spec.
+        schema: The schema of the parent version, if there is one.
+
+    Raises:
+        TableError: The table has no such column, or no row has a target.
+    """
+    name = spec.target
+    check_column_names(table.column_names)
+    check_column_exists(table, name, role="target")
+    if schema is not None:
+        known = ~missing_values(table, name, schema.target.notation)
+    else:
+        text = spec.columns.get(name)
+        override = None if text is None else Override.parse(text)
+        known = rows_with_target(table, name, _task_of(spec), override)
+    if len(known) and not known.any():
+        raise TableError(f"The target {name!r} has no values; name another column.")
+    return known
+
+
+def _task_of(spec: JobSpec) -> Task | None:
+    likelihood = spec.model.likelihood
+    return spec.task or (likelihood.task if likelihood else None)

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli import backup, demo, predict, serve, train
+from tfbbb.cli import (
+    backup,
+    demo,
+    evaluate,
+    explain,
+    html_report,
+    predict,
+    serve,
+    train,
+)
 from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
@@ -44,6 +53,9 @@ def _options(
 
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("explain")(explain.explain)
+app.command("report")(html_report.report)
 app.command("serve")(serve.serve)
 app.add_typer(keys)
 app.command("backup")(backup.backup)

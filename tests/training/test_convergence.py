@@ -21,6 +21,15 @@ def test_a_loss_that_still_falls_is_said_and_noise_is_not():
     assert "still falling" in falling["warnings"][0]
 
 
+def test_a_drop_that_is_a_small_part_of_the_whole_is_not_said():
+    # As of a training at low temperatures with a learning rate that decays.
+    losses = [15.3, *np.linspace(5.9, 4.9, 178)]
+    found = describe_convergence(losses, NO_GAPS)
+    assert found["loss_drop"] == pytest.approx(0.1, rel=0.05)
+    assert found["warnings"] == []
+    assert describe_convergence([15.3, 13.1, 12.5], NO_GAPS)["warnings"]
+
+
 def test_a_few_epochs_tell_nothing():
     assert describe_convergence([3.0, 2.0], NO_GAPS)["loss_drop"] is None
 

@@ -7,7 +7,10 @@ import numpy as np
 
 # The last part of a training, whose loss is compared with that of the part before.
 _PART = 0.1
-_FEWEST_LOSSES = 6
+_FEWEST_LOSSES, _FEWEST_TO_COMPARE = 3, 3
+# Of the drop of the whole training. The decay of the learning rate and cold posteriors,
+# which fit their rows ever better, let the loss of a settled training fall a little.
+_LEAST_SHARE = 0.05
 _STANDARD_ERRORS = 4.0
 # In nats per row. Smaller differences change no decision.
 _LEAST_DROP = 0.02
@@ -48,8 +51,11 @@ def describe_convergence(
     """
     warnings = []
     drop, error = _drop(losses)
-    if drop is not None and drop > max(_LEAST_DROP, _STANDARD_ERRORS * error):
-        warnings.append("The loss was still falling at the end: train more epochs.")
+    if drop is not None:
+        whole = losses[0] - min(losses)
+        least = max(_LEAST_DROP, _LEAST_SHARE * whole, _STANDARD_ERRORS * error)
+        if drop > least:
+            warnings.append("The loss was still falling at the end: train more epochs.")
     worst = None
     if len(gaps):
         worst = int(np.argmax(gaps[:, 0]))
@@ -73,17 +79,20 @@ def describe_convergence(
 
 def _drop(losses: Sequence[float]) -> tuple[float | None, float]:
     """Returns the drop of the loss at the end, and its standard error."""
-    size = max(3, round(_PART * len(losses)))
-    if len(losses) < max(_FEWEST_LOSSES, 2 * size):
+    if len(losses) < _FEWEST_LOSSES:
         return None, 0.0
+    size = max(round(_PART * len(losses)), min(_FEWEST_TO_COMPARE, len(losses) // 2))
     values = np.asarray(losses, np.float64)
     before, last = values[-2 * size : -size], values[-size:]
     # Around the line through them: a trend is no noise.
     places = np.arange(2 * size)
     both = values[-2 * size :]
+    drop = float(before.mean() - last.mean())
+    if size < _FEWEST_TO_COMPARE:
+        return drop, 0.0
     line = np.polyval(np.polyfit(places, both, 1), places)
     deviation = np.sqrt(np.square(both - line).sum() / max(2 * size - 2, 1))
-    return float(before.mean() - last.mean()), float(deviation * np.sqrt(2.0 / size))
+    return drop, float(deviation * np.sqrt(2.0 / size))
 
 
 def _of_noise(noise: float, spread: float, resolution: float | None) -> list[str]:

@@ -111,11 +111,8 @@ def _echo(found: "Explanation", num_rows: int) -> None:
         f"More data would remove {share:.0f} % of the {found.split.measure} of a row, "
         "on average: its epistemic part."
     )
-    for name, number in found.outside.items():
-        typer.echo(
-            f"{number} of {len(found.rows)} rows have a value of {name!r} that no "
-            "training row had."
-        )
+    if outside := describe_outside(found):
+        typer.echo(outside)
     console.print(unusual_table(found))
 
 
@@ -181,6 +178,20 @@ def unusual_table(found: "Explanation") -> Any:
             describe_unusual(unusual),
         )
     return table
+
+
+def describe_outside(found: "Explanation") -> str:
+    """Returns which columns have values outside what training has seen, if any."""
+    if not found.outside:
+        return ""
+    items = sorted(found.outside.items(), key=lambda item: -item[1])
+    named = ", ".join(
+        f"{name!r} ({number} {'row' if number == 1 else 'rows'})"
+        for name, number in items[:_MOST_COLUMNS_SHOWN]
+    )
+    more = len(items) - _MOST_COLUMNS_SHOWN
+    others = f" and {more} more columns" if more > 0 else ""
+    return f"Values outside what training has seen: {named}{others}."
 
 
 def describe_unusual(unusual: Any) -> str:

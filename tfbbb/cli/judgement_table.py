@@ -50,7 +50,7 @@ def _format(name: str, value: float | None) -> str:
         return "-"
     if name in _SHARES:
         return f"{100 * value:.1f} %"
-    return f"{value:.3f}" if name in ("r_squared", "auc") else f"{value:.4g}"
+    return f"{value:.4g}" if name == "rmse" else f"{value:.3f}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfbbb.cli.explain import describe_unusual
+from tfbbb.cli.explain import describe_outside, describe_unusual
 from tfbbb.cli.judgement_table import judgement_rows
 
 if TYPE_CHECKING:
@@ -133,16 +133,12 @@ class Report:
     def _warnings(self) -> list[str]:
         lineage = self.manifest.lineage or {}
         trained = lineage.get("judgement", {}).get("warnings", [])
-        outside = [
-            f"{number} of {_count(len(self.explanation.rows), 'row')} have a value of "
-            f"{name!r} that no training row had."
-            for name, number in self.explanation.outside.items()
-        ]
+        outside = describe_outside(self.explanation)
         own = self.judgement["warnings"]
         return [
             *own,
             *(f"In training: {warning}" for warning in trained if warning not in own),
-            *outside,
+            *([outside] if outside else []),
         ]
 
     def _figures(self) -> str:
@@ -248,14 +244,14 @@ class Report:
         height = 0.9 + 0.26 * min(len(importance), 15)
         return (
             "<h2>Which columns matter</h2><p>What is lost when the values of one "
-            "column are shuffled among the rows, with standard errors. Columns that "
-            "tell the same share their importance.</p>"
+            "column are shuffled among the rows, with standard errors (bars: two of "
+            "them). Columns that tell the same share their importance.</p>"
             + _figure(lambda axes: draw_importance(importance, axes), (8.0, height))
             + _table(rows)
         )
 
     def _effects(self) -> str:
-        from tfbbb.explain.picture import draw_effect
+        from tfbbb.explain.picture import common_limits, draw_effect
 
         effects = self.explanation.effects
         if not effects:
@@ -263,10 +259,14 @@ class Report:
         classes = self.explanation.classes
         target = self.manifest.target or ""
 
+        limits = common_limits(effects)
+
         def drawn(effect: "Effect") -> str:
-            return _figure(
-                lambda axes: draw_effect(effect, axes, classes, target), (3.4, 2.5)
-            )
+            def draw(axes: "Axes") -> None:
+                draw_effect(effect, axes, classes, target)
+                axes.set_ylim(*limits)
+
+            return _figure(draw, (3.4, 2.5))
 
         return (
             "<h2>How the prediction changes with each column</h2><p>The mean "

@@ -9,6 +9,7 @@ from scipy.stats import rankdata
 from tfbbb.evaluation.predicted_rows import LEVEL, PredictedRows
 
 MODEL = "model"
+_CONSTANTS = ("mean", "commonest class")
 # A difference counts from this number of its standard errors on.
 _STANDARD_ERRORS = 2.0
 _ARTICLES = {
@@ -158,9 +159,9 @@ def _sentence(
             said = f"The model has {percent} more error than {other}"
         return f"{said}{but if likelier else ''}.", True
     if not likelier:
-        return f"The model is no better than {other}.", True
+        return f"The model is no better than {other}.", name in _CONSTANTS
     measure = "more accurate" if model.of_classes else "closer to the targets"
-    return f"The model is no {measure} than {other}{but}.", not model.of_classes
+    return f"The model is no {measure} than {other}{but}.", False
 
 
 def _calibration_sentence(

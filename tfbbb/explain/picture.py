@@ -19,6 +19,7 @@ _MOST_BARS = 15
 _MOST_EFFECTS = 9
 _MOST_CLASSES = 5
 _MOST_LETTERS = 24
+_MOST_DOTS = 5
 
 
 def picture(explanation: Explanation) -> "Figure":
@@ -48,8 +49,10 @@ def picture(explanation: Explanation) -> "Figure":
         draw_split(explanation.split, right)
     if effects:
         grid = below.subplots(lines, _ACROSS, squeeze=False).ravel()
+        limits = common_limits(effects)
         for axes, effect in zip(grid, effects, strict=False):
             draw_effect(effect, axes, explanation.classes, explanation.target)
+            axes.set_ylim(*limits)
         for axes in grid[len(effects) :]:
             axes.set_visible(False)
     return figure
@@ -70,6 +73,14 @@ def draw_importance(importance: list[Importance], axes: "Axes") -> None:
     axes.set_xlabel("log-likelihood lost without the column (nats per row)")
 
 
+def common_limits(effects: list[Effect]) -> tuple[float, float]:
+    """Returns limits of the vertical axis that show all effects at one scale."""
+    least = min(float(effect.lower.min()) for effect in effects)
+    greatest = max(float(effect.upper.max()) for effect in effects)
+    margin = 0.05 * (greatest - least) or 1.0
+    return least - margin, greatest + margin
+
+
 def draw_effect(
     effect: Effect, axes: "Axes", classes: tuple[str, ...] = (), target: str = ""
 ) -> None:
@@ -83,7 +94,8 @@ def draw_effect(
     for color, (mean, lower, upper, label) in zip(CYCLE, curves, strict=False):
         if numbers:
             axes.fill_between(places, lower, upper, color=color, alpha=0.2, linewidth=0)
-            axes.plot(places, mean, color=color, linewidth=1.6, label=label)
+            few = "o" if len(places) <= _MOST_DOTS else None
+            axes.plot(places, mean, color=color, lw=1.6, marker=few, label=label)
         else:
             axes.vlines(places, lower, upper, color=color, alpha=0.4, linewidth=3)
             axes.plot(

@@ -54,3 +54,21 @@ def test_better_probabilities_count_where_accuracy_is_equal():
         "The model is no more accurate than the commonest class, but its probabilities "
         "are better by 0."
     )
+
+
+def test_probabilities_that_are_worse_or_too_low_are_said():
+    right = np.where(np.eye(3)[TARGETS] > 0, 0.98, 0.01)
+    unsure = np.where(np.eye(3)[TARGETS] > 0, 0.8, 0.1)
+
+    def rows(probabilities):
+        log_prob = np.log(probabilities[np.arange(ROWS), TARGETS])
+        return PredictedRows(log_prob, probabilities, of_classes=True)
+
+    judged = judge({"model": rows(unsure), "logistic model": rows(right)}, TARGETS)
+    said = (
+        "The model is no better than a logistic model, and its probabilities are worse "
+        "by 0.2 nats per row.",
+        "The probability of the predicted class is off by 20 % on average: it is too "
+        "low.",
+    )
+    assert tuple(judged["sentences"]) == tuple(judged["warnings"]) == said

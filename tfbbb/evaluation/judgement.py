@@ -56,7 +56,7 @@ def judge(
     }
     said = [_sentence(name, model, found) for name, found in comparisons.items()]
     figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
-    said.append(_calibration_sentence(figures[MODEL], len(targets)))
+    said.append(_calibration_sentence(model, targets, figures[MODEL]))
     return {
         "rows": len(targets),
         "figures": figures,
@@ -144,12 +144,16 @@ def _sentence(
     other = _ARTICLES.get(name, name)
     error, likelihood = comparison["error"], comparison["log_likelihood"]
     percent = f"{100 * abs(error['reduction'] or 0.0):.2g} %"
+    gain = likelihood["gain"]
     likelier = likelihood["z"] > _STANDARD_ERRORS
-    but = f", but its probabilities are better by {likelihood['gain']:.2g} nats per row"
+    unlikelier = likelihood["z"] < -_STANDARD_ERRORS
+    better = f"but its probabilities are better by {gain:.2g} nats per row"
+    worse = f"its probabilities are worse by {-gain:.2g} nats per row"
     if error["z"] > _STANDARD_ERRORS:
+        said = f"The model has {percent} less error than {other}"
         if model.of_classes:
-            return f"The model errs {percent} less often than {other}.", False
-        return f"The model has {percent} less error than {other}.", False
+            said = f"The model errs {percent} less often than {other}"
+        return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
     if error["z"] < -_STANDARD_ERRORS:
         if model.of_classes and error["reduction"] is None:
             said = f"The model errs more often than {other}"
@@ -157,29 +161,37 @@ def _sentence(
             said = f"The model errs {percent} more often than {other}"
         else:
             said = f"The model has {percent} more error than {other}"
-        return f"{said}{but if likelier else ''}.", True
-    if not likelier:
-        return f"The model is no better than {other}.", name in _CONSTANTS
-    measure = "more accurate" if model.of_classes else "closer to the targets"
-    return f"The model is no {measure} than {other}{but}.", False
+        return f"{said}, {better}." if likelier else f"{said}.", True
+    if likelier:
+        measure = "more accurate" if model.of_classes else "closer to the targets"
+        return f"The model is no {measure} than {other}, {better}.", False
+    said = f"The model is no better than {other}"
+    if unlikelier:
+        return f"{said}, and {worse}.", True
+    return f"{said}.", name in _CONSTANTS
 
 
 def _calibration_sentence(
-    figures: Mapping[str, float | None], num_rows: int
+    rows: PredictedRows, targets: np.ndarray, figures: Mapping[str, float | None]
 ) -> tuple[str, bool]:
-    coverage = figures.get("coverage_90")
-    if coverage is None:
-        error = figures["expected_calibration_error"] or 0.0
-        return (
-            "The probability of the predicted class is off by "
-            f"{100 * error:.2g} % on average.",
-            False,
+    if rows.of_classes:
+        confidence = rows.probabilities.max(axis=1)
+        right = 1.0 - rows.errors(targets).mean()
+        gap = float(confidence.mean() - right)
+        error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
+        off = 100 * (figures["expected_calibration_error"] or 0.0)
+        said = (
+            f"The probability of the predicted class is off by {off:.2g} % on average"
         )
+        if abs(gap) <= _STANDARD_ERRORS * error:
+            return f"{said}.", False
+        return f"{said}: it is too {'high' if gap > 0 else 'low'}.", True
+    coverage = rows.coverage or 0.0
     said = (
         f"Its intervals cover {100 * coverage:.0f} % where {100 * LEVEL:.0f} % were "
         "asked"
     )
-    error = np.sqrt(LEVEL * (1.0 - LEVEL) / num_rows)
+    error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(targets))
     if abs(coverage - LEVEL) <= _STANDARD_ERRORS * error:
         return f"{said}.", False
     return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

@@ -146,7 +146,9 @@ def _curves_of_classes(
     names = list(classes) or [str(index) for index in range(number)]
     chosen = [1]
     if number > 2:
-        chosen = np.argsort(-effect.mean.mean(axis=0))[:_MOST_CLASSES].tolist()
+        # In their own order, so that a class has one colour in all pictures.
+        commonest = np.argsort(-effect.mean.mean(axis=0))[:_MOST_CLASSES]
+        chosen = sorted(commonest.tolist())
     return [
         (
             effect.mean[:, index],

@@ -16,7 +16,8 @@ LAYERS = """
 __main__
 cli
 tfbbb client
-training plots
+training plots explain
+evaluation
 callbacks
 bandits compression conversion compat
 model

@@ -28,6 +28,8 @@ _SUBPACKAGES = frozenset(
         "data",
         "divergences",
         "estimators",
+        "evaluation",
+        "explain",
         "export",
         "families",
         "kl_schedules",

@@ -129,4 +129,5 @@ def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> dict[str, Any]:
         },
         "recalibration": dict(table.recalibration_choice),
         "recipe": dict(table.recipe),
+        "judgement": dict(table.judgement),
     }

@@ -2,13 +2,14 @@ import json
 
 import pytest
 
-from tfbbb.cli.job_fields import job_fields, select_features, validate_fields
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.job_fields import job_fields, leave_out
 
 NOTHING = dict.fromkeys(
     (
         *("start_from", "task", "text", "hidden", "epochs", "batch_size", "seed"),
         *("learning_rate", "validation_fraction", "validation_column"),
-        *("validation_time", "validation_group"),
+        *("validation_time", "validation_group", "columns"),
     )
 )
 
@@ -53,6 +54,8 @@ def test_options_override_the_validation_of_a_file(
 def test_a_column_that_decides_is_a_feature_only_by_name():
     given = fields(validation_group="ward")
     names = ["x", "ward", "y", "z"]
-    assert select_features(names, validate_fields(given), ["z"]) == ["x"]
+    assert leave_out(given, names, ["z"])["columns"] == {"z": "ignore"}
+    with pytest.raises(CommandError, match="No column is left to predict 'y' from"):
+        leave_out(given, names, ["x", "z"])
     given["features"] = ["x", "ward"]
-    assert select_features(names, validate_fields(given), []) == ["x", "ward"]
+    assert leave_out(given, names, ["x"])["features"] == ["ward"]

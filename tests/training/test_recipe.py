@@ -57,7 +57,9 @@ def test_rows_left_out_are_predicted_about_as_well_as_new_rows(trained):
 def test_the_manifest_says_what_was_tried(trained, tmp_path):
     trained.export_to(tmp_path / "1", lineage={"job": 7})
     lineage = Manifest.read(tmp_path / "1").lineage
-    assert lineage == {"job": 7, "recipe": trained.recipe}
+    judgement = trained.judgement
+    assert lineage == {"job": 7, "recipe": trained.recipe, "judgement": judgement}
+    assert "less error than the mean" in judgement["sentences"][0]
 
 
 def test_time_that_runs_out_ends_training_and_is_said():

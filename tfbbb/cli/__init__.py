@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from tfbbb.cli import backup, demo, inspect, predict, serve, train
+from tfbbb.cli import (
+    backup,
+    demo,
+    evaluate,
+    explain,
+    html_report,
+    inspect,
+    predict,
+    serve,
+    train,
+)
 from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
@@ -45,6 +55,9 @@ def _options(
 app.command("train")(train.train)
 app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("explain")(explain.explain)
+app.command("report")(html_report.report)
 app.command("serve")(serve.serve)
 app.add_typer(keys)
 app.command("backup")(backup.backup)

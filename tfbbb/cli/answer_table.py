@@ -9,29 +9,34 @@ import pyarrow as pa
 
 def numbers_table(
     moments: Mapping[str, np.ndarray],
-    bounds: np.ndarray,
+    bounds: Mapping[str, np.ndarray],
     log_prob: np.ndarray | None = None,
 ) -> pa.Table:
     """Builds the table of predictions of a regression.
 
     Args:
         moments: `mean`, `variance`, `epistemic` and `aleatoric` [n, k].
-        bounds: Lower and upper end of the interval [n, 2, k].
+        bounds: Lower and upper ends of intervals [n, 2, k] by name; `""` names the only
+            one.
         log_prob: Log densities of known targets [n], if asked for.
 
     Returns:
         The columns `mean`, `standard_deviation`, `epistemic_variance`,
-        `aleatoric_variance`, `lower` and `upper`. With several targets, each name
-        ends in the number of its target, counted from 1. With `log_prob` a column of
-        this name.
+        `aleatoric_variance`, `lower` and `upper`, or `lower_NAME` and `upper_NAME` of
+        named intervals. With several targets, each name ends in the number of its
+        target, counted from 1. With `log_prob` a column of this name.
     """
+    ends = {
+        f"{end}_{name}".rstrip("_"): both[:, place]
+        for name, both in bounds.items()
+        for place, end in enumerate(("lower", "upper"))
+    }
     answers = {
         "mean": moments["mean"],
         "standard_deviation": np.sqrt(moments["variance"], dtype=np.float32),
         "epistemic_variance": moments["epistemic"],
         "aleatoric_variance": moments["aleatoric"],
-        "lower": bounds[:, 0],
-        "upper": bounds[:, 1],
+        **ends,
     }
     num_targets = moments["mean"].shape[1]
     return pa.table(

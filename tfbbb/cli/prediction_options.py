@@ -7,6 +7,12 @@ import typer
 
 from tfbbb.data.format import SUFFIX_LIST
 
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="Exported model, or a directory of versions, of which the highest is used."
+    ),
+]
 Table = Annotated[Path, typer.Argument(help=f"Table: {SUFFIX_LIST}.")]
 Sheet = Annotated[
     str | None,
@@ -16,7 +22,17 @@ Sheet = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(help="File to write, .csv or .parquet; stdout by default."),
+    typer.Option(
+        help="File to write: .csv, .jsonl, .parquet or .xlsx; stdout by default."
+    ),
+]
+Keep = Annotated[
+    bool,
+    typer.Option(
+        "--keep",
+        help="Put all columns of the table before the predictions; by default only "
+        "those that identify rows.",
+    ),
 ]
 NumSamples = Annotated[
     int | None,
@@ -43,6 +59,50 @@ Level = Annotated[
     typer.Option(
         callback=_between_0_and_1,
         help="Probability of the interval from lower to upper, and of prediction sets.",
+    ),
+]
+
+
+def interval_levels(text: str | None) -> dict[str, float]:
+    """Returns the probabilities of intervals by their names, such as 50 and 90.
+
+    Args:
+        text: Percentages with commas between them; None for none.
+
+    Raises:
+        BadParameter: A part is not a percentage between 0 and 100.
+    """
+    levels = {}
+    for part in (text or "").split(","):
+        name = part.strip().removesuffix("%").strip()
+        if not name:
+            continue
+        try:
+            level = float(name) / 100.0
+        except ValueError:
+            level = 0.0
+        if not 0 < level < 1:
+            raise typer.BadParameter(
+                f"{part.strip()!r} is not a percentage between 0 and 100; write for "
+                "example 50,90."
+            )
+        levels[name] = level
+    return levels
+
+
+def _check_intervals(text: str | None) -> str | None:
+    if text is not None and not interval_levels(text):
+        raise typer.BadParameter(f"{text!r} names no percentage such as 50,90.")
+    return text
+
+
+Intervals = Annotated[
+    str | None,
+    typer.Option(
+        metavar="50,90",
+        callback=_check_intervals,
+        help="Print intervals of these percentages, as lower_50, upper_50 and so on, "
+        "in place of lower and upper.",
     ),
 ]
 PredictionSets = Annotated[

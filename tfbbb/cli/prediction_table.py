@@ -1,7 +1,7 @@
 """Prediction of a table by an exported model."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ def predict_table(
     num_samples: int | None = None,
     seed: int | None = None,
     level: float = 0.9,
+    intervals: Mapping[str, float] | None = None,
     prediction_sets: bool = False,
     targets: np.ndarray | None = None,
 ) -> pa.Table:
@@ -33,6 +34,7 @@ def predict_table(
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the draws; the model's own by default.
         level: Probability of the interval from `lower` to `upper`, and of the sets.
+        intervals: Probabilities of several intervals by name, in place of `level`.
         prediction_sets: Whether to add the prediction sets of classes.
         targets: Targets `[n, k]`, or class indices `[n]`, to add their log densities.
 
@@ -43,15 +45,8 @@ def predict_table(
     """
     num_rows = len(next(iter(inputs.values())))
     warnings = find_warnings(to_tensors(inputs, model.manifest), model.manifest)
-    starts = range(0, num_rows, _ROWS_AT_ONCE)
     blocks = []
-    for start in track(
-        starts,
-        description="rows",
-        console=Console(file=sys.stderr),
-        transient=True,
-        disable=len(starts) == 1,
-    ):
+    for start in track_blocks(range(0, num_rows, _ROWS_AT_ONCE)):
         block = {
             name: values[start : start + _ROWS_AT_ONCE]
             for name, values in inputs.items()
@@ -68,6 +63,27 @@ def predict_table(
         if (classes := model.manifest.classes) is not None:
             blocks.append(classes_table(classes, moments, sets, log_prob))
         else:
-            bounds = model.ask("intervals", block, [level], num_samples, seed)[:, :, 0]
+            levels = intervals or {"": level}
+            asked = list(levels.values())
+            ends = model.ask("intervals", block, asked, num_samples, seed)
+            bounds = {name: ends[:, :, place] for place, name in enumerate(levels)}
             blocks.append(numbers_table(moments, bounds, log_prob))
     return with_warnings(pa.concat_tables(blocks), warnings)
+
+
+def track_names(names: Sequence[str]) -> Iterable[str]:
+    """Yields names of columns, with a progress bar."""
+    return track(
+        names, description="columns", console=Console(file=sys.stderr), transient=True
+    )
+
+
+def track_blocks(starts: range) -> Iterable[int]:
+    """Yields the first rows of blocks; several blocks get a progress bar."""
+    return track(
+        starts,
+        description="rows",
+        console=Console(file=sys.stderr),
+        transient=True,
+        disable=len(starts) == 1,
+    )

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tfbbb.cli.judgement_table import echo_judgement
+
 if TYPE_CHECKING:
     from tfbbb.data import Schema
     from tfbbb.training import TrainedTable
@@ -55,6 +57,7 @@ def echo_figures(trained: "TrainedTable") -> None:
         f"{trained.recipe['metrics_from']}:"
     )
     echo_metrics(trained.metrics)
+    echo_judgement(trained.judgement)
     echo_recalibration(trained.recalibration_choice)
 
 

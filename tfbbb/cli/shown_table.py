@@ -1,6 +1,7 @@
 """Output of a table: to a file, to the terminal or as CSV to stdout."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,27 @@ if TYPE_CHECKING:
 _MAX_ROWS_SHOWN = 50
 
 
-def output_table(table: "pa.Table", output: Path | None) -> None:
-    """Writes a table to a file if one is named, else to stdout.
+def output_table(
+    predictions: "pa.Table",
+    output: Path | None,
+    complete: "Callable[[pa.Table], pa.Table]" = lambda table: table,
+) -> None:
+    """Writes predictions to a file if one is named, else to stdout.
 
-    A terminal shows the first rows; a pipe gets all rows as CSV.
+    A terminal shows the first rows; a pipe gets all rows as CSV. Predictions have
+    sensible digits, but those in a Parquet file have all of them.
+
+    Args:
+        predictions: Columns of predictions.
+        output: File to write; None for stdout.
+        complete: Adds the columns that stand before the predictions.
     """
-    from tfbbb.data.writing import write_csv, write_table
+    from tfbbb.cli.answer_digits import with_sensible_digits
+    from tfbbb.data.writing import keeps_all_digits, write_csv, write_table
 
+    if output is None or not keeps_all_digits(output):
+        predictions = with_sensible_digits(predictions)
+    table = complete(predictions)
     if output is not None:
         write_table(table, output)
         typer.echo(f"{_count_rows(table.num_rows)} written to {output}", err=True)
@@ -36,12 +51,17 @@ def _print_first_rows(table: "pa.Table") -> None:
     headings = (name.replace("_", " ") for name in table.column_names)
     shown = Table("row", *headings)
     for row, values in enumerate(table.slice(0, _MAX_ROWS_SHOWN).to_pylist(), 1):
-        cells = (v if isinstance(v, str) else f"{v:.5g}" for v in values.values())
-        shown.add_row(str(row), *cells)
+        shown.add_row(str(row), *map(_as_cell, values.values()))
     Console(markup=False).print(shown)
     if table.num_rows > _MAX_ROWS_SHOWN:
         more = table.num_rows - _MAX_ROWS_SHOWN
         typer.echo(f"and {_count_rows(more)} more; --output writes all rows to a file")
+
+
+def _as_cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 def _count_rows(count: int) -> str:

@@ -17,7 +17,7 @@ def read_targets(table: pa.Table, manifest: Manifest) -> np.ndarray:
     """
     if manifest.target is None:
         raise TableError(
-            "The model does not know the name of its target, so --log-prob does not "
+            "The model does not know the name of its target, so the command does not "
             "know the column; export the model with `target`."
         )
     check_column_exists(table, manifest.target, role="target")

@@ -31,6 +31,8 @@ class Job(Resource):
         error: Reason of a failure, or None.
         version: The version that the job published, or None.
         log: The end of the job's log.
+        judgement: The figures of the version beside those of baselines, and sentences
+            about them; None before the job succeeds.
         created_at: Time of the submission.
         details: The service's whole response.
     """
@@ -64,6 +66,14 @@ class Job(Resource):
         if "log" not in self.details:
             self.refresh()
         return str(self.details["log"])
+
+    @property
+    def judgement(self) -> dict[str, Any] | None:
+        # The entries of a list of jobs lack it.
+        if "judgement" not in self.details:
+            self.refresh()
+        found: dict[str, Any] | None = self.details.get("judgement")
+        return found
 
     @property
     def created_at(self) -> datetime:

@@ -42,6 +42,7 @@ class Outcome:
         best_epoch: The epoch whose weights the model has.
         seconds: Time of the steps.
         out_of_time: Whether `max_seconds` ended the training.
+        losses: The loss at the end of each reported epoch, a mean over its steps.
     """
 
     step: int
@@ -49,6 +50,7 @@ class Outcome:
     best_epoch: int
     seconds: float = field(default=0.0, compare=False)
     out_of_time: bool = False
+    losses: tuple[float, ...] = field(default=(), compare=False)
 
 
 def fit(
@@ -189,6 +191,7 @@ class _Training:
         self.step = 0
         self._saved_step = 0
         self._seconds = 0.0
+        self._losses: list[float] = []
         self._max_seconds = max_seconds
         self._stopped = False
         self._model = model
@@ -245,6 +248,7 @@ class _Training:
             best_epoch=best or epoch,
             seconds=self._seconds,
             out_of_time=self._seconds >= self._max_seconds,
+            losses=tuple(self._losses),
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -252,6 +256,7 @@ class _Training:
         self.step = self._saved_step = checkpoint.step
         self._stopped = checkpoint.state["stopped"]
         self._seconds = checkpoint.state.get("seconds", 0.0)
+        self._losses = list(checkpoint.state.get("losses", ()))
         assign(self._model, checkpoint.arrays)
         if self._best is not None:
             weights = [
@@ -269,6 +274,7 @@ class _Training:
             for number, weight in enumerate(self._best.weights):
                 arrays[f"{_OF_BEST_EPOCH}{number}"] = weight
         state["seconds"] = self._seconds
+        state["losses"] = self._losses
         checkpoints.write(self.step, state, arrays)
         self._saved_step = self.step
 
@@ -276,6 +282,7 @@ class _Training:
         epoch = self.step // self._timetable.steps_per_epoch
         metrics = self._model.get_metrics_result()
         figures = {name: float(metrics[name]) for name in ("loss", "nll", "kl")}
+        self._losses.append(figures["loss"])
         self._model.reset_metrics()
         if self._validation is not None and self._timetable.validates(epoch):
             figures["val_nll"] = self._validation.nll()

@@ -14,6 +14,7 @@ from tfbbb.prediction import Predictive
 from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
 from tfbbb.recalibration.choice import choose
 from tfbbb.recalibration.conformal import labels_of
+from tfbbb.recalibration.cross_fitted import CrossFitted
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration
@@ -35,10 +36,14 @@ class Calibrated:
         choice: What was tried, chosen and why, as plain JSON values: see
             `tfbbb.recalibration.choose`. `before` has the figures without a
             recalibration.
+        prediction: The prediction of the rows that the metrics score.
+        uncalibrated: The same without a recalibration.
     """
 
     metrics: Mapping[str, float]
     choice: Mapping[str, Any]
+    prediction: Predictive | CrossFitted
+    uncalibrated: Predictive
 
 
 def make_recalibration(
@@ -100,7 +105,7 @@ def calibrate(
     asked = {"method": part.name} | ({} if name is None else {"by": name})
     if method is None or not np.all(np.isfinite(list(before.values()))):
         choice = {"chosen": "none", "reason": "The job asks for no recalibration."}
-        return Calibrated(before, {**asked, **choice})
+        return Calibrated(before, {**asked, **choice}, prediction, prediction)
     by = None if name is None else _input_of(name, schema)
     labels = None if by is None else labels_of(inputs, by)
     made = choose(model.likelihood, prediction, targets, method, by=by, labels=labels)
@@ -108,7 +113,8 @@ def calibrate(
     figures = before
     if made.recalibration is not None:
         figures = prediction_figures(made.prediction, targets)
-    return Calibrated(figures, {**asked, **made.report, "before": before})
+    report = {**asked, **made.report, "before": before}
+    return Calibrated(figures, report, made.prediction, prediction)
 
 
 def _input_of(name: str, schema: Schema) -> str | int:

@@ -10,12 +10,15 @@ from tfbbb.data import TableError
 from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.evaluation import PredictedRows
 from tfbbb.likelihoods import Likelihood
 from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.recalibration.scaled import scaled
 from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
+from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.judging import judge_training
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
 from tfbbb.training.plan import (
@@ -172,6 +175,29 @@ def train_table(
         )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
+    judgement, baselines = judge_training(
+        prepared.schema,
+        prepared.rows,
+        members.folds,
+        inputs,
+        targets,
+        PredictedRows.score(
+            calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
+        ),
+        discrete=model.likelihood.discrete,
+    )
+    convergence = describe_convergence(
+        best.outcome.losses,
+        np.zeros((0, 2)) if choice is None else choice.gaps,
+        None
+        if prepared.schema.task == "classification"
+        else calibrated.uncalibrated.aleatoric,
+        targets,
+        getattr(model.likelihood, "resolution", None),
+    )
+    for kind in ("sentences", "warnings"):
+        judgement[kind] += convergence["warnings"]
+    judgement["convergence"] = convergence
     network = best.network.model_copy(update={"members": plan.group_size})
     chosen = {"kl_schedule": schedule, "learning_rate": plan.learning_rate}
     return TrainedTable(
@@ -188,6 +214,8 @@ def train_table(
             **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
             "rows_without_target": prepared.rows_without_target,
         },
+        judgement=judgement,
+        baselines=baselines,
     )
 
 

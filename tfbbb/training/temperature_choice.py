@@ -13,6 +13,7 @@ from tfbbb.model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
 from tfbbb.prediction.result import Predictive
 from tfbbb.recalibration import Temperature, VarianceScaling
+from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.recalibration.scaled import scaling
 from tfbbb.training.cross_fitting import MemberRows
 
@@ -56,6 +57,9 @@ class Choice:
         trials: All temperatures that were tried, in order.
         prediction: Predictions of the rows by the members that left them out, not
             calibrated.
+        gaps: By how much each of these members predicts its rows worse than the others
+            do, and the standard error, [members, 2] in nats per row; empty if rows
+            have one prediction.
     """
 
     model: BayesianModel
@@ -64,6 +68,7 @@ class Choice:
     gain_of_intervals: float
     trials: tuple[Trial, ...]
     prediction: Predictive
+    gaps: np.ndarray
 
 
 def choose(
@@ -114,6 +119,14 @@ def choose(
             for part in np.split(drawn, per_row, axis=1)
         ]
         gain = _gain(of_one, best.factor, members.group_size)
+    calibration = IDENTITY if kind is None else kind(best.factor)
+    gaps = np.zeros((0, 2))
+    if per_row > 1:
+        log_prob = [
+            predictive_from_outputs(likelihood, part, calibration).log_prob(targets)
+            for part in np.split(drawn, per_row, axis=1)
+        ]
+        gaps = _gaps(np.stack(log_prob), members)
     chosen = model
     if len(trials) > 1:
         chosen = model.members.mixture(members.group(number))
@@ -121,7 +134,27 @@ def choose(
         chosen.training_temperature(model.num_rows).assign(best.temperature)
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
-    return Choice(chosen, best, of_density, gain, tuple(trials), prediction)
+    return Choice(chosen, best, of_density, gain, tuple(trials), prediction, gaps)
+
+
+def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:
+    """Returns how much worse each member predicts its rows than all members do.
+
+    Args:
+        log_prob: Log-likelihoods of the rows by each of their members, [m, rows].
+        members: The rows of the members.
+    """
+    differences = log_prob.mean(axis=0) - log_prob
+    parts = list(differences)
+    if members.folds is not None:
+        parts = [
+            of_repeat[folds == fold]
+            for of_repeat, folds in zip(differences, members.folds, strict=True)
+            for fold in range(members.num_folds)
+        ]
+    return np.array(
+        [[part.mean(), part.std() / np.sqrt(max(len(part), 1))] for part in parts]
+    )
 
 
 def _fit_factor(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.data import Schema
+from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
 from tfbbb.training.parent_version import continuation_files
@@ -31,6 +32,9 @@ class TrainedTable:
             to other held-out rows.
         recalibration_choice: What was tried as recalibration, what was chosen and why.
         recipe: What was chosen and why: see `tfbbb.training.recipe`.
+        judgement: The figures of the model beside those of its baselines, and what they
+            mean in plain sentences: see `tfbbb.evaluation.judge`.
+        baselines: The baselines, fitted to the training rows.
     """
 
     model: BayesianModel
@@ -41,6 +45,8 @@ class TrainedTable:
     metrics: Mapping[str, float]
     recalibration_choice: Mapping[str, Any] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    judgement: Mapping[str, Any] = field(default_factory=dict)
+    baselines: Baselines | None = None
 
     def export(
         self,
@@ -87,6 +93,16 @@ class TrainedTable:
             schema=self.schema,
             metrics=self.metrics,
             recalibration_choice=self.recalibration_choice,
-            lineage={**(lineage or {}), "recipe": dict(self.recipe)},
-            extra_files=continuation_files(self.model, self.schema, self.spec),
+            lineage={
+                **(lineage or {}),
+                "recipe": dict(self.recipe),
+                "judgement": dict(self.judgement),
+            },
+            extra_files=self._extra_files(),
         )
+
+    def _extra_files(self) -> dict[str, bytes]:
+        files = continuation_files(self.model, self.schema, self.spec)
+        if self.baselines is not None:
+            files[BASELINES_FILE] = self.baselines.to_json()
+        return files

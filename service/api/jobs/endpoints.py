@@ -233,9 +233,14 @@ async def follow_job(
 
 def _read_status(state: ServiceState, id: str) -> JobStatus:
     with state.database.reading() as session:
-        return _status(state, repository.get_job(session, id))
+        job = repository.get_job(session, id)
+    return _status(state, job)
 
 
 def _status(state: ServiceState, job: Job) -> JobStatus:
     log = JobFiles(state.settings, job.id).log_tail(_LOG_BYTES)
-    return JobStatus.from_job_and_log(job, log)
+    judgement = None
+    if job.version is not None:
+        with state.database.reading() as session:
+            judgement = repository.find_judgement(session, job)
+    return JobStatus.from_job_and_log(job, log, judgement)

@@ -1,13 +1,14 @@
 """Queries jobs in the database."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.api import pagination as cursor
 from service.api.pagination import Cursor
-from service.shared.database.tables import Job
+from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import UnknownJob
 from service.shared.job_state import JobState
 
@@ -40,3 +41,9 @@ def get_job(session: Session, job_id: str, *, to_change: bool = False) -> Job:
     if job is None:
         raise UnknownJob(f"There is no job {job_id}; `GET /v1/jobs` lists the jobs.")
     return job
+
+
+def find_judgement(session: Session, job: Job) -> dict[str, Any] | None:
+    """Returns how the job's version compares with its baselines, if it is recorded."""
+    version = session.get(ModelVersion, (job.name, job.version))
+    return None if version is None else version.lineage.get("judgement")

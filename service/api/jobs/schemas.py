@@ -107,15 +107,35 @@ class JobStatus(JobSummary):
         examples=[41.5],
     )
     log: str = Field(description="The end of the trainer's log.", examples=[""])
+    judgement: dict[str, Any] | None = Field(
+        description="The `figures` of the published version beside those of baselines "
+        "on the same rows, `sentences` about them, and the sentences that are "
+        "`warnings`; `null` before the job succeeds.",
+        examples=[
+            {
+                "rows": 442,
+                "figures": {
+                    "model": {"rmse": 54.1, "coverage_90": 0.91},
+                    "mean": {"rmse": 77.1, "coverage_90": 0.92},
+                    "linear model": {"rmse": 54.9, "coverage_90": 0.9},
+                },
+                "sentences": ["The model has 30 % less error than the mean."],
+                "warnings": [],
+            }
+        ],
+    )
 
     @classmethod
-    def from_job_and_log(cls, job: tables.Job, log: str) -> Self:
+    def from_job_and_log(
+        cls, job: tables.Job, log: str, judgement: dict[str, Any] | None
+    ) -> Self:
         """Creates the full description of a row of the database."""
         more = {
             "dataset_sha256": job.dataset_sha256,
             "spec": job.spec,
             "eta_seconds": _eta_seconds(job),
             "log": log,
+            "judgement": judgement,
         }
         return cls.model_validate({**_fields(job), **more})
 

@@ -34,11 +34,15 @@ def test_checkpoint_of_an_older_release_costs_steps_not_the_job(
         if trainings[-1]:
             raise tfbbb.training.CheckpointError("The checkpoint belongs to another.")
         return SimpleNamespace(
-            metrics={"nll": 1.0}, recalibration_choice={"chosen": "none"}, recipe={}
+            metrics={"nll": 1.0},
+            recalibration_choice={"chosen": "none"},
+            recipe={},
+            judgement={"rows": 2},
         )
 
     monkeypatch.setattr(tfbbb.training, "train_table", train)
     trained = TableTrainer(settings).train(job, lambda _: None, lambda: False)
     assert trained.lineage["metrics"] == {"nll": 1.0}
+    assert trained.lineage["judgement"] == {"rows": 2}
     assert trained.lineage["recalibration"] == {"chosen": "none"}
     assert trainings == [["checkpoint-000000000100"], []]

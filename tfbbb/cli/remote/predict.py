@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tfbbb.cli.prediction_options import (
+    Intervals,
+    Keep,
     Level,
     LogProb,
     NumSamples,
@@ -28,6 +30,7 @@ def predict(
     data: Table,
     output: Output = None,
     sheet: Sheet = None,
+    keep: Keep = False,
     version: Annotated[
         int | None, typer.Option(min=1, help="Version; the highest by default.")
     ] = None,
@@ -37,6 +40,7 @@ def predict(
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
+    intervals: Intervals = None,
     prediction_sets: PredictionSets = False,
     log_prob: LogProb = False,
     url: Url = None,
@@ -51,6 +55,8 @@ def predict(
             "give either --label or --version.", param_hint="--label"
         )
     with service(url, key) as client:
+        from tfbbb.cli.kept_columns import with_kept_columns
+        from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.shown_table import output_table
         from tfbbb.data import read_table
         from tfbbb.data.column_names import check_column_exists
@@ -71,9 +77,10 @@ def predict(
         if log_prob:
             check_column_exists(table, description["target"], role="target")
             targets = table[description["target"]]
+        levels = interval_levels(intervals) or {"": level}
         prediction = remote_model.predict(
             table,
-            intervals=[] if description["classes"] else [level],
+            intervals=[] if description["classes"] else list(levels.values()),
             prediction_sets=[level] if prediction_sets else [],
             targets=targets,
             num_samples=num_samples,
@@ -81,11 +88,16 @@ def predict(
             version=version,
             label=label,
         )
-        output_table(_build_table(prediction), output)
+        used = [*(feature["name"] for feature in features), description["target"]]
+        output_table(
+            _build_table(prediction, list(levels)),
+            output,
+            lambda answers: with_kept_columns(answers, table, used, keep=keep),
+        )
         typer.echo(f"predicted by version {prediction.version} of {model}", err=True)
 
 
-def _build_table(prediction: "Prediction") -> "pa.Table":
+def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":
     import numpy as np
 
     from tfbbb.cli.answer_table import (
@@ -106,6 +118,7 @@ def _build_table(prediction: "Prediction") -> "pa.Table":
     else:
         assert prediction.lower is not None
         assert prediction.upper is not None
-        bounds = np.stack([prediction.lower[:, 0], prediction.upper[:, 0]], axis=1)
+        ends = np.stack([prediction.lower, prediction.upper], axis=1)
+        bounds = {name: ends[:, :, place] for place, name in enumerate(levels)}
         table = numbers_table(answers, bounds, prediction.log_prob)
     return with_warnings(table, prediction.warnings or [])

@@ -39,6 +39,7 @@ def follow(job: "Job") -> None:
     from rich.console import Console
 
     from tfbbb.cli.epoch_bar import EpochBar
+    from tfbbb.cli.judgement_table import echo_judgement
     from tfbbb.cli.report import echo_metrics, echo_recalibration, echo_recipe
 
     typer.echo(f"job {job.id} trains {job.name}", err=True)
@@ -73,4 +74,5 @@ def follow(job: "Job") -> None:
         figures = f"figures of {recipe['metrics_from']}"
     typer.echo(f"published {job.name}, version {job.version}; {figures}:")
     echo_metrics(description["metrics"])
+    echo_judgement(lineage.get("source", {}).get("judgement"))
     echo_recalibration(description.get("recalibration_choice"))

@@ -1,0 +1,77 @@
+"""Digits and kept columns of predictions, without a model."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import typer
+
+from tfbbb.cli.answer_digits import with_sensible_digits
+from tfbbb.cli.answer_table import numbers_table
+from tfbbb.cli.kept_columns import with_kept_columns
+from tfbbb.cli.prediction_options import interval_levels
+
+
+def test_targets_have_the_digits_of_their_standard_deviation():
+    table = pa.table(
+        {
+            "mean": pa.array([152.133484, 0.00123456789, 98765432.1], pa.float32()),
+            "standard_deviation": [54.123456, 0.000123456, 12345678.9],
+            "lower_50": [1.23456789, -1e-9, 1234567.89],
+        }
+    )
+    assert with_sensible_digits(table).to_pydict() == {
+        "mean": [152.133, 0.00123457, 98765000.0],
+        "standard_deviation": [54.123, 0.00012346, 12346000.0],
+        "lower_50": [1.235, 0.0, 1235000.0],
+    }
+
+
+def test_probabilities_have_the_digits_of_the_less_probable_side():
+    values = [0.123456789, 0.9998765432, 0.0, 1.0]
+    rounded = with_sensible_digits(pa.table({"probability_a": values}))
+    assert rounded.to_pydict()["probability_a"] == [0.12346, 0.99987654, 0.0, 1.0]
+
+
+def test_rounding_errs_by_less_than_the_last_digit():
+    generator = np.random.default_rng(0)
+    deviations = np.exp(generator.normal(0, 5, 1000))
+    means = deviations * generator.normal(0, 100, 1000)
+    table = pa.table({"mean": means, "standard_deviation": deviations})
+    rounded = with_sensible_digits(table)["mean"].to_numpy()
+    assert np.max(np.abs(rounded - means) / deviations) < 1e-4
+    texts = [repr(abs(value)) for value in rounded.tolist()]
+    # The mean is up to some 400 standard deviations: three digits more.
+    digits = [len(t.split("e")[0].replace(".", "").strip("0")) for t in texts]
+    assert max(digits) <= 8
+
+
+def test_several_intervals_are_named_by_their_percentage():
+    levels = interval_levels("50, 97.5%")
+    assert levels == {"50": 0.5, "97.5": 0.975}
+    moments = dict.fromkeys(
+        ("mean", "variance", "epistemic", "aleatoric"), np.ones((2, 1))
+    )
+    bounds = {name: np.full((2, 2, 1), level) for name, level in levels.items()}
+    names = numbers_table(moments, bounds).column_names
+    assert names[-4:] == ["lower_50", "upper_50", "lower_97.5", "upper_97.5"]
+    with pytest.raises(typer.BadParameter, match="not a percentage between 0 and 100"):
+        interval_levels("0.5,105")
+
+
+def test_identifiers_stay_and_all_columns_stay_on_request():
+    table = pa.table(
+        {
+            "id": ["a", "b", "c"],
+            "x": [1, 2, 3],
+            "note": ["same", "same", "other"],
+            "number": [7, 8, 9],
+            "mean": [0.5, 0.25, 0.125],
+        }
+    )
+    answers = pa.table({"mean": [1.0, 2.0, 3.0]})
+    kept = with_kept_columns(answers, table, ["x", "y"], keep=False)
+    assert kept.column_names == ["id", "number", "mean"]
+    assert kept["mean"].to_pylist() == [1.0, 2.0, 3.0]
+    kept = with_kept_columns(answers, table, ["x", "y"], keep=True)
+    assert kept.column_names == ["id", "x", "note", "number", "mean_given", "mean"]
+    assert kept["mean_given"].to_pylist() == [0.5, 0.25, 0.125]

@@ -1,0 +1,146 @@
+"""`tfbbb evaluate`, `explain` and `report` of the models of this folder."""
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tfbbb.data.writing import write_table
+from tfbbb.export import load
+
+
+def test_a_model_is_judged_beside_the_baselines_of_its_training(
+    tfbbb, data, table, regression
+):
+    path, trained = regression
+    result = tfbbb("evaluate", path, data, "--json")
+    assert result.exit_code == 0, result.output
+    judged = json.loads(result.stdout)
+    inputs, targets = trained.schema.inputs(table), trained.schema.targets(table)
+    prediction = load(path / "1").predictive(inputs)
+    figures = judged["figures"]
+    assert list(figures) == ["model", "mean", "linear model"]
+    errors = prediction.mean - targets
+    assert figures["model"]["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert figures["model"]["log_likelihood"] == pytest.approx(
+        np.mean(prediction.log_prob(targets)), rel=1e-5
+    )
+    training = np.setdiff1d(np.arange(len(targets)), trained.held_out_rows)
+    mean = targets[training].mean()
+    assert figures["mean"]["rmse"] == pytest.approx(
+        np.sqrt(np.mean((targets - mean) ** 2)), rel=1e-5
+    )
+    linear = trained.baselines.predict(inputs, targets)["linear model"]
+    assert figures["linear model"]["rmse"] == pytest.approx(
+        np.sqrt(linear.errors(targets).mean())
+    )
+
+
+def test_classes_are_judged_by_accuracy_and_auc(tfbbb, data, classification):
+    result = tfbbb("evaluate", classification[0], data)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "'cured' of 60 rows:"
+    headings = ["accuracy", "balanced", "log-lik.", "AUC", "ECE"]
+    assert lines[1].split() == headings
+    assert [line.split("  ")[1] for line in lines[2:5]] == [
+        *("model", "commonest class", "logistic model")
+    ]
+    assert any("the commonest class" in line for line in lines[5:])
+
+
+def test_a_table_without_targets_cannot_judge(tfbbb, table, regression, tmp_path):
+    write_table(table.drop_columns("effect"), tmp_path / "new.csv")
+    result = tfbbb("evaluate", regression[0], "new.csv")
+    assert result.exit_code == 1
+    assert "no target column 'effect'" in result.stderr
+
+
+def test_an_explanation_names_the_column_that_matters(
+    tfbbb, data, table, regression, tmp_path
+):
+    result = tfbbb(
+        *("explain", regression[0], data, "--json", "--num-samples", "20"),
+        *("--picture", "model.svg"),
+    )
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    # The effect is the dose, and 1 more in one of two wards.
+    assert found["importance"][0]["name"] == "dose (mg)"
+    assert {entry["name"] for entry in found["effects"]} == {
+        *("dose (mg)", "ward", "code")
+    }
+    dose = next(e for e in found["effects"] if e["name"] == "dose (mg)")
+    assert dose["mean"][-1] - dose["mean"][0] > 1.0
+    assert len(found["uncertainty"]["row"]) == table.num_rows
+    assert found["least_like_training"]["by"] == "epistemic variance"
+    assert (tmp_path / "model.svg").read_text().startswith("<?xml")
+    refused = tfbbb("explain", regression[0], data, "--picture", "model.txt")
+    assert "must end in .pdf, .png, .svg" in refused.stderr
+
+
+def test_without_targets_effects_and_rows_are_explained(
+    tfbbb, table, classification, tmp_path
+):
+    write_table(table.drop_columns("cured"), tmp_path / "new.csv")
+    result = tfbbb("explain", classification[0], "new.csv", "--rows", "20")
+    assert result.exit_code == 0, result.output
+    assert "20 of 60 rows" in result.stdout
+    assert "no importance can be measured" in result.stdout
+    assert "of yes" in result.stdout
+    assert "rows least like training, by epistemic mutual information" in result.stdout
+
+
+class Page(HTMLParser):
+    """The tags, addresses and texts of a page; fails on a tag that is not closed."""
+
+    _EMPTY = ("meta",)
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.addresses, self.texts = [], [], [], []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        if tag not in self._EMPTY:
+            self.open.append(tag)
+        addresses = ("src", "href", "xlink:href", "action")
+        self.addresses += [v for name, v in attributes if name in addresses]
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self._EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("name", ["regression", "classification"])
+def test_a_report_is_one_page_without_scripts_and_other_files(
+    tfbbb, data, request, tmp_path, name
+):
+    path, trained = request.getfixturevalue(name)
+    result = tfbbb("report", path, data, "--output", "r.html", "--num-samples", "20")
+    assert result.exit_code == 0, result.output
+    page = Page((tmp_path / "r.html").read_text())
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert all(address.startswith("#") for address in page.addresses)
+    # Calibration, importance, uncertainty and three effects; intervals of numbers.
+    assert page.tags.count("svg") == 6 + (name == "regression")
+    text = " ".join(page.texts)
+    assert f"Predicting {trained.schema.target.name}" in text
+    for heading in (
+        *("How good it is", "Calibration", "Which columns matter", "Columns"),
+        *("What training tried", "Where it is unsure"),
+    ):
+        assert heading in text
+    for sentence in trained.judgement["warnings"]:
+        assert sentence in text
+    assert "dose (mg)" in text

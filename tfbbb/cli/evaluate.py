@@ -1,0 +1,66 @@
+"""`tfbbb evaluate`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
+
+
+def evaluate(
+    model: Model,
+    data: Table,
+    sheet: Sheet = None,
+    num_samples: NumSamples = None,
+    seed: Seed = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all figures as JSON.")
+    ] = False,
+) -> None:
+    """Judge a model by the rows of a table whose target is known.
+
+    Prints the figures of the model beside those of the mean or the commonest class and
+    of a linear or logistic model, both fitted to the training rows, and plain sentences
+    about them. Rows that trained the model flatter it: use other rows.
+    """
+    with errors_in_one_sentence():
+        from tfbbb.cli.model_table import ModelTable
+        from tfbbb.evaluation.baselines import Baselines
+
+        given = ModelTable.read(model, data, sheet)
+        targets = given.targets()
+        baselines = Baselines.read(given.path)
+
+        from tfbbb.cli.imports import import_tensorflow
+
+        import_tensorflow()
+        from tfbbb.cli.judgement_table import echo_judgement
+        from tfbbb.cli.prediction_table import track_blocks
+        from tfbbb.evaluation.evaluate import evaluate as judged
+        from tfbbb.export import load
+
+        try:
+            judgement = judged(
+                load(given.path),
+                given.inputs,
+                targets,
+                baselines,
+                num_samples=num_samples,
+                seed=seed,
+                track=track_blocks,
+            )
+        except ValueError as error:
+            # Such as a file of an older version, which answers no densities.
+            raise CommandError(str(error)) from None
+        if as_json:
+            typer.echo(json.dumps(judgement, indent=2))
+            return
+        rows = "1 row" if len(targets) == 1 else f"{len(targets)} rows"
+        typer.echo(f"{given.manifest.target!r} of {rows}:")
+        echo_judgement(judgement)
+        if baselines is None:
+            typer.echo(
+                "The model has no baselines, which `tfbbb train` stores with a model."
+            )

@@ -1,0 +1,209 @@
+"""`tfbbb explain`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
+
+if TYPE_CHECKING:
+    from tfbbb.explain import Explanation
+
+_MOST_COLUMNS_SHOWN = 20
+_PICTURES = (".pdf", ".png", ".svg")
+
+
+def explain(
+    model: Model,
+    data: Table,
+    sheet: Sheet = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Picture to write: .png, .svg or .pdf."),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=1, help="The most rows to explain, drawn at random.")
+    ] = 2000,
+    num_samples: NumSamples = None,
+    seed: Seed = 0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the whole explanation as JSON.")
+    ] = False,
+) -> None:
+    """Explain what a model has learned, by its predictions of a table.
+
+    Prints what each column is worth, if the table has the target: the log-likelihood
+    that is lost, and the error that is added, when the values of the column are
+    shuffled; the effect of each column, as the mean prediction at its values with a 90
+    % epistemic band; how much of the uncertainty more data would remove; and the rows
+    that are least like the training rows.
+    """
+    with errors_in_one_sentence():
+        from tfbbb.cli.model_table import ModelTable
+        from tfbbb.evaluation.baselines import Baselines
+
+        if picture is not None:
+            _check_picture(picture)
+        given = ModelTable.read(model, data, sheet)
+        manifest = given.manifest
+        targets = None
+        if manifest.target in given.table.column_names:
+            targets = given.targets()
+        baselines = Baselines.read(given.path)
+
+        from tfbbb.cli.imports import import_tensorflow
+
+        import_tensorflow()
+        from tfbbb.cli.prediction_table import track_names
+        from tfbbb.explain.explanation import explain as explained
+        from tfbbb.export import load
+
+        try:
+            found = explained(
+                load(given.path),
+                given.inputs,
+                targets,
+                None if baselines is None else baselines.encoding,
+                classes=manifest.classes or (),
+                target=manifest.target or "",
+                max_rows=rows,
+                num_samples=num_samples,
+                seed=seed or 0,
+                track=track_names,
+            )
+        except ValueError as error:
+            # Such as a file of an older version, which draws no functions.
+            raise CommandError(str(error)) from None
+        if picture is not None:
+            from tfbbb.explain.picture import picture as drawn
+
+            drawn(found).savefig(picture, dpi=150)
+        if as_json:
+            typer.echo(json.dumps(found.to_dict(), indent=2))
+        else:
+            _echo(found, given.table.num_rows)
+        if picture is not None:
+            typer.echo(f"picture written to {picture}", err=True)
+
+
+def _check_picture(path: Path) -> None:
+    if path.suffix.lower() not in _PICTURES:
+        raise CommandError(f"{path} must end in {', '.join(_PICTURES)}.")
+    if not path.absolute().parent.is_dir():
+        raise CommandError(f"{path} cannot be written: there is no such directory.")
+
+
+def _echo(found: "Explanation", num_rows: int) -> None:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, soft_wrap=True)
+    if len(found.rows) < num_rows:
+        console.print(f"{len(found.rows)} of {num_rows} rows, drawn at random")
+    if found.importance is None:
+        typer.echo("The table has no targets, so no importance can be measured.")
+    else:
+        console.print(importance_table(found))
+    console.print(effects_table(found))
+    share = 100 * float(found.split.epistemic_share.mean())
+    typer.echo(
+        f"More data would remove {share:.0f} % of the {found.split.measure} of a row, "
+        "on average: its epistemic part."
+    )
+    if outside := describe_outside(found):
+        typer.echo(outside)
+    console.print(unusual_table(found))
+
+
+def importance_table(found: "Explanation") -> Any:
+    """Returns the importance of the columns as a table of Rich."""
+    from rich.table import Table as RichTable
+
+    error = "accuracy lost" if found.classes else "RMSE added"
+    table = RichTable("column", "nats lost per row", error, title="importance")
+    for column in (found.importance or [])[:_MOST_COLUMNS_SHOWN]:
+        table.add_row(
+            column.name,
+            f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
+            f"{column.error:.3g} ± {column.error_standard_error:.2g}",
+        )
+    return table
+
+
+def effects_table(found: "Explanation") -> Any:
+    """Returns the least and the greatest mean prediction of each column."""
+    from rich.table import Table as RichTable
+
+    what = "probability" if found.classes else "mean prediction"
+    table = RichTable("column", f"least {what}", f"greatest {what}", title="effects")
+    for effect in found.effects:
+        means, suffix, place = effect.mean, "", None
+        if effect.mean.ndim == 2:
+            # Of the class that the column changes most; of two the second.
+            spread = (effect.mean.max(axis=0) - effect.mean.min(axis=0)).tolist()
+            place = 1 if len(spread) == 2 else spread.index(max(spread))
+            means = effect.mean[:, place]
+            suffix = f" of {found.classes[place]}" if found.classes else ""
+        cells = []
+        for at in (int(means.argmin()), int(means.argmax())):
+            band = (effect.lower[at], effect.upper[at])
+            lower, upper = band if place is None else (side[place] for side in band)
+            value = effect.values[at]
+            shown = f"{value:.5g}" if isinstance(value, float | int) else repr(value)
+            cells.append(
+                f"{means[at]:.4g}{suffix} ({lower:.4g} to {upper:.4g}) at {shown}"
+            )
+        table.add_row(effect.name, *cells)
+    return table
+
+
+def unusual_table(found: "Explanation") -> Any:
+    """Returns the rows that are least like training as a table of Rich."""
+    from rich.table import Table as RichTable
+
+    by = "variance" if found.split.measure == "variance" else "mutual information"
+    table = RichTable(
+        "row",
+        f"epistemic {by}",
+        "of the median",
+        "farthest column",
+        title=f"rows least like training, by epistemic {by}",
+    )
+    for unusual in found.unusual:
+        table.add_row(
+            str(unusual.row + 1),
+            f"{unusual.epistemic:.3g}",
+            f"{unusual.ratio:.2g} ×",
+            describe_unusual(unusual),
+        )
+    return table
+
+
+def describe_outside(found: "Explanation") -> str:
+    """Returns which columns have values outside what training has seen, if any."""
+    if not found.outside:
+        return ""
+    items = sorted(found.outside.items(), key=lambda item: -item[1])
+    named = ", ".join(
+        f"{name!r} ({number} {'row' if number == 1 else 'rows'})"
+        for name, number in items[:_MOST_COLUMNS_SHOWN]
+    )
+    more = len(items) - _MOST_COLUMNS_SHOWN
+    others = f" and {more} more columns" if more > 0 else ""
+    return f"Values outside what training has seen: {named}{others}."
+
+
+def describe_unusual(unusual: Any) -> str:
+    """Returns the most unusual value of a row, and what is unusual about it."""
+    if not unusual.column:
+        return ""
+    value = unusual.value
+    text = "missing" if value is None else f"{value!r}"
+    if isinstance(value, float):
+        text = f"{value:.5g}"
+    said = f"{unusual.column}: {text}"
+    if unusual.distance is not None:
+        said += f", {unusual.distance:.2g} standard deviations from the mean"
+    return f"{said}; {unusual.remark}" if unusual.remark else said

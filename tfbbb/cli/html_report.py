@@ -1,0 +1,106 @@
+"""`tfbbb report`."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.prediction_options import Model, NumSamples, Sheet, Table
+
+if TYPE_CHECKING:
+    from tfbbb.cli.model_table import ModelTable
+
+
+def report(
+    model: Model,
+    data: Table,
+    sheet: Sheet = None,
+    output: Annotated[
+        Path, typer.Option(help="HTML file to write; it needs no other file.")
+    ] = Path("report.html"),
+    num_samples: NumSamples = None,
+) -> None:
+    """Write a report about a model as one HTML file.
+
+    The table has the columns of the training table, with the target: new rows show best
+    how good the model is. The report has the columns, what training tried, the figures
+    of the model beside those of baselines, calibration, intervals and true values, the
+    importance and the effects of the columns, and warnings.
+    """
+    with errors_in_one_sentence():
+        from tfbbb.cli.model_table import ModelTable
+
+        _check_output(output)
+        given = ModelTable.read(model, data, sheet)
+        targets = given.targets()
+
+        from tfbbb.cli.imports import import_tensorflow
+
+        import_tensorflow()
+        from tfbbb.export import load
+
+        try:
+            page = _page(given, targets, load(given.path), data.name, num_samples)
+        except ValueError as error:
+            # Such as a file of an older version, which answers no densities.
+            raise CommandError(str(error)) from None
+        output.write_text(page, encoding="utf-8")
+        typer.echo(f"report written to {output}", err=True)
+
+
+def _check_output(output: Path) -> None:
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise CommandError(f"{output} must end in .html.")
+    if not output.absolute().parent.is_dir():
+        raise CommandError(f"{output} cannot be written: there is no such directory.")
+
+
+def _page(
+    given: "ModelTable", targets: Any, model: Any, name: str, num_samples: int | None
+) -> str:
+    import numpy as np
+
+    from tfbbb.cli.prediction_table import track_blocks, track_names
+    from tfbbb.cli.report_page import Report
+    from tfbbb.evaluation.baselines import Baselines
+    from tfbbb.evaluation.evaluate import evaluate
+    from tfbbb.explain.explanation import explain
+
+    manifest = given.manifest
+    baselines = Baselines.read(given.path)
+    judgement = evaluate(
+        model,
+        given.inputs,
+        targets,
+        baselines,
+        num_samples=num_samples,
+        track=track_blocks,
+    )
+    explanation = explain(
+        model,
+        given.inputs,
+        targets,
+        None if baselines is None else baselines.encoding,
+        classes=manifest.classes or (),
+        target=manifest.target or "",
+        num_samples=num_samples,
+        track=track_names,
+    )
+    rows = explanation.rows
+    draws = {} if num_samples is None else {"num_samples": num_samples}
+    chosen = {name: values[rows] for name, values in given.inputs.items()}
+    return Report(
+        manifest=manifest,
+        model_name=f"{given.path.absolute().parent.name}/{given.path.name}",
+        table_name=name,
+        num_rows=given.table.num_rows,
+        inputs={name: np.asarray(values) for name, values in given.inputs.items()},
+        encoding=None if baselines is None else baselines.encoding,
+        judgement=judgement,
+        explanation=explanation,
+        prediction=model.predictive(chosen, **draws),
+        targets=targets[rows],
+        written=datetime.now().astimezone(),
+    ).to_html()

@@ -1,0 +1,79 @@
+"""An exported model and the table that a command gives to it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tfbbb.cli.errors import CommandError
+from tfbbb.cli.prediction_options import echo_note
+from tfbbb.cli.table_targets import read_targets
+from tfbbb.data import read_table
+from tfbbb.export.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """The rows of a table as a model reads them.
+
+    Attributes:
+        path: Directory of the model.
+        manifest: Its manifest.
+        table: The table of the file.
+        inputs: The columns that the model reads, `[n]` by name.
+    """
+
+    path: Path
+    manifest: Manifest
+    table: pa.Table
+    inputs: dict[str, np.ndarray]
+
+    @classmethod
+    def read(cls, model: Path, data: Path, sheet: str | None = None) -> "ModelTable":
+        """Reads the manifest of a model and a table.
+
+        Args:
+            model: An exported model, or a directory of versions.
+            data: File of the table.
+            sheet: Sheet of a workbook; the first with rows by default.
+
+        Raises:
+            CommandError: There is no model.
+            ManifestError: The manifest is malformed.
+            TableError: The table cannot be read or does not fit the model.
+        """
+        path = resolve_model(model)
+        manifest = Manifest.read(path)
+        columns = [feature.column for feature in manifest.features]
+        texts = manifest.read_as_text
+        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
+        inputs = {column.name: column.values(table) for column in columns}
+        return cls(path, manifest, table, inputs)
+
+    def targets(self) -> np.ndarray:
+        """Returns the targets, numbers [n, 1] or class indices [n].
+
+        Raises:
+            TableError: The table has no column of the target, or a value does not fit.
+        """
+        return read_targets(self.table, self.manifest)
+
+
+def resolve_model(path: Path) -> Path:
+    """Returns the path if it is a SavedModel, else the highest version under it.
+
+    Raises:
+        CommandError: There is no model.
+    """
+    from tfbbb.export.versions import newest_version
+
+    if (path / "saved_model.pb").is_file():
+        return path
+    newest = newest_version(path)
+    if newest is None:
+        reason = "there is no such directory"
+        if path.exists():
+            reason = "it holds neither a saved_model.pb nor numbered versions"
+        raise CommandError(f"{path} is not a model: {reason}.")
+    return newest

@@ -1,0 +1,197 @@
+"""What the figures of a model mean beside those of its baselines."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from tfbbb.evaluation.predicted_rows import LEVEL, PredictedRows
+
+MODEL = "model"
+_CONSTANTS = ("mean", "commonest class")
+# A difference counts from this number of its standard errors on.
+_STANDARD_ERRORS = 2.0
+_ARTICLES = {
+    "mean": "the mean",
+    "commonest class": "the commonest class",
+    "linear model": "a linear model",
+    "logistic model": "a logistic model",
+}
+
+
+def judge(
+    predictions: Mapping[str, PredictedRows], targets: np.ndarray
+) -> dict[str, Any]:
+    """Compares a model with baselines on the same rows.
+
+    The error of a row is the squared difference from the mean, or whether the most
+    probable class is wrong. The model is better than a baseline if the mean difference
+    of their errors is more than two standard errors of the paired differences.
+
+    Args:
+        predictions: The rows as `"model"` and as the baselines predict them, by name.
+        targets: Targets [n, 1], or class indices [n].
+
+    Returns:
+        Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
+        each baseline, in `error` and in `log_likelihood`; `sentences` in plain English;
+        and `warnings`, the sentences that tell of a fault.
+
+    Example:
+
+    >>> from tfbbb.evaluation import Baseline
+    >>> targets = np.array([[1.0], [2.0], [4.0], [6.0]])
+    >>> constant = Baseline.constant(targets)
+    >>> rows = constant.predict(None, targets)
+    >>> judged = judge({"model": rows, "mean": rows}, targets)
+    >>> judged["sentences"][0]
+    'The model is no better than the mean.'
+    """
+    model = predictions[MODEL]
+    comparisons = {
+        name: _compare(model, other, targets)
+        for name, other in predictions.items()
+        if name != MODEL
+    }
+    said = [_sentence(name, model, found) for name, found in comparisons.items()]
+    figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
+    said.append(_calibration_sentence(model, targets, figures[MODEL]))
+    return {
+        "rows": len(targets),
+        "figures": figures,
+        "comparisons": comparisons,
+        "sentences": [sentence for sentence, _ in said],
+        "warnings": [sentence for sentence, is_fault in said if is_fault],
+    }
+
+
+def _figures(rows: PredictedRows, targets: np.ndarray) -> dict[str, float | None]:
+    """Returns the figures of one model; None where a figure is not defined."""
+    log_likelihood = float(np.mean(rows.log_prob))
+    errors = rows.errors(targets)
+    if not rows.of_classes:
+        values = np.asarray(targets, np.float64)
+        total = float(np.square(values - values.mean()).sum())
+        return {
+            "r_squared": 1.0 - float(errors.sum()) / total if total > 0 else None,
+            "rmse": float(np.sqrt(errors.mean())),
+            "log_likelihood": log_likelihood,
+            "coverage_90": rows.coverage,
+        }
+    from tfbbb.metrics import expected_calibration_error
+
+    known = np.unique(targets)
+    recalls = [1.0 - errors[targets == label].mean() for label in known]
+    calibration: Any = rows
+    return {
+        "accuracy": float(1.0 - errors.mean()),
+        "balanced_accuracy": float(np.mean(recalls)),
+        "log_likelihood": log_likelihood,
+        "auc": _auc(rows.probabilities, targets),
+        "expected_calibration_error": expected_calibration_error(calibration, targets),
+    }
+
+
+def _auc(probabilities: np.ndarray, targets: np.ndarray) -> float | None:
+    """Returns the area under the ROC curve, averaged over each class against the rest.
+
+    It is the probability that a row of the class has a higher probability of it than
+    another row, ties counting half.
+    """
+    known = np.unique(targets)
+    if len(known) < 2:
+        return None
+    ranks = rankdata(probabilities[:, known], axis=0)
+    inside = targets[:, np.newaxis] == known
+    positive = inside.sum(axis=0)
+    above = (ranks * inside).sum(axis=0) - positive * (positive + 1) / 2
+    return float(np.mean(above / (positive * (len(targets) - positive))))
+
+
+def _compare(
+    model: PredictedRows, other: PredictedRows, targets: np.ndarray
+) -> dict[str, Any]:
+    own, others = model.errors(targets), other.errors(targets)
+    scale = np.sqrt if not model.of_classes else (lambda mean: mean)
+    worst = float(scale(others.mean()))
+    return {
+        "error": {
+            "reduction": 1.0 - float(scale(own.mean())) / worst if worst > 0 else None,
+            "z": _z(others - own),
+        },
+        "log_likelihood": {
+            "gain": float(np.mean(model.log_prob - other.log_prob)),
+            "z": _z(model.log_prob - other.log_prob),
+        },
+    }
+
+
+def _z(differences: np.ndarray) -> float:
+    """Returns a mean difference in units of its standard error."""
+    mean = float(differences.mean())
+    if mean == 0.0 or len(differences) < 2:
+        return 0.0
+    error = float(differences.std(ddof=1)) / np.sqrt(len(differences))
+    # Equal differences in all rows: as certain as a number can say.
+    return float(np.clip(mean / error if error > 0 else np.inf * mean, -1e6, 1e6))
+
+
+def _sentence(
+    name: str, model: PredictedRows, comparison: Mapping[str, Any]
+) -> tuple[str, bool]:
+    """Returns a sentence, and whether it tells of a fault."""
+    other = _ARTICLES.get(name, name)
+    error, likelihood = comparison["error"], comparison["log_likelihood"]
+    percent = f"{100 * abs(error['reduction'] or 0.0):.2g} %"
+    gain = likelihood["gain"]
+    likelier = likelihood["z"] > _STANDARD_ERRORS
+    unlikelier = likelihood["z"] < -_STANDARD_ERRORS
+    better = f"but its probabilities are better by {gain:.2g} nats per row"
+    worse = f"its probabilities are worse by {-gain:.2g} nats per row"
+    if error["z"] > _STANDARD_ERRORS:
+        said = f"The model has {percent} less error than {other}"
+        if model.of_classes:
+            said = f"The model errs {percent} less often than {other}"
+        return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
+    if error["z"] < -_STANDARD_ERRORS:
+        if model.of_classes and error["reduction"] is None:
+            said = f"The model errs more often than {other}"
+        elif model.of_classes:
+            said = f"The model errs {percent} more often than {other}"
+        else:
+            said = f"The model has {percent} more error than {other}"
+        return f"{said}, {better}." if likelier else f"{said}.", True
+    if likelier:
+        measure = "more accurate" if model.of_classes else "closer to the targets"
+        return f"The model is no {measure} than {other}, {better}.", False
+    said = f"The model is no better than {other}"
+    if unlikelier:
+        return f"{said}, and {worse}.", True
+    return f"{said}.", name in _CONSTANTS
+
+
+def _calibration_sentence(
+    rows: PredictedRows, targets: np.ndarray, figures: Mapping[str, float | None]
+) -> tuple[str, bool]:
+    if rows.of_classes:
+        confidence = rows.probabilities.max(axis=1)
+        right = 1.0 - rows.errors(targets).mean()
+        gap = float(confidence.mean() - right)
+        error = np.sqrt(np.mean(confidence * (1.0 - confidence)) / len(targets))
+        off = 100 * (figures["expected_calibration_error"] or 0.0)
+        said = (
+            f"The probability of the predicted class is off by {off:.2g} % on average"
+        )
+        if abs(gap) <= _STANDARD_ERRORS * error:
+            return f"{said}.", False
+        return f"{said}: it is too {'high' if gap > 0 else 'low'}.", True
+    coverage = rows.coverage or 0.0
+    said = (
+        f"Its intervals cover {100 * coverage:.0f} % where {100 * LEVEL:.0f} % were "
+        "asked"
+    )
+    error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(targets))
+    if abs(coverage - LEVEL) <= _STANDARD_ERRORS * error:
+        return f"{said}.", False
+    return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

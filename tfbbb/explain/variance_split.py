@@ -1,0 +1,67 @@
+"""How much of the uncertainty of each row more data would remove."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class VarianceSplit:
+    """The uncertainty of each row and its parts.
+
+    Attributes:
+        measure: `"variance"` of a number, or `"entropy"` of a class in nats.
+        epistemic: The part that more data would remove, [n]: the variance of the mean
+            under the posterior; of classes the mutual information of class and
+            weights.
+        aleatoric: The part that more data would not remove, [n].
+        between_members: The part of `epistemic` between members, [n]; zero for classes.
+    """
+
+    measure: str
+    epistemic: np.ndarray
+    aleatoric: np.ndarray
+    between_members: np.ndarray
+
+    @property
+    def epistemic_share(self) -> np.ndarray:
+        """The epistemic part of each row's uncertainty, [n], from 0 to 1."""
+        total = self.epistemic + self.aleatoric
+        return np.divide(
+            self.epistemic, total, out=np.zeros_like(total), where=total > 0
+        )
+
+
+def variance_split(prediction: Any) -> VarianceSplit:
+    """Splits the uncertainty of each row of a prediction.
+
+    Args:
+        prediction: A `tfbbb.Predictive` of one target or of classes.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = keras.Input((2,))
+    >>> model = tfbbb.BayesianModel(x, tfbbb.layers.DenseVariational(1)(x))
+    >>> prediction = model.predictive(np.ones((1, 2)))
+    >>> split = variance_split(prediction)
+    >>> bool(np.isclose(split.epistemic + split.aleatoric, prediction.variance[0])[0])
+    True
+    """
+    if hasattr(prediction, "probabilities"):
+        entropy = np.asarray(prediction.entropy, np.float64)
+        epistemic = np.clip(prediction.mutual_information, 0.0, entropy)
+        return VarianceSplit(
+            "entropy", epistemic, entropy - epistemic, np.zeros_like(entropy)
+        )
+
+    def of_one_target(values: Any) -> np.ndarray:
+        return np.asarray(values, np.float64).reshape(len(prediction), -1).sum(axis=1)
+
+    return VarianceSplit(
+        "variance",
+        of_one_target(prediction.epistemic),
+        of_one_target(prediction.aleatoric),
+        of_one_target(prediction.between_members),
+    )

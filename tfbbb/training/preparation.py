@@ -32,12 +32,16 @@ class Prepared:
         held_out: Inputs and targets of the held-out rows.
         held_out_rows: Indices of the held-out rows in the table; empty if members leave
             out folds of the training rows instead.
+        weights: The weight of each training row, float32 [rows]; None for 1.
+        held_out_weights: The weight of each held-out row; None for 1.
     """
 
     schema: Schema
     rows: BatchSource
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
+    weights: np.ndarray | None = None
+    held_out_weights: np.ndarray | None = None
 
 
 def prepare(
@@ -45,6 +49,7 @@ def prepare(
     spec: JobSpec,
     schema: Schema | None = None,
     directory: Path | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> Prepared:
     """Splits a table and reads its rows.
 
@@ -55,13 +60,22 @@ def prepare(
             means and categories come from the training rows alone.
         directory: Directory for the rows of a file, so that memory need not hold all of
             them; None for memory.
+        row_weights: The weight of each row, float32 [rows]; None for 1. Weighted rows
+            stay in memory.
 
     Raises:
         TableError: The table does not fit the spec or the schema.
     """
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
+    if row_weights is not None:
+        directory = None
     table = _open(source, directory)
+    if row_weights is not None and len(row_weights) != table.num_rows:
+        raise ValueError(
+            f"Every row of the table needs one weight. Received: {len(row_weights)} "
+            f"weights for {table.num_rows} rows"
+        )
     if schema is not None:
         _check_columns(table, schema)
     whole = schema or _infer(table, spec)
@@ -80,6 +94,8 @@ def prepare(
         rows=_training_rows(table, RowLayout(schema), rows, directory),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=rows.held_out,
+        weights=None if row_weights is None else row_weights[np.sort(rows.training)],
+        held_out_weights=None if row_weights is None else row_weights[rows.held_out],
     )
 
 

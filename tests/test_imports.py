@@ -16,6 +16,7 @@ LAYERS = """
 __main__
 cli
 tfbbb client
+sklearn
 training plots
 callbacks
 bandits compression conversion compat
@@ -50,6 +51,7 @@ WITHOUT_TENSORFLOW = {
         "stored_rows",
     },
     "tfbbb.families": set(),
+    "tfbbb.sklearn": set(),
     "tfbbb.training.spec": set(),
 }
 TENSORFLOW = {"tensorflow", "keras", "tensorflow_probability"}

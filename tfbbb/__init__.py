@@ -41,6 +41,7 @@ _SUBPACKAGES = frozenset(
         "prediction",
         "priors",
         "recalibration",
+        "sklearn",
         "training",
     }
 )

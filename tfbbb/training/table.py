@@ -192,7 +192,8 @@ def train_table(
     )
 
 
-def _checked_weights(given: ArrayLike) -> np.ndarray:
+def _checked_weights(given: ArrayLike) -> np.ndarray | None:
+    """Returns weights as float32 [rows]; None if all are 1."""
     weights = np.asarray(given, np.float32)
     wrong = ~(np.isfinite(weights) & (weights > 0))
     if weights.ndim != 1 or wrong.any():
@@ -204,7 +205,7 @@ def _checked_weights(given: ArrayLike) -> np.ndarray:
             "`row_weights` must hold one positive, finite number per row; drop the "
             f"rows that should not count. Received: {received}"
         )
-    return weights
+    return None if np.all(weights == 1) else weights
 
 
 def _name(parent: Path | ParentVersion | None) -> str:

@@ -1,0 +1,44 @@
+"""Small data, and estimators that train in a second or two."""
+
+import numpy as np
+import pandas as pd
+
+from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
+
+# One posterior of few units, on the schedule of one temperature.
+QUICK = {
+    "members": 1,
+    "hidden_units": (8,),
+    "steps": 300,
+    "learning_rate": 0.03,
+    "kl_schedule": {"name": "tempered", "temperature": 0.1},
+    "recalibration": "none",
+    "num_samples": 20,
+}
+
+
+def regressor(**parameters):
+    return BayesianRegressor(**{**QUICK, **parameters})
+
+
+def classifier(**parameters):
+    return BayesianClassifier(**{**QUICK, **parameters})
+
+
+def line(rows=120, noise=0.1, seed=0):
+    """Two features, of which the first counts."""
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(rows, 2))
+    return x, 3.0 * x[:, 0] + noise * generator.normal(size=rows) + 10.0
+
+
+def houses(rows=120, seed=0):
+    """Numbers, texts and missing values of both, as people have them."""
+    generator = np.random.default_rng(seed)
+    area = generator.uniform(30, 250, rows)
+    street = generator.choice(["mill lane", "park road"], rows)
+    price = area + 50.0 * (street == "park road") + generator.normal(0, 5, rows)
+    frame = pd.DataFrame({"area": area, "street": street})
+    frame.loc[generator.choice(rows, 10, replace=False), "area"] = np.nan
+    frame.loc[generator.choice(rows, 10, replace=False), "street"] = None
+    return frame, pd.Series(price, name="price")

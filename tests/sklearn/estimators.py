@@ -39,6 +39,6 @@ def houses(rows=120, seed=0):
     street = generator.choice(["mill lane", "park road"], rows)
     price = area + 50.0 * (street == "park road") + generator.normal(0, 5, rows)
     frame = pd.DataFrame({"area": area, "street": street})
-    frame.loc[generator.choice(rows, 10, replace=False), "area"] = np.nan
-    frame.loc[generator.choice(rows, 10, replace=False), "street"] = None
+    for column in frame.columns:
+        frame.loc[generator.choice(rows, rows // 8, replace=False), column] = None
     return frame, pd.Series(price, name="price")

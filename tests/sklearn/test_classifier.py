@@ -17,7 +17,6 @@ LABELS = {
     "texts": np.array(["oak", "ash", "elm"]),
     "objects": np.array(["oak", "none", "12"], dtype=object),
     "numbers": np.array([7, -1, 300]),
-    "floats": np.array([1.0, 2.0, 4.0]),
 }
 
 
@@ -83,7 +82,7 @@ def test_export_has_the_labels_as_classes(fitted, tmp_path):
     np.testing.assert_allclose(found, fitted.predict_proba(x), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["objects", "numbers", "floats"])
+@pytest.mark.parametrize("kind", ["objects", "numbers"])
 def test_labels_keep_their_type(kind):
     x, codes = blobs(30)
     labels = LABELS[kind][codes]

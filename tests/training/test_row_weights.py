@@ -158,8 +158,8 @@ def test_weights_add_up_to_the_number_of_rows_of_a_training():
     assert trained.num_training_rows == 54
     np.testing.assert_allclose(trained.model.num_rows, weights[used].sum(), rtol=1e-6)
     held_out = table().take(trained.held_out_rows)
-    errors = trained.model.predictive(trained.schema.inputs(held_out)).mean
-    errors -= trained.schema.targets(held_out)
+    mean = trained.model.predictive(trained.schema.inputs(held_out)).mean
+    errors = mean - trained.schema.targets(held_out)
     mean = np.average(errors[:, 0] ** 2, weights=weights[trained.held_out_rows])
     assert trained.metrics["rmse"] == pytest.approx(np.sqrt(mean), rel=1e-5)
 

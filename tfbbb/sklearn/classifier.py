@@ -160,7 +160,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
             row = int(np.argmax(other))
             raise ValueError(
                 "Every label must be one of the classes of the fit, "
-                f"{self.classes_.tolist()}. Received: {values[row]!r} in row {row}"
+                f"{self.classes_.tolist()}. Received: {values.tolist()[row]!r} in row "
+                f"{row}"
             )
         return pa.array(codes)
 

@@ -209,6 +209,8 @@ class BayesianModel(keras.Model):
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        # `keras.wrappers` refuses a compiled model without a loss.
+        self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
 
     def get_compile_config(self) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Small data, and estimators that train in a second or two."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 
@@ -15,6 +17,8 @@ QUICK = {
     "recalibration": "none",
     "num_samples": 20,
 }
+# One step of a linear network, where only the way in and out counts.
+SHORTEST = {"hidden_units": (), "steps": 1}
 
 
 def regressor(**parameters):
@@ -30,6 +34,12 @@ def line(rows=120, noise=0.1, seed=0):
     generator = np.random.default_rng(seed)
     x = generator.normal(size=(rows, 2))
     return x, 3.0 * x[:, 0] + noise * generator.normal(size=rows) + 10.0
+
+
+@functools.cache
+def regressor_of_line():
+    """The regressor that several files of tests ask."""
+    return regressor().fit(*line())
 
 
 def houses(rows=120, seed=0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import tfbbb
-from tests.sklearn.estimators import classifier
+from tests.sklearn.estimators import SHORTEST, classifier
 
 CENTRES = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
 
@@ -86,16 +86,16 @@ def test_export_has_the_labels_as_classes(fitted, tmp_path):
 def test_labels_keep_their_type(kind):
     x, codes = blobs(30)
     labels = LABELS[kind][codes]
-    model = classifier(steps=1).fit(x, labels)
+    model = classifier(**SHORTEST).fit(x, labels)
     assert model.classes_.dtype == labels.dtype
     found = model.predict(x)
     assert found.dtype == labels.dtype
     assert set(found) <= set(labels)
 
 
-def test_booleans_stay_booleans(tmp_path):
+def test_booleans_stay_booleans():
     x, codes = blobs(60)
-    model = classifier().fit(x, codes == 0)
+    model = classifier(hidden_units=()).fit(x, codes == 0)
     assert model.classes_.dtype == bool
     assert model.score(x, codes == 0) > 0.85
     assert model._named(model._fitted.trained.schema).classes == ("false", "true")
@@ -103,7 +103,7 @@ def test_booleans_stay_booleans(tmp_path):
 
 def test_rows_of_weight_zero_bring_no_class():
     x, codes = blobs(60)
-    model = classifier(steps=1).fit(x, codes, sample_weight=codes != 2)
+    model = classifier(**SHORTEST).fit(x, codes, sample_weight=codes != 2)
     assert list(model.classes_) == [0, 1]
     with pytest.raises(ValueError, match="one class, 0"):
         classifier().fit(x, codes, sample_weight=codes == 0)
@@ -113,7 +113,7 @@ def test_partial_fit_keeps_the_classes():
     x, codes = blobs(90)
     labels = LABELS["texts"][codes]
     # Temperature 1, at which posteriors become priors as they are.
-    model = classifier(kl_schedule="constant")
+    model = classifier(kl_schedule="constant", hidden_units=())
     with pytest.raises(ValueError, match=r"no row of \['oak'\]"):
         model.partial_fit(x[1:3], labels[1:3], classes=LABELS["texts"])
     model.partial_fit(x[:45], labels[:45], classes=LABELS["texts"])

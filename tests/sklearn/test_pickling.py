@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from tests.sklearn.estimators import classifier, houses, line, regressor
+from tests.sklearn.estimators import SHORTEST, classifier, houses, line, regressor
 
 PROGRAM = """
 import pickle, sys
@@ -41,6 +41,7 @@ def test_copies_answer_alike_to_the_last_bit(fitted):
         assert other.recipe_ == fitted.recipe_
 
 
+@pytest.mark.slow
 def test_another_process_answers_alike_to_the_last_bit(fitted, tmp_path):
     x, _ = line(9, seed=1)
     paths = [tmp_path / name for name in ("model", "x.npy", "found.npy")]
@@ -55,13 +56,14 @@ def test_another_process_answers_alike_to_the_last_bit(fitted, tmp_path):
 def test_joblib_writes_and_reads(tmp_path):
     x, y = houses(40)
     labels = np.where(y > y.median(), "dear", "cheap")
-    model = classifier(steps=5).fit(x, labels)
+    model = classifier(**SHORTEST).fit(x, labels)
     joblib.dump(model, tmp_path / "model")
     other = joblib.load(tmp_path / "model", mmap_mode="r")
     np.testing.assert_array_equal(other.predict_proba(x), model.predict_proba(x))
     np.testing.assert_array_equal(other.classes_, model.classes_)
 
 
+@pytest.mark.slow
 def test_a_copy_goes_on_with_new_rows():
     x, y = line(80)
     model = regressor(kl_schedule="constant", steps=20).partial_fit(x[:40], y[:40])

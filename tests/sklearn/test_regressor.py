@@ -6,14 +6,20 @@ from scipy import sparse, stats
 from sklearn.exceptions import NotFittedError
 
 import tfbbb
-from tests.sklearn.estimators import houses, line, regressor
+from tests.sklearn.estimators import (
+    SHORTEST,
+    houses,
+    line,
+    regressor,
+    regressor_of_line,
+)
 from tfbbb.data import TableError
 from tfbbb.sklearn import BayesianRegressor
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return regressor().fit(*line())
+    return regressor_of_line()
 
 
 @pytest.fixture(scope="module")
@@ -141,17 +147,18 @@ def test_to_keras_is_the_trained_model(fitted):
 
 def test_a_second_fit_is_equal():
     x, y = line(40)
-    first, second = (regressor(steps=20).fit(x, y).predict(x) for _ in range(2))
+    first, second, third = (
+        regressor(**SHORTEST, random_state=seed).fit(x, y).predict(x)
+        for seed in (None, 0, 1)
+    )
     np.testing.assert_array_equal(first, second)
-    third = regressor(steps=20, random_state=1).fit(x, y).predict(x)
     assert not np.allclose(first, third, rtol=1e-3)
 
 
 def test_partial_fit_goes_on_from_the_posterior():
     """Rows of the second call teach what the first ones could not."""
     x, y = line(200)
-    parameters = {"kl_schedule": None, "steps": 500, "random_state": 0}
-    model = regressor(**parameters).partial_fit(x[:20], y[:20])
+    model = regressor(hidden_units=()).partial_fit(x[:20], y[:20])
     before = np.sqrt(model.predict_dist(x).epistemic)
     assert model.partial_fit(x[20:], y[20:]) is model
     after = np.sqrt(model.predict_dist(x).epistemic)

@@ -8,17 +8,29 @@ from keras.wrappers import SKLearnRegressor
 from sklearn.calibration import CalibrationDisplay
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    ShuffleSplit,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import tfbbb
-from tests.sklearn.estimators import classifier, houses, line, regressor
+from tests.sklearn.estimators import (
+    SHORTEST,
+    classifier,
+    houses,
+    line,
+    regressor,
+    regressor_of_line,
+)
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return regressor().fit(*line())
+    return regressor_of_line()
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +74,8 @@ def test_pipeline_and_grid_search_choose_a_parameter():
     x, y = line(60)
     pipeline = make_pipeline(StandardScaler(), regressor(hidden_units=()))
     name = "bayesianregressor__steps"
-    search = GridSearchCV(pipeline, {name: np.array([1, 300])}, cv=2).fit(x, y)
+    split = ShuffleSplit(1, random_state=0)
+    search = GridSearchCV(pipeline, {name: np.array([1, 300])}, cv=split).fit(x, y)
     assert search.best_params_ == {name: 300}
     assert search.score(x, y) > 0.9
 
@@ -71,12 +84,13 @@ def test_metadata_routing_passes_weights_on():
     x, y = line(40)
     weights = np.ones(40)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = regressor(steps=5).set_fit_request(sample_weight=True)
-        found = cross_validate(model, x, y, cv=2, params={"sample_weight": weights})
+        model = regressor(**SHORTEST).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        split, params = ShuffleSplit(1, random_state=0), {"sample_weight": weights}
+        found = cross_validate(model, x, y, cv=split, params=params)
         assert np.all(np.isfinite(found["test_score"]))
-        inner = regressor(steps=1).set_fit_request(sample_weight=True)
         with pytest.raises(ValueError, match="zero"):
-            TransformedTargetRegressor(inner).fit(x, y, sample_weight=0.0 * weights)
+            TransformedTargetRegressor(model).fit(x, y, sample_weight=0.0 * weights)
 
 
 @pytest.mark.slow

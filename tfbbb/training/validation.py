@@ -36,6 +36,7 @@ class HeldOutEvaluator:
         self._take = tf.function(
             lambda *block: model.test_step(block),
             input_signature=self._blocks.element_spec,
+            autograph=False,
         )
 
     def nll(self) -> float:

@@ -158,7 +158,8 @@ def test_a_second_fit_is_equal():
 def test_partial_fit_goes_on_from_the_posterior():
     """Rows of the second call teach what the first ones could not."""
     x, y = line(200)
-    model = regressor(hidden_units=()).partial_fit(x[:20], y[:20])
+    parameters = {"hidden_units": (), "kl_schedule": "constant"}
+    model = regressor(**parameters).partial_fit(x[:20], y[:20])
     before = np.sqrt(model.predict_dist(x).epistemic)
     assert model.partial_fit(x[20:], y[20:]) is model
     after = np.sqrt(model.predict_dist(x).epistemic)

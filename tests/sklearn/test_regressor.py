@@ -201,8 +201,11 @@ def test_unfitted_estimators_say_so():
     ],
 )
 def test_rows_that_cannot_be_used_are_refused(x, y, message):
+    model = regressor()
     with pytest.raises((ValueError, TypeError), match=message):
-        regressor().fit(x, y)
+        model.fit(x, y)
+    with pytest.raises(NotFittedError):
+        model.predict(x)
 
 
 @pytest.mark.parametrize(

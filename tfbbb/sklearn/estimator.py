@@ -106,6 +106,8 @@ class BayesianEstimator(BaseEstimator):
         """
         # Values of the parameters are refused before the rows are read.
         job_spec(self, target="y", task=self._task)
+        # A fit that fails leaves no model of other features or classes behind.
+        self.__dict__.pop("_fitted", None)
         table = to_table(self, X, reset=True, fewest=MIN_ROWS)
         self._names = table.column_names
         values = one_target(self, y, table.num_rows)

@@ -41,10 +41,6 @@ EXPECTED_FAILURES = {
         "training draws noise for each row, so that a row of weight 2 and two rows are "
         "equal in the objective (tests/training/test_row_weights.py), not in digits"
     ),
-    "check_dtype_object": (
-        "the check asks estimators that read text to read the cell {'foo': 'bar'}, "
-        "which is refused by the name of its column"
-    ),
 }
 
 

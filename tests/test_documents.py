@@ -20,10 +20,11 @@ from tfbbb.data.writing import write_table
 # Those of the client need a running service.
 CLIENT_PAGE = "docs/service.md"
 NUM_PROGRAMS = {
-    "README.md": 1,
+    "README.md": 2,
     "docs/keras.md": 10,
     "docs/saved_models.md": 3,
     "docs/service.md": 1,
+    "docs/sklearn.md": 2,
     "docs/tables.md": 2,
     "docs/tfp_layers.md": 1,
 }

@@ -16,6 +16,7 @@ LAYERS = """
 __main__
 cli
 tfbbb client
+sklearn
 training plots explain
 evaluation
 callbacks
@@ -52,6 +53,7 @@ WITHOUT_TENSORFLOW = {
         "stored_rows",
     },
     "tfbbb.families": set(),
+    "tfbbb.sklearn": set(),
     "tfbbb.training.spec": set(),
 }
 TENSORFLOW = {"tensorflow", "keras", "tensorflow_probability"}

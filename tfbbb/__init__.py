@@ -43,6 +43,7 @@ _SUBPACKAGES = frozenset(
         "prediction",
         "priors",
         "recalibration",
+        "sklearn",
         "training",
     }
 )

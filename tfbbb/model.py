@@ -131,6 +131,7 @@ class BayesianModel(keras.Model):
             self.likelihood.build(self.outputs[0].shape)
         self.recalibration = recalibration
         self.kl_schedule = kl_schedules.get("constant")
+        self._mean_weights: Any = None
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
@@ -208,6 +209,8 @@ class BayesianModel(keras.Model):
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        # `keras.wrappers` refuses a compiled model without a loss.
+        self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
 
     def get_compile_config(self) -> dict[str, Any]:
@@ -312,6 +315,7 @@ class BayesianModel(keras.Model):
             self._prepare_for(rows)
             for layer in layers:
                 layer.kl_factors = rows.kl_factors
+            self._mean_weights = rows.mean_weights
             yield
         except BaseException:
             if self._steps_taken == steps:
@@ -320,6 +324,7 @@ class BayesianModel(keras.Model):
                 self._recalibration = recalibration
             raise
         finally:
+            self._mean_weights = None
             for layer in layers:
                 layer.kl_factors = None
 
@@ -482,7 +487,13 @@ class BayesianModel(keras.Model):
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
         penalty = sum(ops.sum(loss) for loss in losses)
-        total_weight, replicas = _over_replicas(tf.reduce_sum(weights, axis=1))
+        of_batch = tf.reduce_sum(weights, axis=1)
+        if training and sample_weight is not None and self._mean_weights is not None:
+            expected = self._weights_by_draw(
+                self._mean_weights[None], 1, copies, weights.dtype
+            )
+            of_batch = expected[:, 0] * tf.cast(num_rows, weights.dtype)
+        total_weight, replicas = _over_replicas(of_batch)
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:

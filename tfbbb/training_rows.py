@@ -23,12 +23,17 @@ class TrainingRows:
             on, [members]; None if all members train on all rows.
         member_temperatures: The temperature of each member relative to the schedule,
             [members]; None for 1.
+        mean_weights: The mean weight of a row for each member, [members], or [1] for
+            all members. Each step divides by it, and not by the weights of its own
+            batch, so that the gradient is unbiased however much weights differ. None
+            to divide by the weights of the batch.
     """
 
     targets: np.ndarray | None
     size: float
     member_sizes: np.ndarray | None = None
     member_temperatures: np.ndarray | None = None
+    mean_weights: np.ndarray | None = None
 
     @property
     def kl_factors(self) -> np.ndarray | None:

@@ -38,6 +38,7 @@ def calibration_curve(
     *,
     central: bool = False,
     seed: int = 0,
+    sample_weight: ArrayLike = None,
 ) -> CalibrationCurve:
     """Computes the share of targets below each quantile (Kuleshov et al. 2018).
 
@@ -63,16 +64,24 @@ def calibration_curve(
         levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
         central: Whether `levels` are of central intervals instead of quantiles.
         seed: Seed for counts and ordered classes: see `pit_values`.
+        sample_weight: The weight of each row, [rows]; None for 1.
 
     Raises:
         ValueError: The prediction is of classes without an order, the targets do not
             fit the prediction, or a level is not strictly between 0 and 1.
     """
     expected = _validate_levels(_LEVELS if levels is None else levels)
-    values = pit_values(prediction, y, seed=seed).reshape(-1)
+    by_row = pit_values(prediction, y, seed=seed)
+    values = by_row.reshape(-1)
     if central:
         values = np.abs(2.0 * values - 1.0)
-    observed = np.searchsorted(np.sort(values), expected, side="right") / len(values)
+    order = np.argsort(values)
+    below = np.searchsorted(values[order], expected, side="right")
+    observed = below / len(values)
+    if sample_weight is not None:
+        per_row = values.size // len(by_row)
+        weights = np.repeat(np.asarray(sample_weight, np.float64), per_row)[order]
+        observed = np.append(0.0, np.cumsum(weights))[below] / weights.sum()
     return CalibrationCurve(expected=expected, observed=observed)
 
 
@@ -83,6 +92,7 @@ def calibration_error(
     *,
     central: bool = False,
     seed: int = 0,
+    sample_weight: ArrayLike = None,
 ) -> float:
     """Computes the mean over levels of `(expected - observed)^2`.
 
@@ -105,11 +115,14 @@ def calibration_error(
         levels: Probabilities strictly between 0 and 1; by default 0.05, 0.1, ..., 0.95.
         central: Whether `levels` are of central intervals instead of quantiles.
         seed: Seed for counts and ordered classes: see `pit_values`.
+        sample_weight: As for `calibration_curve`.
 
     Raises:
         ValueError: As for `calibration_curve`.
     """
-    curve = calibration_curve(prediction, y, levels, central=central, seed=seed)
+    curve = calibration_curve(
+        prediction, y, levels, central=central, seed=seed, sample_weight=sample_weight
+    )
     return float(np.mean((curve.expected - curve.observed) ** 2))
 
 

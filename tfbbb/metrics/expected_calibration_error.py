@@ -62,7 +62,11 @@ def reliability_diagram(
 
 
 def expected_calibration_error(
-    prediction: Predictive, y: ArrayLike, *, bins: int = 15
+    prediction: Predictive,
+    y: ArrayLike,
+    *,
+    bins: int = 15,
+    sample_weight: ArrayLike = None,
 ) -> float:
     """Computes `sum_b (n_b / n) |accuracy_b - confidence_b|` (Naeini et al. 2015).
 
@@ -88,11 +92,13 @@ def expected_calibration_error(
         prediction: A `tfbbb.Predictive` of classes.
         y: Class indices or one-hot rows.
         bins: Number of bins, of equal width from 0 to 1.
+        sample_weight: The weight of each row, [rows]; None for 1.
 
     Raises:
         ValueError: As for `reliability_diagram`.
     """
-    diagram = _diagram(prediction, y, bins, "expected_calibration_error")
+    name = "expected_calibration_error"
+    diagram = _diagram(prediction, y, bins, name, sample_weight)
     gaps = np.abs(diagram.accuracy - diagram.confidence)
     return float(np.nansum(diagram.counts * gaps) / diagram.counts.sum())
 
@@ -166,20 +172,31 @@ class ExpectedCalibrationError(PredictiveMetric):
 
 
 def _diagram(
-    prediction: Predictive, y: ArrayLike, bins: int, score: str
+    prediction: Predictive,
+    y: ArrayLike,
+    bins: int,
+    score: str,
+    sample_weight: ArrayLike = None,
 ) -> ReliabilityDiagram:
     positive_integer("bins", bins)
     targets = checked_targets(prediction, y, "classes", score)
     index, confidence, right = (
         np.asarray(values).reshape(-1) for values in _binned(prediction, targets, bins)
     )
-    counts = np.bincount(index, minlength=bins)
+    weights = np.ones(len(index))
+    if sample_weight is not None:
+        given = np.asarray(sample_weight, np.float64)
+        weights = np.repeat(given, len(index) // len(given))
+    counts: np.ndarray = np.bincount(index, weights, minlength=bins)
+    if sample_weight is None:
+        counts = counts.astype(int)
     with np.errstate(invalid="ignore"):
         return ReliabilityDiagram(
             edges=np.linspace(0.0, 1.0, bins + 1),
             counts=counts,
-            confidence=np.bincount(index, confidence, minlength=bins) / counts,
-            accuracy=np.bincount(index, right, minlength=bins) / counts,
+            confidence=np.bincount(index, weights * confidence, minlength=bins)
+            / counts,
+            accuracy=np.bincount(index, weights * right, minlength=bins) / counts,
         )
 
 

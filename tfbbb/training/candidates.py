@@ -10,7 +10,7 @@ from tfbbb.data.memory_rows import BatchSource, MemoryRows
 from tfbbb.model import BayesianModel
 from tfbbb.optimizers import Adam
 from tfbbb.training.cross_fitting import MemberRows
-from tfbbb.training.loop import Outcome, fit
+from tfbbb.training.loop import HeldOut, Outcome, fit
 from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
@@ -81,6 +81,12 @@ def train_candidates(
         rows = rows.weighted(members.weights)
     number_of_all, seconds = len(plan.networks), 0.0
     limit = training.max_seconds or math.inf
+    held_out: HeldOut | None = None
+    if len(prepared.held_out_rows):
+        held_out = prepared.held_out
+        if prepared.held_out_weights is not None:
+            held_out = (*held_out, prepared.held_out_weights)
+    measured = measured_rows(prepared, members)
     found: list[Candidate] = []
     for number, (name, model) in enumerate(zip(plan.networks, models, strict=True)):
         of_this, stage = directory, members.description
@@ -101,7 +107,7 @@ def train_candidates(
             batch_size=plan.batch_size,
             seed=training.seed,
             member_rows=members,
-            held_out=prepared.held_out if len(prepared.held_out_rows) else None,
+            held_out=held_out,
             early_stopping=training.early_stopping,
             max_seconds=limit * (number + 1) / number_of_all - seconds,
             checkpoint_directory=of_this,
@@ -114,18 +120,18 @@ def train_candidates(
         seconds += outcome.seconds
         choice = None
         if members.folds is not None or len(plan.temperatures) > 1 or number_of_all > 1:
-            choice = choose(model, members, *measured_rows(prepared, members))
+            choice = choose(model, members, *measured)
             model = choice.model
         found.append(Candidate(name, plan.networks[name], model, choice, outcome))
     return found
 
 
 def measured_rows(prepared: Prepared, members: MemberRows) -> tuple:
-    """Returns inputs and targets of the rows that give the figures."""
+    """Returns inputs, targets and weights of the rows that give the figures."""
     if members.folds is None:
-        return prepared.held_out
+        return *prepared.held_out, prepared.held_out_weights
     assert isinstance(prepared.rows, MemoryRows)
-    return prepared.rows.inputs(), prepared.rows.targets()
+    return prepared.rows.inputs(), prepared.rows.targets(), prepared.weights
 
 
 def _of_all(

@@ -29,11 +29,14 @@ class MemberRows:
         temperatures: The temperature of each group of members.
         group_size: Number of members with the same temperature.
         folds: The fold of each row, [repeats, rows]; None if no row is left out.
+        row_weights: The weight of each row, [rows]: a row of weight 2 counts as two
+            rows. None for 1.
     """
 
     temperatures: tuple[float, ...]
     group_size: int
     folds: np.ndarray | None
+    row_weights: np.ndarray | None = None
 
     @classmethod
     def draw(
@@ -46,6 +49,7 @@ class MemberRows:
         seed: int = 0,
         classes: np.ndarray | None = None,
         groups: np.ndarray | None = None,
+        row_weights: np.ndarray | None = None,
     ) -> "MemberRows":
         """Divides rows into folds of equal size, stratified by class.
 
@@ -59,9 +63,10 @@ class MemberRows:
             classes: Classes of the rows, [rows], each spread over the folds.
             groups: Groups of the rows, [rows]; no group is divided, so folds are only
                 about equal. None for a group per row.
+            row_weights: The weight of each row, [rows]; None for 1.
         """
         if not repeats:
-            return cls(temperatures, group_size, None)
+            return cls(temperatures, group_size, None, row_weights)
         generator = np.random.default_rng([seed, num_rows])
         num_folds = group_size // repeats
         folds = np.empty((repeats, num_rows), dtype=np.int32)
@@ -76,7 +81,7 @@ class MemberRows:
                 # A stable sort keeps the random order within each class.
                 order = order[np.argsort(classes[order], kind="stable")]
             folds[repeat, order] = np.arange(num_rows) % num_folds
-        return cls(temperatures, group_size, folds)
+        return cls(temperatures, group_size, folds, row_weights)
 
     @property
     def num_members(self) -> int:
@@ -90,17 +95,38 @@ class MemberRows:
 
     @cached_property
     def weights(self) -> np.ndarray | None:
-        """1 where a member trains on a row, else 0, [rows, members]; None for all 1."""
+        """The weight of each row for each member, [rows, members]; None for all 1.
+
+        It is 0 for the members that leave out the row. If no row is left out, all
+        members share the weights, [rows, 1].
+        """
+        weights = None
+        if self.row_weights is not None:
+            weights = np.asarray(self.row_weights, np.float32)[:, np.newaxis]
         if self.folds is None:
-            return None
+            return weights
         left_out = self.folds.T[:, :, np.newaxis] == np.arange(self.num_folds)
         of_group = left_out.reshape(len(left_out), self.group_size)
-        return 1.0 - np.tile(of_group, (1, len(self.temperatures))).astype(np.float32)
+        used = 1.0 - np.tile(of_group, (1, len(self.temperatures))).astype(np.float32)
+        return used if weights is None else used * weights
 
     @property
     def sizes(self) -> np.ndarray | None:
-        """Number of training rows of each member, [members]; None for all rows."""
-        return None if self.weights is None else self.weights.sum(axis=0)
+        """Total weight of the rows of each member, [members]; None for all rows."""
+        if self.folds is None or self.weights is None:
+            return None
+        return self.weights.sum(axis=0, dtype=np.float64).astype(np.float32)
+
+    @property
+    def mean_weights(self) -> np.ndarray | None:
+        """The mean weight of a row for each member, or for all; None for 0 and 1."""
+        if self.row_weights is None or self.weights is None:
+            return None
+        return self.weights.mean(axis=0, dtype=np.float64).astype(np.float32)
+
+    def total_weight(self, num_rows: int) -> float:
+        """Returns the number of rows, or the sum of their weights."""
+        return float(num_rows if self.row_weights is None else self.row_weights.sum())
 
     @property
     def relative_temperatures(self) -> np.ndarray | None:

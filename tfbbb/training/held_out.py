@@ -29,13 +29,17 @@ def held_out_figures(
 
 
 def prediction_figures(
-    prediction: Predictive | CrossFitted, targets: np.ndarray
+    prediction: Predictive | CrossFitted,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> dict[str, float]:
     """Computes `TrainedTable.metrics` of a prediction of held-out rows.
 
     Args:
         prediction: The prediction of `n` rows, of one target or of classes.
         targets: Targets `[n, 1]`, or class indices `[n]`.
+        weights: The weight of each row, `[n]`: a row of weight 2 counts as two rows.
+            None for 1.
 
     Returns:
         The `log_likelihood` per row in nats and its negative, `nll`. For a regression
@@ -44,36 +48,47 @@ def prediction_figures(
         intervals, and `calibration_error`. For a classification also `accuracy`,
         `brier_score` and `expected_calibration_error`.
     """
-    log_likelihood = float(np.mean(prediction.log_prob(targets)))
+    log_likelihood = float(np.average(prediction.log_prob(targets), weights=weights))
     if hasattr(prediction, "probabilities"):
-        figures = _classification_figures(prediction, targets)
+        figures = _classification_figures(prediction, targets, weights)
     else:
-        figures = _regression_figures(prediction, targets)
+        figures = _regression_figures(prediction, targets, weights)
     return {**figures, "log_likelihood": log_likelihood, "nll": -log_likelihood}
 
 
-def _regression_figures(prediction: Any, targets: np.ndarray) -> dict[str, float]:
-    errors = prediction.mean - targets
+def _regression_figures(
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
+    errors = np.mean(np.square(prediction.mean - targets), axis=1)
+    distances = np.mean(np.abs(prediction.mean - targets), axis=1)
     # All levels at once: the search for quantiles takes as long for several.
     lower, upper = prediction.interval(_LEVELS)
     between = targets[:, np.newaxis]
-    inside = np.mean((lower <= between) & (between <= upper), axis=(0, 2))
+    inside = np.mean((lower <= between) & (between <= upper), axis=2)
+    shares = np.average(inside, axis=0, weights=weights)
     return {
-        "rmse": float(np.sqrt(np.mean(errors**2))),
-        "mean_absolute_error": float(np.mean(np.abs(errors))),
+        "rmse": float(np.sqrt(np.average(errors, weights=weights))),
+        "mean_absolute_error": float(np.average(distances, weights=weights)),
         **{
             f"coverage_{100 * level:g}": float(share)
-            for level, share in zip(_LEVELS, inside, strict=True)
+            for level, share in zip(_LEVELS, shares, strict=True)
         },
-        "calibration_error": calibration_error(prediction, targets),
+        "calibration_error": calibration_error(
+            prediction, targets, sample_weight=weights
+        ),
     }
 
 
-def _classification_figures(prediction: Any, targets: np.ndarray) -> dict[str, float]:
+def _classification_figures(
+    prediction: Any, targets: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
     probabilities = np.asarray(prediction.probabilities)
     correct = probabilities.argmax(axis=-1) == targets
+    scores = brier_score(prediction, targets, per_row=True)
     return {
-        "accuracy": float(np.mean(correct)),
-        "brier_score": brier_score(prediction, targets),
-        "expected_calibration_error": expected_calibration_error(prediction, targets),
+        "accuracy": float(np.average(correct, weights=weights)),
+        "brier_score": float(np.average(scores, weights=weights)),
+        "expected_calibration_error": expected_calibration_error(
+            prediction, targets, sample_weight=weights
+        ),
     }

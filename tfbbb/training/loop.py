@@ -30,6 +30,7 @@ _MOST_VALIDATIONS = 20
 _MOST_VALIDATIONS_TO_STOP = 50
 _SECONDS_BETWEEN_REPORTS = 2.0
 _OF_BEST_EPOCH = "best epoch/"
+HeldOut = tuple[Any, np.ndarray] | tuple[Any, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def fit(
     batch_size: int,
     seed: int = 0,
     member_rows: MemberRows | None = None,
-    held_out: tuple[Any, np.ndarray] | None = None,
+    held_out: HeldOut | None = None,
     early_stopping: EarlyStopping | None = None,
     max_seconds: float = math.inf,
     checkpoint_directory: Path | None = None,
@@ -89,8 +90,9 @@ def fit(
         seed: Seed of the orders of the rows.
         member_rows: The rows and the temperature of each member; None for all rows
             and temperature 1. The `rows` have its weights.
-        held_out: Inputs and targets of rows to measure `val_nll` on, up to 20 times
-            during the training, 50 times with early stopping.
+        held_out: Inputs, targets and, if they have any, weights of rows to measure
+            `val_nll` on, up to 20 times during the training, 50 times with early
+            stopping.
         early_stopping: When to stop because `val_nll` no longer falls; epochs count
             once the `kl_schedule` has settled.
         max_seconds: Time of all steps together, after which training ends early.
@@ -120,15 +122,16 @@ def fit(
             f"Received: early_stopping={early_stopping!r}, held_out=None"
         )
     steps_per_epoch = -(-rows.num_rows // batch_size)
-    temperature = model.training_temperature(rows.num_rows)
-    training_rows = TrainingRows(
-        rows.targets(),
-        rows.num_rows,
-        member_sizes=None if member_rows is None else member_rows.sizes,
-        member_temperatures=(
-            None if member_rows is None else member_rows.relative_temperatures
-        ),
-    )
+    training_rows = TrainingRows(rows.targets(), rows.num_rows)
+    if member_rows is not None:
+        training_rows = TrainingRows(
+            training_rows.targets,
+            member_rows.total_weight(rows.num_rows),
+            member_sizes=member_rows.sizes,
+            member_temperatures=member_rows.relative_temperatures,
+            mean_weights=member_rows.mean_weights,
+        )
+    temperature = model.training_temperature(training_rows.size)
     with model.training_on(training_rows):
         model.optimizer.build(model.trainable_variables)
         training = _Training(
@@ -182,7 +185,7 @@ class _Training:
         model: BayesianModel,
         temperature: TrainingTemperature,
         timetable: Timetable,
-        held_out: tuple[Any, np.ndarray] | None,
+        held_out: HeldOut | None,
         early_stopping: EarlyStopping | None,
         max_seconds: float,
         stage: str,

@@ -1,5 +1,6 @@
 """A version whose posterior is the prior of the next one."""
 
+import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -54,6 +55,28 @@ class ParentVersion:
 
     record: TrainingRecord
     learned: Mapping[str, np.ndarray]
+
+    @classmethod
+    def from_model(
+        cls, model: BayesianModel, schema: Schema, spec: JobSpec
+    ) -> "ParentVersion":
+        """Returns a trained model as a parent version, without writing files.
+
+        Args:
+            model: The trained model.
+            schema: The schema of its table.
+            spec: Its spec, with the chosen network.
+        """
+        learned = {name: value.numpy() for name, value in learned_variables(model)}
+        return cls(TrainingRecord(spec, schema), learned)
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the learned values."""
+        digest = hashlib.sha256(self.record.to_json())
+        for name, value in self.learned.items():
+            digest.update(name.encode() + value.tobytes())
+        return digest.hexdigest()
 
     @classmethod
     def read(cls, version: Path) -> "ParentVersion":

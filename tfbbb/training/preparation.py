@@ -39,6 +39,8 @@ class Prepared:
         split: What decided which rows are held out: see `Split.description`.
         rows_without_target: Number of rows of the table without a target, which are
             left out.
+        weights: The weight of each training row, float32 [rows]; None for 1.
+        held_out_weights: The weight of each held-out row; None for 1.
     """
 
     schema: Schema
@@ -48,6 +50,8 @@ class Prepared:
     groups: np.ndarray | None = None
     split: Mapping[str, Any] = field(default_factory=dict)
     rows_without_target: int = 0
+    weights: np.ndarray | None = None
+    held_out_weights: np.ndarray | None = None
 
 
 def prepare(
@@ -55,6 +59,7 @@ def prepare(
     spec: JobSpec,
     schema: Schema | None = None,
     directory: Path | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> Prepared:
     """Splits a table and reads its rows.
 
@@ -65,14 +70,25 @@ def prepare(
             means and categories come from the training rows alone.
         directory: Directory for the rows of a file, so that memory need not hold all of
             them; None for memory.
+        row_weights: The weight of each row, float32 [rows]; None for 1. Weighted rows
+            stay in memory.
 
     Raises:
         TableError: The table does not fit the spec or the schema.
     """
     if schema is not None and isinstance(source, TableScan):
         source = _read_text_features(source, schema)
+    if row_weights is not None:
+        directory = None
     whole_table = _open(source, directory)
+    if row_weights is not None and len(row_weights) != whole_table.num_rows:
+        raise ValueError(
+            f"Every row of the table needs one weight. Received: {len(row_weights)} "
+            f"weights for {whole_table.num_rows} rows"
+        )
     table, kept = _drop_rows_without_target(whole_table, spec, schema, directory)
+    if row_weights is not None:
+        row_weights = row_weights[kept]
     if schema is not None:
         _check_columns(table, schema)
     whole = schema or infer_schema(table, spec)
@@ -93,6 +109,8 @@ def prepare(
         groups=rows.groups if num_folds else None,
         split=rows.description,
         rows_without_target=whole_table.num_rows - table.num_rows,
+        weights=None if row_weights is None else row_weights[np.sort(rows.training)],
+        held_out_weights=None if row_weights is None else row_weights[rows.held_out],
     )
 
 

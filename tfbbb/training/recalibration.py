@@ -85,6 +85,7 @@ def calibrate(
     inputs: Any,
     targets: np.ndarray,
     prediction: Predictive | None = None,
+    weights: np.ndarray | None = None,
 ) -> Calibrated:
     """Recalibrates a trained model by a spec, and measures its predictions.
 
@@ -96,11 +97,13 @@ def calibrate(
         targets: Their targets `[n, 1]`, or class indices `[n]`.
         prediction: The prediction of these rows, not recalibrated, by members that did
             not see them; by default that of the model.
+        weights: The weight of each row in the figures, [n]; None for 1. The
+            recalibration is fitted to the rows without weights.
     """
     method = make_recalibration(part, model.likelihood, schema)
     if prediction is None:
         prediction = model.predictive(inputs)
-    before = prediction_figures(prediction, targets)
+    before = prediction_figures(prediction, targets, weights)
     name = getattr(part, "by", None)
     asked = {"method": part.name} | ({} if name is None else {"by": name})
     if method is None or not np.all(np.isfinite(list(before.values()))):
@@ -112,7 +115,7 @@ def calibrate(
     model.recalibration = made.recalibration
     figures = before
     if made.recalibration is not None:
-        figures = prediction_figures(made.prediction, targets)
+        figures = prediction_figures(made.prediction, targets, weights)
     report = {**asked, **made.report, "before": before}
     return Calibrated(figures, report, made.prediction, prediction)
 

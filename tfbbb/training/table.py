@@ -37,14 +37,15 @@ from tfbbb.training.target_likelihood import (
     choose_likelihood,
 )
 from tfbbb.training.trained_table import TrainedTable
-from tfbbb.types import TableLike
+from tfbbb.types import ArrayLike, TableLike
 
 
 def train_table(
     table: TableLike,
     spec: JobSpec | Mapping[str, Any],
     *,
-    start_from: Path | None = None,
+    row_weights: ArrayLike = None,
+    start_from: Path | ParentVersion | None = None,
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     report: Callable[[Progress], object] = lambda progress: None,
@@ -69,8 +70,13 @@ def train_table(
             column names to values, a list of rows as mappings, or a file as a
             `tfbbb.data.TableScan`.
         spec: A `JobSpec`, or its fields as a mapping.
-        start_from: Directory of the parent version, whose posterior is the prior: see
-            `tfbbb.training.parent_version.ParentVersion`.
+        row_weights: The weight of each row, [rows], positive; None for 1. A row of
+            weight 2 counts as two rows: its log likelihood is multiplied by 2, N is the
+            sum of the weights, and the metrics are weighted, as are those by which
+            temperatures and networks are chosen. Scaling, categories, epochs and the
+            recalibration come from the rows without weights.
+        start_from: The parent version, or its directory; its posterior is the prior:
+            see `tfbbb.training.parent_version.ParentVersion`.
         directory: Directory for the rows of a file, so that memory need not hold them,
             and for checkpoints, from which an interrupted training of the same table
             and spec resumes. None for neither.
@@ -83,6 +89,7 @@ def train_table(
 
     Raises:
         TypeError: `spec` is neither a `JobSpec` nor a mapping.
+        ValueError: A row has no weight, or one that is not positive and finite.
         TableError: The table cannot be used for training.
         SpecError: The spec does not fit the table or the parent version.
         CheckpointError: The directory has a checkpoint of another training.
@@ -107,9 +114,10 @@ def train_table(
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
     source: Any = table if isinstance(table, TableScan) else as_source(table)
+    weights = None if row_weights is None else _checked_weights(row_weights)
     training = spec.training
     if start_from is None:
-        prepared = prepare(source, spec, directory=directory)
+        prepared = prepare(source, spec, directory=directory, row_weights=weights)
         plan = _plan(spec, prepared, _choose_likelihood(spec, prepared))
         models = [
             make_network(
@@ -120,10 +128,12 @@ def train_table(
             for network in plan.networks.values()
         ]
     else:
-        parent = ParentVersion.read(start_from)
+        parent = start_from
+        if not isinstance(parent, ParentVersion):
+            parent = ParentVersion.read(parent)
         check_continuation(spec, parent.record, source.schema.names)
         spec = _continued(spec, parent.record.spec.model)
-        prepared = prepare(source, spec, parent.record.schema, directory)
+        prepared = prepare(source, spec, parent.record.schema, directory, weights)
         plan = _plan(spec, prepared)
         models = [parent.network(training.seed)]
     for model in models:
@@ -139,6 +149,7 @@ def train_table(
         if prepared.schema.task == "classification"
         else None,
         groups=prepared.groups,
+        row_weights=prepared.weights,
     )
     candidates = train_candidates(
         models,
@@ -148,7 +159,7 @@ def train_table(
         training,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
-        fingerprint=f"{spec.model_dump_json()} {start_from}",
+        fingerprint=f"{spec.model_dump_json()} {_name(start_from)}",
         report=report,
         should_stop=should_stop,
     )
@@ -157,7 +168,7 @@ def train_table(
     crossed = choice if members.folds is not None else None
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
-    inputs, targets = measured_rows(prepared, members)
+    inputs, targets, measured_weights = measured_rows(prepared, members)
     calibrated = calibrate(
         model,
         spec.recalibration,
@@ -165,6 +176,7 @@ def train_table(
         inputs,
         targets,
         None if crossed is None else crossed.prediction,
+        measured_weights,
     )
     if spec.recalibration.name != "none" and crossed is not None:
         model.recalibration = scaled(
@@ -217,6 +229,26 @@ def train_table(
         judgement=judgement,
         baselines=baselines,
     )
+
+
+def _checked_weights(given: ArrayLike) -> np.ndarray | None:
+    """Returns weights as float32 [rows]; None if all are 1."""
+    weights = np.asarray(given, np.float32)
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if weights.ndim != 1 or wrong.any():
+        received = f"an array of shape {weights.shape}"
+        if weights.ndim == 1:
+            row = int(np.argmax(wrong))
+            received = f"{weights[row]} in row {row + 1}"
+        raise ValueError(
+            "`row_weights` must hold one positive, finite number per row; drop the "
+            f"rows that should not count. Received: {received}"
+        )
+    return None if np.all(weights == 1) else weights
+
+
+def _name(parent: Path | ParentVersion | None) -> str:
+    return parent.sha256 if isinstance(parent, ParentVersion) else str(parent)
 
 
 def _plan(

@@ -72,7 +72,11 @@ class Choice:
 
 
 def choose(
-    model: BayesianModel, members: MemberRows, inputs: Any, targets: np.ndarray
+    model: BayesianModel,
+    members: MemberRows,
+    inputs: Any,
+    targets: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> Choice:
     """Chooses the temperature with the greatest likelihood of rows left out.
 
@@ -88,6 +92,8 @@ def choose(
         members: The rows and temperatures of its members.
         inputs: Inputs of the rows that were left out by folds, or held out.
         targets: Their targets, as the likelihood takes them.
+        weights: Their weights in the mean likelihood, [rows]; None for 1. The factors
+            are fitted to the rows without weights.
 
     Raises:
         TrainingDivergedError: No temperature has a finite likelihood.
@@ -105,7 +111,7 @@ def choose(
         if kind is not None and np.all(np.isfinite(drawn)):
             factor = _fit_factor(kind(), likelihood, drawn, targets)
             prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
-        found = float(np.mean(prediction.log_prob(targets)))
+        found = float(np.average(prediction.log_prob(targets), weights=weights))
         trials.append(Trial(temperature, found, factor))
     scores = np.array([trial.log_likelihood for trial in trials])
     if not np.isfinite(scores).any():

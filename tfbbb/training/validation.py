@@ -19,22 +19,31 @@ class HeldOutEvaluator:
         model: The model.
         inputs: Inputs of the held-out rows.
         targets: Targets of the held-out rows.
+        weights: Their weights, [rows]; None for 1.
     """
 
-    def __init__(self, model: BayesianModel, inputs: Any, targets: np.ndarray):
+    def __init__(
+        self,
+        model: BayesianModel,
+        inputs: Any,
+        targets: np.ndarray,
+        weights: np.ndarray | None = None,
+    ):
         self._model = model
-        rows = tf.data.Dataset.from_tensor_slices((inputs, targets))
+        given = (inputs, targets) if weights is None else (inputs, targets, weights)
+        rows = tf.data.Dataset.from_tensor_slices(given)
         self._blocks = rows.batch(_ROWS_AT_ONCE)
         self._take = tf.function(
-            lambda inputs, targets: model.test_step((inputs, targets)),
+            lambda *block: model.test_step(block),
             input_signature=self._blocks.element_spec,
+            autograph=False,
         )
 
     def nll(self) -> float:
         """Returns the mean per row, in nats; resets the metrics of the model."""
         self._model.reset_metrics()
-        for inputs, targets in self._blocks:
-            self._take(inputs, targets)
+        for block in self._blocks:
+            self._take(*block)
         nll = float(self._model.get_metrics_result()["nll"])
         self._model.reset_metrics()
         return nll

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+
+import tfbbb
+from tests.sklearn.estimators import SHORTEST, classifier
+
+CENTRES = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+
+
+def blobs(rows=120, seed=0):
+    generator = np.random.default_rng(seed)
+    codes = np.arange(rows) % 3
+    return CENTRES[codes] + generator.normal(size=(rows, 2)), codes
+
+
+LABELS = {
+    "texts": np.array(["oak", "ash", "elm"]),
+    "objects": np.array(["oak", "none", "12"], dtype=object),
+    "numbers": np.array([7, -1, 300]),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    x, codes = blobs()
+    return classifier().fit(x, LABELS["texts"][codes])
+
+
+def test_learns_the_classes(fitted):
+    x, codes = blobs(300, seed=1)
+    labels = LABELS["texts"][codes]
+    assert list(fitted.classes_) == ["ash", "elm", "oak"]
+    assert fitted.score(x, labels) > 0.9
+    probabilities = fitted.predict_proba(x)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        fitted.predict(x), fitted.classes_[probabilities.argmax(axis=1)]
+    )
+    np.testing.assert_allclose(fitted.predict_log_proba(x), np.log(probabilities))
+
+
+def test_log_prob_is_that_of_the_label(fitted):
+    x, codes = blobs(30, seed=2)
+    labels = LABELS["texts"][codes]
+    places = np.searchsorted(fitted.classes_, labels)
+    expected = fitted.predict_log_proba(x)[np.arange(30), places]
+    np.testing.assert_allclose(fitted.log_prob(x, labels), expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="Received: 'fir' in row 1"):
+        fitted.log_prob(x[:2], ["oak", "fir"])
+
+
+def test_draws_and_sets_are_of_labels(fitted):
+    x, _ = blobs(6, seed=3)
+    drawn = fitted.sample(x, n=500, seed=2)
+    assert drawn.shape == (500, 6)
+    assert set(drawn.ravel()) <= set(fitted.classes_)
+    shares = np.mean(drawn == fitted.classes_[0], axis=0)
+    # Five standard errors at most.
+    np.testing.assert_allclose(
+        shares, fitted.predict_proba(x)[:, 0], atol=5 * 0.5 / np.sqrt(500)
+    )
+    sets = fitted.predict_set(x, level=0.9)
+    assert sets.shape == (6, 3)
+    assert sets.dtype == bool
+    assert np.all(sets.any(axis=1))
+
+
+def test_probabilities_in_frames_have_the_labels_as_names(fitted):
+    x, _ = blobs(4)
+    try:
+        found = fitted.set_output(predict="pandas").predict_proba(x)
+    finally:
+        fitted.set_output(predict="default")
+    assert list(found.columns) == ["ash", "elm", "oak"]
+
+
+def test_export_has_the_labels_as_classes(fitted, tmp_path):
+    x, _ = blobs(5, seed=4)
+    loaded = tfbbb.load(fitted.export(tmp_path / "trees"))
+    assert loaded.manifest.classes == ("ash", "elm", "oak")
+    found = loaded.predictive(x, num_samples=20).probabilities
+    np.testing.assert_allclose(found, fitted.predict_proba(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["objects", "numbers"])
+def test_labels_keep_their_type(kind):
+    x, codes = blobs(30)
+    labels = LABELS[kind][codes]
+    model = classifier(**SHORTEST).fit(x, labels)
+    assert model.classes_.dtype == labels.dtype
+    found = model.predict(x)
+    assert found.dtype == labels.dtype
+    assert set(found) <= set(labels)
+
+
+def test_booleans_stay_booleans():
+    x, codes = blobs(60)
+    model = classifier(hidden_units=()).fit(x, codes == 0)
+    assert model.classes_.dtype == bool
+    assert model.score(x, codes == 0) > 0.85
+    assert model._named(model._fitted.trained.schema).classes == ("false", "true")
+
+
+def test_rows_of_weight_zero_bring_no_class():
+    x, codes = blobs(60)
+    model = classifier(**SHORTEST).fit(x, codes, sample_weight=codes != 2)
+    assert list(model.classes_) == [0, 1]
+    with pytest.raises(ValueError, match="one class, 0"):
+        classifier().fit(x, codes, sample_weight=codes == 0)
+
+
+def test_partial_fit_keeps_the_classes():
+    x, codes = blobs(90)
+    labels = LABELS["texts"][codes]
+    # Temperature 1, at which posteriors become priors as they are.
+    model = classifier(kl_schedule="constant", hidden_units=())
+    with pytest.raises(ValueError, match=r"no row of \['oak'\]"):
+        model.partial_fit(x[1:3], labels[1:3], classes=LABELS["texts"])
+    model.partial_fit(x[:45], labels[:45], classes=LABELS["texts"])
+    before = model.predict_dist(x).mutual_information.mean()
+    of_one = codes[45:] == 1
+    model.partial_fit(x[45:][of_one], labels[45:][of_one])
+    assert list(model.classes_) == ["ash", "elm", "oak"]
+    assert model.predict_dist(x).mutual_information.mean() < before
+    with pytest.raises(ValueError, match="'fir' in row 0"):
+        model.partial_fit(x[:2], ["fir", "oak"])
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.linspace(0, 1, 30), "continuous"),
+        (np.ones(30), "one class, 1.0"),
+        (np.array(["a", None] * 15, dtype=object), "None in row 1"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        classifier().fit(blobs(30)[0], y)

@@ -1,0 +1,71 @@
+"""Parameters are the fields of a job; these tests import no TensorFlow."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from tfbbb.sklearn import BayesianClassifier, BayesianRegressor
+from tfbbb.sklearn.job_fields import job_spec
+from tfbbb.training.spec import JobSpec, ModelSpec, TrainingSpec
+
+
+def spec(**parameters):
+    return job_spec(BayesianRegressor(**parameters), target="y", task="regression")
+
+
+def test_every_field_of_network_and_training_is_a_parameter():
+    parameters = BayesianClassifier().get_params()
+    fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {"seed"}
+    assert fields <= set(parameters)
+    assert all(value is None for value in parameters.values())
+
+
+def test_none_leaves_every_field_to_the_recipe():
+    assert spec() == JobSpec(target="y", task="regression")
+
+
+def test_parameters_reach_their_fields():
+    found = spec(
+        members=3,
+        hidden_units=[5],
+        learning_rate=0.1,
+        recalibration="none",
+        random_state=7,
+    )
+    assert (found.model.members, found.model.hidden_units) == (3, (5,))
+    assert found.training.learning_rate.initial == 0.1
+    assert found.training.seed == 7
+    assert found.recalibration.name == "none"
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = spec(
+        hidden_units=np.array([5, 6]), epochs=np.int64(4), learning_rate=np.float64(0.1)
+    )
+    assert found.model.hidden_units == (5, 6)
+    assert found.training.epochs == 4
+
+
+def test_a_random_state_draws_the_seed():
+    first, second = (
+        spec(random_state=np.random.RandomState(3)).training.seed for _ in range(2)
+    )
+    assert first == second != 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"members": 0}, "`members`: .*greater than or equal to 1. Received: 0"),
+        ({"hidden_units": (0,)}, "`hidden_units.0`"),
+        ({"epochs": 2, "steps": 3}, "give `epochs` or `steps`, not both"),
+        ({"likelihood": "poison"}, "`likelihood`: .*'poisson'"),
+        ({"likelihood": "categorical"}, "classification"),
+        ({"random_state": -1}, "`random_state`: .* Received: -1"),
+        ({"recalibration": "temperature"}, "regression"),
+    ],
+)
+def test_wrong_values_are_refused_at_fit_by_name(parameters, message):
+    model = clone(BayesianRegressor(**parameters))
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.ones((20, 2)), np.ones(20))

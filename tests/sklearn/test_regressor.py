@@ -1,0 +1,232 @@
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from scipy import sparse, stats
+from sklearn.exceptions import NotFittedError
+
+import tfbbb
+from tests.sklearn.estimators import (
+    SHORTEST,
+    houses,
+    line,
+    regressor,
+    regressor_of_line,
+)
+from tfbbb.data import TableError
+from tfbbb.sklearn import BayesianRegressor
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return regressor_of_line()
+
+
+@pytest.fixture(scope="module")
+def of_houses():
+    return regressor().fit(*houses())
+
+
+def test_learns_a_line_with_its_noise(fitted):
+    x, y = line(200, seed=1)
+    mean, std = fitted.predict(x, return_std=True)
+    np.testing.assert_array_equal(mean, fitted.predict(x))
+    assert fitted.score(x, y) > 0.95
+    assert mean.shape == std.shape == (200,)
+    assert np.all((std > 0.05) & (std < 1.5))
+
+
+def test_answers_are_those_of_the_predictive_distribution(fitted):
+    x, y = line(30, seed=2)
+    prediction = fitted.predict_dist(x)
+    np.testing.assert_allclose(fitted.predict(x), prediction.mean[:, 0])
+    quantiles = fitted.predict_quantiles(x, [0.05, 0.95])
+    assert quantiles.shape == (30, 2)
+    np.testing.assert_allclose(fitted.predict_interval(x, 0.9), quantiles)
+    np.testing.assert_allclose(
+        fitted.predict_quantiles(x, 0.05), quantiles[:, 0], rtol=1e-6
+    )
+    np.testing.assert_allclose(fitted.log_prob(x, y), prediction.log_prob(y))
+    assert fitted.log_prob(x, y).shape == (30,)
+
+
+def test_draws_follow_the_predictive_distribution(fitted):
+    x, _ = line(3, seed=3)
+    drawn = fitted.sample(x, n=2000, seed=1)
+    assert drawn.shape == (2000, 3)
+    pit = fitted.predict_dist(x).cdf(drawn[:, :1].repeat(3, 1)[0])
+    assert pit.shape == (3, 1)
+    below = np.mean(drawn < fitted.predict_quantiles(x, 0.25), axis=0)
+    # Five standard errors of 2000 draws.
+    np.testing.assert_allclose(below, 0.25, atol=5 * np.sqrt(0.25 * 0.75 / 2000))
+    np.testing.assert_array_equal(drawn, fitted.sample(x, n=2000, seed=1))
+
+
+def test_a_row_is_answered_alike_beside_any_rows(fitted):
+    x, _ = line(20, seed=4)
+    alone = np.concatenate([fitted.predict(row[np.newaxis]) for row in x])
+    np.testing.assert_allclose(alone, fitted.predict(x), rtol=1e-6)
+
+
+def test_texts_and_missing_values_are_read_as_they_are(of_houses):
+    x, y = houses(300, seed=1)
+    assert list(of_houses.feature_names_in_) == ["area", "street"]
+    assert of_houses.score(x, y) > 0.8
+    known = x.dropna()
+    moved = known.assign(street="park road")
+    other = known.assign(street="mill lane")
+    difference = np.mean(of_houses.predict(moved) - of_houses.predict(other))
+    assert 35 < difference < 65
+
+
+@pytest.mark.parametrize("kind", ["arrow", "polars", "objects", "lists"])
+def test_other_tables_have_the_answers_of_pandas(of_houses, kind):
+    x, _ = houses(10, seed=2)
+    if kind == "polars":
+        pytest.importorskip("polars")
+    # `x.to_numpy()` warns about names of features: those of arrays are their places.
+    rows = {
+        "arrow": lambda: pa.Table.from_pandas(x, preserve_index=False),
+        "polars": lambda: __import__("polars").from_pandas(x),
+        "objects": x.to_numpy,
+        "lists": lambda: x.to_numpy().tolist(),
+    }[kind]()
+    with np.errstate(all="ignore"):
+        if kind in ("objects", "lists"):
+            with pytest.warns(UserWarning, match="valid feature names"):
+                found = of_houses.predict(rows)
+        else:
+            found = of_houses.predict(rows)
+    np.testing.assert_array_equal(found, of_houses.predict(x))
+
+
+def test_features_are_those_of_the_fit(of_houses):
+    x, _ = houses(10)
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        of_houses.predict(x[["street", "area"]])
+    with pytest.raises(ValueError, match="Feature names seen at fit time"):
+        of_houses.predict(x[["area"]])
+    with pytest.raises(TableError, match="'area'"):
+        of_houses.predict(x.assign(area="large"))
+
+
+def test_answers_in_frames_have_names(of_houses):
+    x, _ = houses(5, seed=3)
+    x.index = list("abcde")
+    try:
+        of_houses.set_output(predict="pandas")
+        interval = of_houses.predict_interval(x)
+        quantiles = of_houses.predict_quantiles(x, [0.1, 0.5])
+    finally:
+        of_houses.set_output(predict="default")
+    assert isinstance(interval, pd.DataFrame)
+    assert list(interval.columns) == ["lower", "upper"]
+    assert list(quantiles.columns) == ["0.1", "0.5"]
+    assert list(interval.index) == list("abcde")
+    assert isinstance(of_houses.predict_interval(x), np.ndarray)
+    with pytest.raises(ValueError, match="Received: predict='excel'"):
+        of_houses.set_output(predict="excel")
+
+
+def test_export_has_the_same_answers(of_houses, tmp_path):
+    path = of_houses.export(tmp_path / "houses")
+    x, _ = houses(7, seed=4)
+    loaded = tfbbb.load(path)
+    assert loaded.manifest.target == "price"
+    found = loaded.predictive(x, num_samples=20).mean[:, 0]
+    np.testing.assert_allclose(found, of_houses.predict(x), rtol=1e-5)
+
+
+def test_to_keras_is_the_trained_model(fitted):
+    x, _ = line(5, seed=5)
+    model = fitted.to_keras()
+    assert isinstance(model, tfbbb.BayesianModel)
+    found = model.predictive(x, num_samples=20, method="local").mean[:, 0]
+    np.testing.assert_array_equal(found, fitted.predict(x))
+
+
+def test_a_second_fit_is_equal():
+    x, y = line(40)
+    first, second, third = (
+        regressor(**SHORTEST, random_state=seed).fit(x, y).predict(x)
+        for seed in (None, 0, 1)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert not np.allclose(first, third, rtol=1e-3)
+
+
+def test_partial_fit_goes_on_from_the_posterior():
+    """Rows of the second call teach what the first ones could not."""
+    x, y = line(200)
+    parameters = {"hidden_units": (), "kl_schedule": "constant"}
+    model = regressor(**parameters).partial_fit(x[:20], y[:20])
+    before = np.sqrt(model.predict_dist(x).epistemic)
+    assert model.partial_fit(x[20:], y[20:]) is model
+    after = np.sqrt(model.predict_dist(x).epistemic)
+    assert np.mean(after) < 0.8 * np.mean(before)
+    assert model.score(x, y) > 0.95
+
+
+def test_weighted_rows_count():
+    x = np.random.default_rng(0).normal(size=(100, 1))
+    sign = np.where(np.arange(100) % 2, 1.0, -1.0)
+    model = regressor(hidden_units=())
+    slopes = []
+    for weights in (sign > 0, np.where(sign > 0, 1.0, 50.0)):
+        model.fit(x, sign * x[:, 0], sample_weight=weights)
+        low, high = model.predict([[-1.0], [1.0]])
+        slopes.append(0.5 * (high - low))
+    assert slopes[0] == pytest.approx(1.0, abs=0.15)
+    assert slopes[1] == pytest.approx(-1.0, abs=0.2)
+
+
+def test_unfitted_estimators_say_so():
+    with pytest.raises(NotFittedError):
+        BayesianRegressor().predict(line()[0])
+    with pytest.raises(NotFittedError):
+        BayesianRegressor().to_keras()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (np.ones((20, 2)), np.ones((20, 2)), "MultiOutputRegressor"),
+        (np.ones((20, 2)), np.ones(19), "20 rows and 19 targets"),
+        (np.ones((20, 2)), None, "requires y"),
+        (np.ones((20, 2)), np.r_[np.ones(19), np.nan], "contains NaN"),
+        (sparse.csr_array(np.eye(20)), np.ones(20), "[Ss]parse"),
+        (np.ones((9, 2)), np.ones(9), "minimum of 10 is required"),
+        (pd.DataFrame(np.ones((9, 2))), np.ones(9), "9 rows, but at least 10"),
+        (np.full((20, 1), np.inf), np.arange(20.0), "infinite"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_refused(x, y, message):
+    model = regressor()
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(x, y)
+    with pytest.raises(NotFittedError):
+        model.predict(x)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.zeros(120), "zero"),
+        (np.r_[-1.0, np.ones(119)], "-1.0 in row 0"),
+        (np.ones(5), "shape \\(5,\\) for 120 rows"),
+    ],
+)
+def test_wrong_weights_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        regressor().fit(*line(), sample_weight=weights)
+
+
+@pytest.mark.slow
+def test_the_recipe_covers_what_it_promises():
+    x, y = line(300, noise=1.0)
+    model = BayesianRegressor(max_seconds=20).fit(x, y)
+    assert model.recipe_["chosen"]["members"] == 8
+    x, y = line(1000, noise=1.0, seed=1)
+    lower, upper = model.predict_interval(x, level=0.9).T
+    inside = np.mean((lower <= y) & (y <= upper))
+    assert stats.binomtest(round(inside * 1000), 1000, 0.9).pvalue > 1e-4

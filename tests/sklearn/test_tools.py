@@ -1,0 +1,125 @@
+"""The tools of scikit-learn and Keras work around the estimators."""
+
+import keras
+import numpy as np
+import pytest
+import sklearn
+from keras.wrappers import SKLearnRegressor
+from sklearn.calibration import CalibrationDisplay
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
+from sklearn.model_selection import (
+    GridSearchCV,
+    ShuffleSplit,
+    cross_val_score,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import tfbbb
+from tests.sklearn.estimators import (
+    SHORTEST,
+    classifier,
+    houses,
+    line,
+    regressor,
+    regressor_of_line,
+)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return regressor_of_line()
+
+
+@pytest.fixture(scope="module")
+def of_houses():
+    x, y = houses()
+    return classifier().fit(x, y > y.median())
+
+
+def test_permutation_importance_finds_the_feature_that_counts(fitted):
+    found = permutation_importance(fitted, *line(60, seed=1), n_repeats=2)
+    first, second = found.importances_mean
+    assert first > 1.0 > 0.1 > abs(second)
+
+
+def test_partial_dependence_is_drawn(fitted):
+    x, _ = line(40, seed=1)
+    shown = PartialDependenceDisplay.from_estimator(fitted, x, [0], grid_resolution=5)
+    (curve,) = shown.pd_results[0]["average"]
+    (grid,) = shown.pd_results[0]["grid_values"]
+    slope = (curve[-1] - curve[0]) / (grid[-1] - grid[0])
+    assert slope == pytest.approx(3.0, rel=0.15)
+
+
+def test_partial_dependence_takes_frames_with_texts(of_houses):
+    x, _ = houses(40, seed=1)
+    known = x.dropna()
+    shown = PartialDependenceDisplay.from_estimator(
+        of_houses, known, ["street"], categorical_features=["street"]
+    )
+    assert shown.pd_results[0]["average"].shape == (1, 2)
+
+
+def test_calibration_is_drawn(of_houses):
+    x, y = houses(100, seed=1)
+    shown = CalibrationDisplay.from_estimator(of_houses, x, y > y.median(), n_bins=3)
+    assert shown.estimator_name == "BayesianClassifier"
+    assert np.all((shown.prob_true >= 0) & (shown.prob_true <= 1))
+
+
+def test_pipeline_and_grid_search_choose_a_parameter():
+    x, y = line(60)
+    pipeline = make_pipeline(StandardScaler(), regressor(hidden_units=()))
+    name = "bayesianregressor__steps"
+    split = ShuffleSplit(1, random_state=0)
+    search = GridSearchCV(pipeline, {name: np.array([1, 300])}, cv=split).fit(x, y)
+    assert search.best_params_ == {name: 300}
+    assert search.score(x, y) > 0.9
+
+
+def test_metadata_routing_passes_weights_on():
+    x, y = line(40)
+    weights = np.ones(40)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = regressor(**SHORTEST).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        split, params = ShuffleSplit(1, random_state=0), {"sample_weight": weights}
+        found = cross_validate(model, x, y, cv=split, params=params)
+        assert np.all(np.isfinite(found["test_score"]))
+        with pytest.raises(ValueError, match="zero"):
+            TransformedTargetRegressor(model).fit(x, y, sample_weight=0.0 * weights)
+
+
+@pytest.mark.slow
+def test_two_processes_of_joblib_score_as_one_does():
+    x, y = line(40)
+    scores = [cross_val_score(regressor(), x, y, cv=2, n_jobs=n) for n in (1, 2)]
+    np.testing.assert_array_equal(*scores)
+    model = regressor().fit(x, y)
+    found = [
+        permutation_importance(model, x, y, n_repeats=2, random_state=0, n_jobs=n)
+        for n in (1, 2)
+    ]
+    np.testing.assert_array_equal(*(each.importances for each in found))
+
+
+def network(X, y):
+    inputs = keras.Input((X.shape[1],))
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood="normal")
+    model.compile(tfbbb.optimizers.Adam(0.1))
+    return model
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_wrapper_of_keras_takes_bayesian_models(made):
+    x, y = line()
+    model = network(x, y) if made else network
+    fit = {"epochs": 60, "verbose": 0}
+    wrapped = SKLearnRegressor(model, fit_kwargs=fit).fit(x, y[:, np.newaxis])
+    assert isinstance(wrapped.model_, tfbbb.BayesianModel)
+    assert wrapped.model_.num_rows == 120
+    assert wrapped.score(x, y) > 0.9

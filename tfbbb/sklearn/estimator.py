@@ -1,0 +1,314 @@
+"""What the estimators of numbers and of classes share."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from tfbbb.data.task import MIN_ROWS, Task
+from tfbbb.sklearn.fitted import Fitted
+from tfbbb.sklearn.given_rows import one_target, one_weight, to_table
+from tfbbb.sklearn.job_fields import job_spec
+from tfbbb.sklearn.output import check_container, in_container
+from tfbbb.types import ArrayLike
+
+if TYPE_CHECKING:
+    from tfbbb.data import Schema
+    from tfbbb.model import BayesianModel
+    from tfbbb.prediction import Predictive
+    from tfbbb.training import TrainedTable
+
+_NUM_SAMPLES = 100
+
+
+class BayesianEstimator(BaseEstimator):
+    """A Bayesian neural network for a table, trained by the default recipe of jobs.
+
+    The parameters are the fields of a `tfbbb.training.JobSpec`; None leaves a field to
+    the recipe. `BayesianRegressor` and `BayesianClassifier` say more.
+    """
+
+    _task: Task
+
+    def __init__(
+        self,
+        *,
+        members: int | None = None,
+        hidden_units: Sequence[int] | None = None,
+        layers: Sequence[Mapping[str, Any]] | None = None,
+        activation: str | None = None,
+        posterior: str | Mapping[str, Any] | None = None,
+        prior: str | Mapping[str, Any] | None = None,
+        estimator: str | Mapping[str, Any] | None = None,
+        likelihood: str | Mapping[str, Any] | None = None,
+        numeric_encoding: str | None = None,
+        text_columns: Sequence[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        epochs: int | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | Mapping[str, Any] | None = None,
+        validation: Mapping[str, Any] | None = None,
+        early_stopping: Mapping[str, Any] | None = None,
+        kl_schedule: str | Mapping[str, Any] | None = None,
+        max_seconds: float | None = None,
+        recalibration: str | Mapping[str, Any] | None = None,
+        num_samples: int | None = None,
+        random_state: Any = None,
+    ):
+        self.members = members
+        self.hidden_units = hidden_units
+        self.layers = layers
+        self.activation = activation
+        self.posterior = posterior
+        self.prior = prior
+        self.estimator = estimator
+        self.likelihood = likelihood
+        self.numeric_encoding = numeric_encoding
+        self.text_columns = text_columns
+        self.columns = columns
+        self.epochs = epochs
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.validation = validation
+        self.early_stopping = early_stopping
+        self.kl_schedule = kl_schedule
+        self.max_seconds = max_seconds
+        self.recalibration = recalibration
+        self.num_samples = num_samples
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Trains the network.
+
+        Args:
+            X: A frame of pandas, polars or Arrow, with columns of numbers and of texts
+                in which values may be missing, or an array [rows, features].
+            y: Targets, [rows].
+            sample_weight: Weight of each row, [rows]. A row of weight 2 counts as two
+                rows, a row of weight 0 is left out: see
+                `tfbbb.training.train_table`, `row_weights`.
+
+        Returns:
+            The estimator.
+
+        Raises:
+            ValueError: A parameter is invalid, or the rows cannot be used.
+            TrainingDivergedError: The loss is not finite; lower the learning rate.
+        """
+        # Values of the parameters are refused before the rows are read.
+        job_spec(self, target="y", task=self._task)
+        # A fit that fails leaves no model of other features or classes behind.
+        self.__dict__.pop("_fitted", None)
+        table = to_table(self, X, reset=True, fewest=MIN_ROWS)
+        self._names = table.column_names
+        values = one_target(self, y, table.num_rows)
+        table, values, weights = _weighty(table, values, sample_weight)
+        target = _target_name(y, self._names)
+        spec = job_spec(self, target=target, task=self._task)
+        # Named, so that no column is left out as useless: a selection of columns is
+        # a step of a pipeline.
+        ignored = {name for name, kind in spec.columns.items() if kind == "ignore"}
+        without = spec.not_features | ignored
+        features = [name for name in self._names if name not in without]
+        spec = job_spec(self, target=target, task=self._task, features=features)
+        column = self._target_column(values)
+        self._train(table.append_column(target, column), spec, weights, None)
+        return self
+
+    def _partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Self:
+        table = to_table(self, X, reset=False, fewest=2)
+        values = one_target(self, y, table.num_rows)
+        table, values, weights = _weighty(table, values, sample_weight)
+        parent = self._fitted.trained
+        spec = job_spec(
+            self,
+            target=parent.spec.target,
+            task=self._task,
+            features=[column.name for column in parent.schema.features],
+        )
+        schedule = spec.training.kl_schedule
+        if schedule is not None and not schedule.counts_rows_once:
+            # Only the first training may count rows more than once.
+            training = spec.training.model_copy(update={"kl_schedule": None})
+            spec = spec.model_copy(update={"training": training})
+        column = self._target_column(values, known=True)
+        table = table.append_column(spec.target, column)
+        self._train(table, spec, weights, parent)
+        return self
+
+    def _train(
+        self,
+        table: pa.Table,
+        spec: Any,
+        weights: np.ndarray | None,
+        parent: "TrainedTable | None",
+    ) -> None:
+        from tfbbb.training import train_table
+        from tfbbb.training.parent_version import ParentVersion
+
+        start_from = None
+        if parent is not None:
+            start_from = ParentVersion.from_model(
+                parent.model, parent.schema, parent.spec
+            )
+        trained = train_table(table, spec, row_weights=weights, start_from=start_from)
+        self._fitted = Fitted(trained)
+        self.metrics_ = dict(trained.metrics)
+        self.recipe_ = dict(trained.recipe)
+        self.judgement_ = dict(trained.judgement)
+        self.recalibration_choice_ = dict(trained.recalibration_choice)
+
+    def predict_dist(self, X: ArrayLike) -> "Predictive":
+        """Returns the posterior predictive distribution of each row.
+
+        Args:
+            X: Rows as for `fit`.
+
+        Returns:
+            A `tfbbb.Predictive`, of the indices of `classes_` for classes.
+        """
+        check_is_fitted(self)
+        table = to_table(self, X, reset=False, fewest=1)
+        trained = self._fitted.trained
+        # The answer for a row depends on no other row.
+        return trained.model.predictive(
+            trained.schema.inputs(table),
+            num_samples=_NUM_SAMPLES if self.num_samples is None else self.num_samples,
+            method="local",
+        )
+
+    def log_prob(self, X: ArrayLike, y: ArrayLike) -> np.ndarray:
+        """Returns log p(y | x, data) of each row, [rows], in nats.
+
+        Args:
+            X: Rows as for `fit`.
+            y: Targets, [rows].
+        """
+        prediction = self.predict_dist(X)
+        values = one_target(self, y, len(prediction))
+        return np.asarray(
+            prediction.log_prob(np.asarray(self._target_column(values, known=True)))
+        )
+
+    def sample(self, X: ArrayLike, n: int = 1, seed: int | None = None) -> np.ndarray:
+        """Draws n targets of each row from the predictive distribution.
+
+        Args:
+            X: Rows as for `fit`.
+            n: Number of draws.
+            seed: Seed of the draws; None for the same ones each time.
+
+        Returns:
+            [n, rows], of the type of `classes_` for classes.
+        """
+        drawn = self.predict_dist(X).sample(n, seed=seed)
+        return self._as_targets(drawn.reshape(n, -1))
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the next version of the model under a directory, as a SavedModel.
+
+        It needs nothing but TensorFlow, takes the columns of `X`, and gives the same
+        answers: see `tfbbb.load`.
+
+        Args:
+            path: Directory of the model, e.g. `saved_models/NAME`; created if missing.
+
+        Returns:
+            The directory of the new version, `path/VERSION`.
+        """
+        check_is_fitted(self)
+        trained = self._fitted.trained
+        return replace(trained, schema=self._named(trained.schema)).export(path)
+
+    def to_keras(self) -> "BayesianModel":
+        """Returns the trained `tfbbb.BayesianModel`, not a copy.
+
+        Its inputs are what `predict_dist` passes: a matrix if all features are numbers
+        and none was missing, else a dictionary of columns.
+        """
+        check_is_fitted(self)
+        return self._fitted.trained.model
+
+    def set_output(
+        self, *, transform: str | None = None, predict: str | None = None
+    ) -> Self:
+        """Sets the container of answers with several columns.
+
+        These are the answers of `predict_quantiles`, `predict_interval` and
+        `predict_proba`. Scores of scikit-learn need arrays.
+
+        Args:
+            transform: For pipelines; an estimator does not transform.
+            predict: `"default"` for arrays, `"pandas"` or `"polars"`; None leaves the
+                container as it is.
+
+        Raises:
+            ValueError: There is no such container.
+        """
+        del transform
+        if predict is not None:
+            self._container = check_container(predict)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+    @abstractmethod
+    def _target_column(self, values: np.ndarray, *, known: bool = False) -> pa.Array:
+        """Returns targets as the column that training reads.
+
+        Args:
+            values: Targets, [rows].
+            known: Whether classes must be known.
+        """
+
+    @abstractmethod
+    def _as_targets(self, drawn: np.ndarray) -> np.ndarray:
+        """Returns draws of the model in the type of `y`."""
+
+    @abstractmethod
+    def _named(self, schema: "Schema") -> "Schema":
+        """Returns a schema whose classes have the names of the labels."""
+
+    def _with_columns(self, values: np.ndarray, names: Sequence[Any], X: Any) -> Any:
+        """Returns [rows, columns] in the container of `set_output`."""
+        return in_container(getattr(self, "_container", "default"), values, names, X)
+
+
+def _weighty(
+    table: pa.Table, values: np.ndarray, sample_weight: ArrayLike | None
+) -> tuple[pa.Table, np.ndarray, np.ndarray | None]:
+    """Returns the rows whose weight is not 0, with their weights."""
+    weights = one_weight(sample_weight, table.num_rows)
+    if weights is None or weights.all():
+        return table, values, weights
+    kept = weights > 0
+    return table.filter(kept), values[kept], weights[kept]
+
+
+def _target_name(y: Any, names: Sequence[str]) -> str:
+    """Returns the name of a series, or `y`, changed if a feature has it."""
+    given = getattr(y, "name", None)
+    name = given if isinstance(given, str) and given.strip() else "y"
+    while name in names:
+        name += "_"
+    return name

@@ -1,0 +1,81 @@
+"""A trained model that another process can take over, bit for bit."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tfbbb.training import TrainedTable
+
+_MODEL_FILE = "model.keras"
+
+
+class Fitted:
+    """A trained table; pickled, the model is the bytes of its `.keras` file.
+
+    A copy loads the model when it is first asked for, so that unpickling imports no
+    TensorFlow.
+
+    Args:
+        trained: The trained table.
+    """
+
+    def __init__(self, trained: "TrainedTable"):
+        self._trained: TrainedTable | None = trained
+        self._state: dict[str, Any] = {}
+
+    @property
+    def trained(self) -> "TrainedTable":
+        """The trained table."""
+        if self._trained is None:
+            self._trained = _restored(self._state)
+            self._state = {}
+        return self._trained
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self._state if self._trained is None else _state(self._trained)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._trained, self._state = None, state
+
+
+def _state(trained: "TrainedTable") -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / _MODEL_FILE
+        trained.model.save(path)
+        model = path.read_bytes()
+    return {
+        "model": model,
+        "schema": trained.schema.to_dict(),
+        "spec": trained.spec.model_dump(mode="json"),
+        "num_training_rows": trained.num_training_rows,
+        "held_out_rows": np.asarray(trained.held_out_rows),
+        "metrics": dict(trained.metrics),
+        "recalibration_choice": dict(trained.recalibration_choice),
+        "recipe": dict(trained.recipe),
+        "judgement": dict(trained.judgement),
+        "baselines": trained.baselines,
+    }
+
+
+def _restored(state: dict[str, Any]) -> "TrainedTable":
+    import keras
+
+    import tfbbb.model  # noqa: F401  (registers the classes of the saved model)
+    from tfbbb.data import Schema
+    from tfbbb.training import JobSpec, TrainedTable
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / _MODEL_FILE
+        path.write_bytes(state["model"])
+        model = keras.saving.load_model(path, compile=False)
+    return TrainedTable(
+        **{
+            **state,
+            "model": model,
+            "schema": Schema.from_dict(state["schema"]),
+            "spec": JobSpec.model_validate(state["spec"]),
+        }
+    )

@@ -1,5 +1,6 @@
 """Explanations of models whose importance and effects have closed forms."""
 
+import io
 import json
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 from scipy.stats import norm
 
 from tests.explain.known_model import DEVIATION, NOISE, SLOPE, Classes, Line
+from tfbbb.data.values import MISSING_DATE
 from tfbbb.evaluation import InputEncoding
 from tfbbb.explain import (
     effect,
     explain,
     least_like_training,
     permutation_importance,
+    picture,
     variance_split,
 )
 from tfbbb.explain.unusual_rows import rows_outside_training
@@ -112,6 +115,26 @@ def test_the_rows_least_like_training_name_their_farthest_value():
     assert rows_outside_training(new, encoding) == {"kind": 1, "x": 1}
     gap = {"kind": np.array(["a"], dtype=object), "x": np.array([np.nan])}
     assert rows_outside_training(gap, encoding) == {"x": 1}
+
+
+def test_dates_are_shown_as_dates_and_may_be_missing():
+    day = np.where(X > 1.5, MISSING_DATE, 86400 * np.arange(len(X)))
+    inputs = {"day": day, "x": X}
+    encoding = InputEncoding.fit(inputs)
+    (dates, _) = encoding.columns
+    assert (dates.least, dates.greatest) == (0.0, day.max())
+    assert dates.missing
+    assert np.all(np.abs(encoding.transform(inputs)) < 10)
+    new = {"day": np.array([-86400, MISSING_DATE]), "x": np.array([0.1, 0.0])}
+    assert rows_outside_training(new, encoding) == {"day": 1}
+    split = variance_split(Line().predictive(new))
+    first = least_like_training(split, new, encoding)[0]
+    assert (first.column, first.value) == ("day", "1969-12-31")
+    assert first.remark.startswith("below all training rows (1970-01-01 to 19")
+    found = explain(Line(), inputs, encoding=encoding)
+    values = {entry["name"]: entry["values"] for entry in found.to_dict()["effects"]}
+    assert values["day"][0].startswith("1970-01")
+    picture(found).savefig(io.BytesIO(), format="svg")
 
 
 def test_an_explanation_is_json_and_counts_rows_from_one():

@@ -150,8 +150,7 @@ def effects_table(found: "Explanation") -> Any:
         for at in (int(means.argmin()), int(means.argmax())):
             band = (effect.lower[at], effect.upper[at])
             lower, upper = band if place is None else (side[place] for side in band)
-            value = effect.values[at]
-            shown = f"{value:.5g}" if isinstance(value, float | int) else repr(value)
+            shown = effect.show(effect.values[at])
             cells.append(
                 f"{means[at]:.4g}{suffix} ({lower:.4g} to {upper:.4g}) at {shown}"
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfbbb.cli.explain import describe_outside, describe_unusual
 from tfbbb.cli.judgement_table import judgement_rows
+from tfbbb.data.row_warnings import show_date
 from tfbbb.evaluation.input_encoding import as_numbers
 
 if TYPE_CHECKING:
@@ -316,7 +317,8 @@ class Report:
             missing = ~np.isfinite(as_numbers(values)) if number else values == ""
             trained = "-"
             if (column := known.get(feature.name)) is not None:
-                trained = f"{column.least:.5g} to {column.greatest:.5g}"
+                trained = f"{column.show(column.least)} to "
+                trained += column.show(column.greatest)
                 if texts:
                     trained = _categories(column.categories or (), column.complete)
             rows.append(
@@ -324,7 +326,7 @@ class Report:
                     feature.name,
                     feature.kind,
                     trained,
-                    _range(values[~missing], number),
+                    _range(values[~missing], feature.kind),
                     str(int(np.sum(missing))),
                 ]
             )
@@ -416,10 +418,12 @@ def _table(
     return f'<div class="wide"><table>{"".join(lines)}</table></div>'
 
 
-def _range(values: np.ndarray, number: bool) -> str:
+def _range(values: np.ndarray, kind: str) -> str:
     if not len(values):
         return "-"
-    if number:
+    if kind == "date":
+        return f"{show_date(values.min())} to {show_date(values.max())}"
+    if kind == "numeric":
         return f"{values.min():.5g} to {values.max():.5g}"
     found, counts = np.unique(values.astype(str), return_counts=True)
     order = np.argsort(-counts, kind="stable")

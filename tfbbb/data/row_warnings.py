@@ -77,7 +77,7 @@ class RowWarnings:
             return self._describe_texts(name, column, values)
         if column.kind == "date":
             missing = values == MISSING_DATE
-            show = _show_date
+            show = show_date
         else:
             missing = np.isnan(values)
             show = _show_number
@@ -125,7 +125,13 @@ def _show_number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def _show_date(value: float) -> str:
+def show_date(value: float) -> str:
+    """Writes seconds since 1970 as a date, with the time unless it is midnight.
+
+    Example:
+    >>> show_date(86400.0), show_date(90000.0)
+    ('1970-01-02', '1970-01-02 01:00:00')
+    """
     try:
         moment = _EPOCH + timedelta(seconds=float(value))
     except OverflowError:

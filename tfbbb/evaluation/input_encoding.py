@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.data.row_warnings import show_date
 from tfbbb.data.values import MISSING_DATE
 
 # Indicators of one text column; rarer texts count as other.
@@ -27,6 +28,7 @@ class EncodedColumn:
         missing: Whether numbers are missing.
         categories: The commonest texts, the commonest first; None for numbers.
         complete: Whether `categories` are all the texts of the training rows.
+        date: Whether the numbers are dates, in seconds since 1970.
     """
 
     name: str
@@ -37,6 +39,7 @@ class EncodedColumn:
     missing: bool = False
     categories: tuple[str, ...] | None = None
     complete: bool = True
+    date: bool = False
 
     @classmethod
     def fit(cls, name: str, values: np.ndarray) -> "EncodedColumn":
@@ -55,7 +58,7 @@ class EncodedColumn:
         numbers = as_numbers(values)
         known = numbers[np.isfinite(numbers)]
         if not len(known):
-            return cls(name, missing=True)
+            return cls(name, missing=True, date=is_date(values))
         scale = float(known.std())
         return cls(
             name,
@@ -64,7 +67,12 @@ class EncodedColumn:
             least=float(known.min()),
             greatest=float(known.max()),
             missing=len(known) < len(numbers),
+            date=is_date(values),
         )
+
+    def show(self, value: float) -> str:
+        """Writes a number for people."""
+        return show_date(value) if self.date else f"{value:.5g}"
 
     @property
     def width(self) -> int:
@@ -155,10 +163,15 @@ class InputEncoding:
         return cls(tuple(columns))
 
 
+def is_date(values: np.ndarray) -> bool:
+    """Whether an input has dates, as `tfbbb.data.Schema.inputs` returns them."""
+    return values.dtype == np.int64
+
+
 def as_numbers(values: np.ndarray) -> np.ndarray:
     """Returns numbers as float64 with NaN for missing, dates as seconds since 1970."""
     numbers = values.astype(np.float64)
-    if values.dtype == np.int64:
+    if is_date(values):
         numbers[values == MISSING_DATE] = np.nan
     return numbers
 

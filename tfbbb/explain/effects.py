@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.evaluation.input_encoding import as_numbers
+from tfbbb.data.row_warnings import show_date
+from tfbbb.evaluation.input_encoding import as_numbers, is_date
 from tfbbb.explain.rows import Rows, predicted
 
 _LEVEL = 0.9
@@ -27,6 +28,7 @@ class Effect:
         lower: Lower ends of the 90 % epistemic band, of the shape of the mean.
         upper: Upper ends.
         between: Whether values between two `values` make sense.
+        date: Whether the numbers are dates, in seconds since 1970.
     """
 
     name: str
@@ -35,6 +37,13 @@ class Effect:
     lower: np.ndarray
     upper: np.ndarray
     between: bool
+    date: bool = False
+
+    def show(self, value: float | str) -> str:
+        """Writes one of the values for people."""
+        if isinstance(value, str):
+            return repr(value)
+        return show_date(value) if self.date else f"{value:.5g}"
 
     @property
     def range(self) -> float:
@@ -105,7 +114,15 @@ def effect(
     lower, upper = np.minimum(lower, mean), np.maximum(upper, mean)
     if not hasattr(prediction, "probabilities"):
         mean, lower, upper = mean[:, 0], lower[:, 0], upper[:, 0]
-    return Effect(name, tuple(values.tolist()), mean, lower, upper, between)
+    return Effect(
+        name,
+        tuple(values.tolist()),
+        mean,
+        lower,
+        upper,
+        between,
+        date=is_date(column),
+    )
 
 
 def _quantiles(values: np.ndarray, points: int) -> np.ndarray:

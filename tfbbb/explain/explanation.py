@@ -59,7 +59,10 @@ class Explanation:
             "effects": [
                 {
                     "name": found.name,
-                    "values": list(found.values),
+                    "values": [
+                        found.show(value) if found.date else value
+                        for value in found.values
+                    ],
                     "mean": found.mean.tolist(),
                     "lower": found.lower.tolist(),
                     "upper": found.upper.tolist(),

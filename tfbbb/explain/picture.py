@@ -101,6 +101,9 @@ def draw_effect(
             axes.plot(
                 places, mean, color=color, marker="o", markersize=5, ls="", label=label
             )
+    if effect.date:
+        axes.locator_params(axis="x", nbins=3)
+        axes.xaxis.set_major_formatter(lambda value, _: effect.show(value)[:10])
     if not numbers:
         texts = [_shortened(str(text)) or "(missing)" for text in effect.values]
         axes.set_xticks(places, texts, rotation=30 if len(texts) > 3 else 0, ha="right")

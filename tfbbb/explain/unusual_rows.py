@@ -21,7 +21,7 @@ class UnusualRow:
         ratio: That as a multiple of the median row's.
         column: The column whose value is farthest from the training rows; empty if
             they are not known.
-        value: The value of this column; None if it is missing.
+        value: The value of this column, a date as text; None if it is missing.
         distance: How far from the training mean, in standard deviations; None for text.
         remark: What is unusual about the value, for people; empty if nothing is.
     """
@@ -119,20 +119,21 @@ def _most_unusual(rows: Rows, row: int, encoding: InputEncoding) -> dict[str, An
             if column.categories is not None:
                 shown = str(value)
             elif number:
-                shown = float(value)
+                shown = column.show(value) if column.date else float(value)
             best = {
                 "column": column.name,
                 "value": shown,
                 "distance": distance,
-                "remark": _remark(column, shown) if outside else "",
+                "remark": _remark(column, value) if outside else "",
             }
     return best
 
 
-def _remark(column: EncodedColumn, value: float | str | None) -> str:
-    if value is None:
-        return "no training row misses it"
-    if isinstance(value, str):
+def _remark(column: EncodedColumn, value: Any) -> str:
+    if column.categories is not None:
         return "no training row has it"
+    if np.isnan(value):
+        return "no training row misses it"
     side = "below" if value < column.least else "above"
-    return f"{side} all training rows ({column.least:g} to {column.greatest:g})"
+    least, greatest = column.show(column.least), column.show(column.greatest)
+    return f"{side} all training rows ({least} to {greatest})"

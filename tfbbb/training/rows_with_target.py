@@ -1,5 +1,7 @@
 """The rows of a table that have a target, and the schema of a spec."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from tfbbb.data.column_names import check_column_exists, check_column_names
@@ -23,7 +25,7 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
     decided_by = spec.training.validation.decided_by
     if decided_by is not None and spec.features is None:
         columns[decided_by] = "ignore"
-    return Schema.infer(
+    schema = Schema.infer(
         table,
         spec.target,
         task=_task_of(spec),
@@ -31,6 +33,10 @@ def infer_schema(table: ColumnSource, spec: JobSpec) -> Schema:
         text_columns=spec.text_columns,
         columns=columns,
     )
+    reasons = dict(schema.left_out)
+    if decided_by in reasons:
+        reasons[decided_by] = "It decides which rows are held out."
+    return replace(schema, left_out=tuple(reasons.items()))
 
 
 def find_rows_with_target(

@@ -136,7 +136,7 @@ def test_a_job_may_start_from_a_version_that_is_there(
     spec = JobSpec.model_validate({"target": "price", "model": {"hidden_units": [3]}})
     record = queue.settings.models / "houses" / "3" / "assets.extra" / RECORD_FILE
     record.parent.mkdir(parents=True)
-    schema = Schema.infer(table, "price")
+    schema = Schema.infer(table, "price", features=["area", "street"])
     record.write_bytes(TrainingRecord(spec, schema).to_json())
     body["start_from"] = {"model": "houses", "version": 3}
     response = post(client, body)

@@ -192,9 +192,10 @@ def test_a_network_that_the_table_does_not_allow_is_refused(target, model, reaso
 
 
 def test_the_features_of_the_table_count_for_the_size():
-    wide = pa.table({f"x{i}": X for i in range(600)} | {"y": X})
+    names = [f"x{i}" for i in range(600)]
+    wide = pa.table(dict.fromkeys(names, X) | {"y": X})
     spec = ModelSpec.model_validate(
         {"hidden_units": [10], "posterior": "full_covariance_normal"}
     )
     with pytest.raises(SpecError, match="covariance of 6000 × 6000"):
-        make_network(Schema.infer(wide, "y"), spec)
+        make_network(Schema.infer(wide, "y", features=names), spec)

@@ -126,7 +126,8 @@ def test_members_with_a_constant_target_are_counted():
     """Row 5 alone differs: in each repeat, one member per temperature leaves it out."""
     y = np.where(np.arange(ROWS) == 5, 1.0, 0.0)
     constant = table().set_column(1, "y", pa.array(y))
-    trained = train_table(constant, {"target": "y", "training": {"epochs": 3}})
+    spec = {"target": "y", "task": "regression", "training": {"epochs": 3}}
+    trained = train_table(constant, spec)
     assert math.isfinite(trained.metrics["rmse"])
     (remark,) = trained.recipe["remarks"]
     assert "in the training rows of 6 of 24 members" in remark

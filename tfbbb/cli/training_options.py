@@ -66,7 +66,7 @@ Columns = Annotated[
         callback=_check_columns,
         metavar="COLUMN=KIND",
         help="What a column is: number, boolean, date, duration, ordered, text, hashed "
-        "or ignore, with options, as in price=number:decimal-comma, "
+        "or ignore, with options, as in price=number:percent, "
         "when=date:day-first, size=ordered:S,M,L; may be repeated.",
     ),
 ]

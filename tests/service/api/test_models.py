@@ -30,11 +30,16 @@ def test_status_is_that_of_tensorflow_serving(client: httpx.Client) -> None:
 
 def test_version_is_described_with_what_it_reads(client: httpx.Client) -> None:
     description = client.get("/v1/models/patients/versions/1").json()["description"]
-    assert description["features"][1] == {
+    feature = description["features"][1]
+    assert {
+        name: feature[name] for name in ("name", "kind", "missing", "notation")
+    } == {
         "name": "blood pressure",
         "kind": "numeric",
         "missing": True,
+        "notation": None,
     }
+    assert isinstance(feature["imputed"], bool)
     assert description["metrics"] == {"rmse": 54.0}
 
 

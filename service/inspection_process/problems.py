@@ -54,6 +54,9 @@ def _column_problems(column: ColumnStatistics) -> Iterator[str]:
     elif column.type == "boolean":
         if column.distinct == 1:
             yield _CONSTANT
+    elif column.type == "date":
+        if column.known and column.first == column.last:
+            yield _CONSTANT
     else:
         yield (
             f"It holds values of type {column.arrow_type!s:.100}, which a model "

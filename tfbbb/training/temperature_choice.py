@@ -132,8 +132,7 @@ def _fit_factor(
 ) -> float:
     """Returns the factor with the greatest likelihood; 1 if there is none.
 
-    There is none if, for example, all classes are predicted right: the likelihood then
-    grows with ever lower temperatures of the logits.
+    There is none if, for example, all numbers equal their predictions.
     """
     prediction = predictive_from_outputs(likelihood, outputs)
     try:

@@ -106,7 +106,7 @@ def test_few_rows_are_held_out_instead():
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
     (remark,) = trained.recipe["remarks"]
-    assert remark.startswith("The table has 30 rows; with at least 40,")
+    assert remark.startswith("The table has 30 rows; below 40, members leave out no")
 
 
 def test_a_class_with_fewer_rows_than_folds_trains():

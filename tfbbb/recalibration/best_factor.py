@@ -40,8 +40,8 @@ def best_factor(
             of the search. None if there is none.
         num_rows: Number of rows whose mean is the loss, a negative log-likelihood. If
             it is smallest at an end of the grid, the prior log f ~ N(0, 1) is added,
-            with the weight of one row: `loss + (log f)^2 / (2 num_rows)`.
-            None for an error instead.
+            with the weight of one row: `loss + (log f)^2 / (2 num_rows)`. None for an
+            error instead.
 
     Raises:
         ValueError: The loss is smallest at an end of the grid.
@@ -54,10 +54,8 @@ def best_factor(
     losses = [loss(math.exp(point)) for point in grid]
     best = int(np.argmin(losses))
     if best in (0, _NUM_FACTORS - 1) and num_rows is not None:
-        rows = num_rows
-        return best_factor(
-            name, lambda factor: loss(factor) + math.log(factor) ** 2 / (2.0 * rows)
-        )
+        weight = 0.5 / num_rows
+        return best_factor(name, lambda x: loss(x) + weight * math.log(x) ** 2)
     if best in (0, _NUM_FACTORS - 1):
         raise ValueError(
             f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "

@@ -11,8 +11,6 @@ from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
-from tfbbb.recalibration.recalibration import IDENTITY
-from tfbbb.recalibration.scaled import scaled
 from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.cross_fitting import MemberRows
@@ -143,7 +141,6 @@ def train_table(
     )
     best = max(candidates, key=lambda candidate: candidate.log_likelihood)
     model, choice, schedule = best.model, best.choice, plan.schedule
-    crossed = choice if members.folds is not None else None
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
     inputs, targets = measured_rows(prepared, members)
@@ -153,15 +150,8 @@ def train_table(
         prepared.schema,
         inputs,
         targets,
-        None if crossed is None else crossed.prediction,
+        None if members.folds is None else choice,
     )
-    if spec.recalibration.name != "none" and crossed is not None:
-        model.recalibration = scaled(
-            model.recalibration or IDENTITY,
-            model.likelihood,
-            crossed.gain,
-            crossed.gain_of_intervals,
-        )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
     network = best.network.model_copy(update={"members": plan.group_size})

@@ -45,14 +45,15 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TemperatureChoice:
     """The members of the best temperature.
 
     Attributes:
         model: The mixture of these members.
         best: The trial of their temperature.
         gain: By what its factor changes for the mixture of all members.
-        gain_of_intervals: By what conformal intervals change with it, at least as much.
+        gain_of_intervals: By what conformal intervals change for this mixture: the
+            whole extrapolation, of which `gain` goes three quarters of the way.
         trials: All temperatures that were tried, in order.
         prediction: Predictions of the rows by the members that left them out, not
             calibrated.
@@ -68,7 +69,7 @@ class Choice:
 
 def choose(
     model: BayesianModel, members: MemberRows, inputs: Any, targets: np.ndarray
-) -> Choice:
+) -> TemperatureChoice:
     """Chooses the temperature with the greatest likelihood of rows left out.
 
     Each temperature is calibrated first: one factor, fitted to the rows left out. If a
@@ -121,7 +122,7 @@ def choose(
         chosen.training_temperature(model.num_rows).assign(best.temperature)
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
-    return Choice(chosen, best, of_density, gain, tuple(trials), prediction)
+    return TemperatureChoice(chosen, best, of_density, gain, tuple(trials), prediction)
 
 
 def _fit_factor(

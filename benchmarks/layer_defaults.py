@@ -232,7 +232,9 @@ def load(table: str, data: Path) -> Split:
         x_test, y_test = archive["x_test"][test], archive["y_test"][test]
     else:
         archive = np.load(data / "fashion_mnist_test.npz")
-        images, labels = archive["x"], archive["y"]
+        # The file is sorted by class.
+        order = np.random.default_rng(0).permutation(len(archive["y"]))
+        images, labels = archive["x"][order], archive["y"][order]
         x, y, x_test, y_test = (
             images[:rows],
             labels[:rows],

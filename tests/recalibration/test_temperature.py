@@ -145,13 +145,6 @@ def test_a_calibrated_model_hardly_changes():
     assert after - before < 11.0 / (2 * len(X))
 
 
-def test_perfectly_predicted_labels_have_no_best_temperature():
-    model = network(4, "categorical", spread=1e-6)
-    labels = model.predictive(X[:100]).probabilities.argmax(axis=1)
-    with pytest.raises(ValueError, match=r"No temperature.*all predicted right"):
-        model.recalibrate(X[:100], labels)
-
-
 def test_numbers_are_refused():
     with pytest.raises(ValueError, match=r"which only classes have.*likelihood=Normal"):
         network().recalibrate(X[:50], np.zeros(50), "temperature")
@@ -161,3 +154,21 @@ def test_numbers_are_refused():
 def test_temperature_must_be_positive_and_finite(temperature):
     with pytest.raises(ValueError, match="`temperature` must be a positive finite"):
         Temperature(temperature)
+
+
+def test_rows_that_are_all_right_have_the_temperature_of_the_prior():
+    """Their likelihood grows for ever with lower temperatures."""
+    model = network(4, "categorical", spread=1e-6)
+    x = X[:100]
+    probabilities = model.predictive(x).probabilities
+    labels = probabilities.argmax(axis=1)
+    logits = np.log(probabilities)
+
+    def loss(log_temperature):
+        log_p = special.log_softmax(logits / np.exp(log_temperature), axis=1)
+        nll = -log_p[np.arange(len(labels)), labels].sum()
+        return nll + 0.5 * log_temperature**2
+
+    best = optimize.minimize_scalar(loss, bounds=(-5.0, 0.0), method="bounded")
+    found = model.recalibrate(x, labels).temperature
+    assert np.log(found) == pytest.approx(best.x, abs=1e-3)

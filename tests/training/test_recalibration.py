@@ -5,10 +5,14 @@ import pyarrow as pa
 import pytest
 
 import tfbbb
+from tests.recalibration.known_models import DRAWS, X, drawn, network, spread_out
+from tfbbb.data import Schema
 from tfbbb.export.manifest import Manifest
 from tfbbb.recalibration import ConformalIntervals
 from tfbbb.training import JobSpec, train_table
+from tfbbb.training.recalibration import calibrate
 from tfbbb.training.spec import SpecError
+from tfbbb.training.temperature_choice import TemperatureChoice, Trial
 
 ROWS = 300
 SPREADS = {"north": 0.2, "south": 2.0}
@@ -152,3 +156,46 @@ def test_a_likelihood_that_does_not_suit_is_refused_before_training(table):
     }
     with pytest.raises(SpecError, match="does not suit the target: Scaling about"):
         train_table(table, fields)
+
+
+def calibrated(y, gain, gain_of_intervals):
+    """What a model is recalibrated by, if members that left out folds predict y."""
+    model, x = network(), X[: len(y)]
+    columns = {f"x{i}": x[:, i] for i in range(3)}
+    schema = Schema.infer({**columns, "y": y[:, 0]}, "y")
+    crossed = TemperatureChoice(
+        model=model,
+        best=Trial(1.0, 0.0, 1.0),
+        gain=gain,
+        gain_of_intervals=gain_of_intervals,
+        trials=(),
+        prediction=model.predictive(x, num_samples=DRAWS),
+        gaps=np.zeros((0, 2)),
+    )
+    part = JobSpec(target="y").recalibration
+    found = calibrate(model, part, schema, x, y, crossed)
+    return model.recalibration, found.choice
+
+
+def test_a_recalibration_is_extrapolated_to_all_members():
+    y = spread_out(network(), X[:400], 2.5)
+    before, _ = calibrated(y, 1.0, 1.0)
+    after, choice = calibrated(y, 0.8, 0.6)
+    assert isinstance(after, ConformalIntervals)
+    assert choice["chosen"] == "variance_scaling, conformal_intervals"
+    assert choice["reason"].endswith("its factor is 0.8 times theirs.")
+    (factor,), (unscaled,) = after.density.factors, before.density.factors
+    assert factor == pytest.approx(0.8 * unscaled)
+    # Scores are in standard deviations of the density, which are 0.8 times as large.
+    scores = np.multiply(before.scores, 0.6 / 0.8)
+    np.testing.assert_allclose(after.scores, scores)
+
+
+def test_the_choice_says_that_all_members_have_a_factor_of_their_own():
+    # Too few rows for any fit.
+    y = drawn(network(), X[:20])
+    none, choice = calibrated(y, 1.0, 1.0)
+    assert (none, choice["chosen"]) == (None, "none")
+    found, choice = calibrated(y, 0.8, 0.7)
+    assert found == tfbbb.recalibration.VarianceScaling(0.8)
+    assert choice["chosen"] == "variance_scaling"

@@ -108,7 +108,7 @@ def test_few_rows_are_held_out_instead():
     assert len(trained.held_out_rows) == 3
     assert trained.recipe["metrics_from"] == "3 rows that no member trained on"
     (remark,) = trained.recipe["remarks"]
-    assert remark.startswith("The table has 30 rows; with at least 40,")
+    assert remark.startswith("The table has 30 rows; below 40, members leave out no")
 
 
 def test_a_class_with_fewer_rows_than_folds_trains():
@@ -153,14 +153,17 @@ def test_the_gain_follows_the_law_of_an_average():
     assert _gain([1.3], 1.3, 8) == 1.0
 
 
-def test_classes_that_are_all_predicted_right_need_no_factor():
+def test_classes_that_are_all_predicted_right_become_more_certain():
     x = np.repeat([-1.0, 1.0], 60)
     labels = np.where(x > 0, "high", "low")
     separable = pa.table({"x": x, "y": labels})
     trained = train_table(separable, {"target": "y", "training": {"epochs": 100}})
     assert trained.metrics["accuracy"] == 1.0
-    assert 1.0 in {trial["factor"] for trial in trained.recipe["tried"]}
-    assert trained.recalibration_choice["chosen"] == "none"
+    factors = [trial["factor"] for trial in trained.recipe["tried"]]
+    assert all(1 / 128 < factor < 1.0 for factor in factors)
+    choice = trained.recalibration_choice
+    assert choice["chosen"].startswith("temperature")
+    assert trained.metrics["log_likelihood"] > choice["before"]["log_likelihood"]
 
 
 def test_counts_get_a_likelihood_of_counts_and_the_manifest_says_why():

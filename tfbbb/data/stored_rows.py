@@ -1,5 +1,6 @@
 """Training rows on disk."""
 
+import functools
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -65,6 +66,10 @@ class StoredRows:
         return cls(layout, path, num_rows, digest.hexdigest())
 
     def targets(self) -> np.ndarray:
+        return self._targets
+
+    @functools.cached_property
+    def _targets(self) -> np.ndarray:
         blocks = range(-(-self.num_rows // self._order.rows_per_block))
         with self.path.open("rb", buffering=0) as file:
             last = [self._read(file.fileno(), [block])[:, -1:] for block in blocks]

@@ -19,7 +19,10 @@ _NEAR, _INSIDE, _COARSE = math.sqrt(2.0), 0.75, 1e-4
 
 
 def best_factor(
-    name: str, loss: Callable[[float], float], start: float | None = None
+    name: str,
+    loss: Callable[[float], float],
+    start: float | None = None,
+    num_rows: int | None = None,
 ) -> float:
     """Returns the factor between 1/128 and 128 with the smallest loss.
 
@@ -35,6 +38,10 @@ def best_factor(
         loss: Returns the loss of a factor.
         start: A factor near the best one, such as that of similar rows; it saves most
             of the search. None if there is none.
+        num_rows: Number of rows whose mean is the loss, a negative log-likelihood. If
+            it is smallest at an end of the grid, the prior log f ~ N(0, 1) is added,
+            with the weight of one row: `loss + (log f)^2 / (2 num_rows)`. None for an
+            error instead.
 
     Raises:
         ValueError: The loss is smallest at an end of the grid.
@@ -46,12 +53,15 @@ def best_factor(
     grid = np.linspace(-math.log(_LIMIT), math.log(_LIMIT), _NUM_FACTORS)
     losses = [loss(math.exp(point)) for point in grid]
     best = int(np.argmin(losses))
+    if best in (0, _NUM_FACTORS - 1) and num_rows is not None:
+        weight = 0.5 / num_rows
+        return best_factor(name, lambda x: loss(x) + weight * math.log(x) ** 2)
     if best in (0, _NUM_FACTORS - 1):
         raise ValueError(
             f"No {name} from 1/{_LIMIT:.0f} to {_LIMIT:.0f} fits the rows best: the "
-            "rows are all predicted right, or all wrong, or lie far from their "
-            "predictions. Pass more rows, and check that the targets belong to the "
-            f"rows. Received: a likelihood that still rises at {math.exp(grid[best]):g}"
+            "targets equal their predictions, or lie far from them. Pass more rows, "
+            "and check that the targets belong to the rows. "
+            f"Received: a likelihood that still rises at {math.exp(grid[best]):g}"
         )
     return _best_between(
         loss, math.exp(grid[best - 1]), math.exp(grid[best + 1]), _TOLERANCE

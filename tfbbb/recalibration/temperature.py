@@ -26,7 +26,9 @@ class Temperature(Recalibration):
     entropy, mutual information, log probabilities and drawn labels change accordingly.
     For ordered classes both cutpoints and location are divided by T.
 
-    T minimises the negative log likelihood of the mixture on the held-out rows.
+    T minimises the negative log likelihood of the mixture on the n held-out rows. If
+    it falls for ever, as when all of them are predicted right, T minimises it plus
+    `(log T)^2 / (2 n)`, the prior log T ~ N(0, 1).
 
     Example:
 
@@ -80,7 +82,7 @@ class Temperature(Recalibration):
 
         # The temperature of similar rows, if this recalibration is fitted to some.
         known = None if self.temperature == 1.0 else self.temperature
-        return Temperature(best_factor("temperature", loss, known))
+        return Temperature(best_factor("temperature", loss, known, len(targets)))
 
     def outputs(self, likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor:
         assert isinstance(likelihood, Classification)

@@ -16,7 +16,7 @@ from tfbbb.training.preparation import Prepared
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
-from tfbbb.training.temperature_choice import Choice, choose
+from tfbbb.training.temperature_choice import TemperatureChoice, choose
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Candidate:
     name: str
     network: ModelSpec
     model: BayesianModel
-    choice: Choice | None
+    choice: TemperatureChoice | None
     outcome: Outcome
 
     @property

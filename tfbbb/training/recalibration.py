@@ -12,13 +12,16 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
 from tfbbb.prediction import Predictive
 from tfbbb.recalibration import ConformalIntervals, ConformalSets, Recalibration
-from tfbbb.recalibration.choice import choose
+from tfbbb.recalibration.choice import choose, describe
 from tfbbb.recalibration.conformal import labels_of
 from tfbbb.recalibration.cross_fitted import CrossFitted
+from tfbbb.recalibration.recalibration import IDENTITY
+from tfbbb.recalibration.scaled import scaled
 from tfbbb.training.held_out import prediction_figures
 from tfbbb.training.spec import SpecError
 from tfbbb.training.spec.columns import check_recalibration
 from tfbbb.training.spec.families import RecalibrationPart
+from tfbbb.training.temperature_choice import TemperatureChoice
 
 _CONFORMAL = {
     "conformal_intervals": ConformalIntervals,
@@ -84,7 +87,7 @@ def calibrate(
     schema: Schema,
     inputs: Any,
     targets: np.ndarray,
-    prediction: Predictive | None = None,
+    crossed: TemperatureChoice | None = None,
     weights: np.ndarray | None = None,
 ) -> Calibrated:
     """Recalibrates a trained model by a spec, and measures its predictions.
@@ -95,14 +98,15 @@ def calibrate(
         schema: The schema of the table.
         inputs: Inputs of `n` held-out rows.
         targets: Their targets `[n, 1]`, or class indices `[n]`.
-        prediction: The prediction of these rows, not recalibrated, by members that did
-            not see them; by default that of the model.
+        crossed: The choice of members that left out folds of these rows: its prediction
+            of them is by members that did not see them, and its gains extrapolate the
+            recalibration to the mixture of all members. None if the model did not see
+            the rows.
         weights: The weight of each row in the figures, [n]; None for 1. The
             recalibration is fitted to the rows without weights.
     """
     method = make_recalibration(part, model.likelihood, schema)
-    if prediction is None:
-        prediction = model.predictive(inputs)
+    prediction = model.predictive(inputs) if crossed is None else crossed.prediction
     before = prediction_figures(prediction, targets, weights)
     name = getattr(part, "by", None)
     asked = {"method": part.name} | ({} if name is None else {"by": name})
@@ -117,7 +121,32 @@ def calibrate(
     if made.recalibration is not None:
         figures = prediction_figures(made.prediction, targets, weights)
     report = {**asked, **made.report, "before": before}
+    if crossed is not None:
+        report |= _extrapolate(model, crossed, made.report["reason"])
     return Calibrated(figures, report, made.prediction, prediction)
+
+
+def _extrapolate(
+    model: BayesianModel, crossed: TemperatureChoice, reason: str
+) -> dict[str, str]:
+    """Recalibrates the mixture of all members by rows that some of them predicted.
+
+    Returns:
+        What is `chosen` then, and the `reason`.
+    """
+    if crossed.gain == 1.0:
+        return {}
+    model.recalibration = scaled(
+        model.recalibration or IDENTITY,
+        model.likelihood,
+        crossed.gain,
+        crossed.gain_of_intervals,
+    )
+    return {
+        "chosen": describe(model.recalibration),
+        "reason": f"{reason} The mixture of all members predicts better than those "
+        f"that left out a row: its factor is {crossed.gain:.3g} times theirs.",
+    }
 
 
 def _input_of(name: str, schema: Schema) -> str | int:

@@ -20,9 +20,9 @@ def remarks_on_scarce_rows(prepared: Prepared, members: MemberRows) -> list[str]
     num_rows = prepared.rows.num_rows + len(prepared.held_out_rows)
     if num_rows < FEWEST_ROWS_TO_CROSS_FIT:
         found.append(
-            f"The table has {num_rows} rows; with at least "
-            f"{FEWEST_ROWS_TO_CROSS_FIT}, members leave out folds and the figures are "
-            "those of all rows."
+            f"The table has {num_rows} rows; below {FEWEST_ROWS_TO_CROSS_FIT}, members "
+            f"leave out no folds, and the figures of {len(prepared.held_out_rows)} "
+            "held-out rows are uncertain."
         )
     if prepared.schema.task == "classification":
         found += _rare_classes(

@@ -12,8 +12,6 @@ from tfbbb.data.scan import TableScan
 from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.evaluation import PredictedRows
 from tfbbb.likelihoods import Likelihood
-from tfbbb.recalibration.recalibration import IDENTITY
-from tfbbb.recalibration.scaled import scaled
 from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
@@ -165,7 +163,6 @@ def train_table(
     )
     best = max(candidates, key=lambda candidate: candidate.log_likelihood)
     model, choice, schedule = best.model, best.choice, plan.schedule
-    crossed = choice if members.folds is not None else None
     if len(plan.temperatures) > 1 and choice is not None:
         schedule = kl_schedule_at(choice.best.temperature)
     inputs, targets, measured_weights = measured_rows(prepared, members)
@@ -175,16 +172,9 @@ def train_table(
         prepared.schema,
         inputs,
         targets,
-        None if crossed is None else crossed.prediction,
+        None if members.folds is None else choice,
         measured_weights,
     )
-    if spec.recalibration.name != "none" and crossed is not None:
-        model.recalibration = scaled(
-            model.recalibration or IDENTITY,
-            model.likelihood,
-            crossed.gain,
-            crossed.gain_of_intervals,
-        )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
     judgement, baselines = judge_training(

@@ -46,14 +46,15 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TemperatureChoice:
     """The members of the best temperature.
 
     Attributes:
         model: The mixture of these members.
         best: The trial of their temperature.
         gain: By what its factor changes for the mixture of all members.
-        gain_of_intervals: By what conformal intervals change with it, at least as much.
+        gain_of_intervals: By what conformal intervals change for this mixture: the
+            whole extrapolation, of which `gain` goes three quarters of the way.
         trials: All temperatures that were tried, in order.
         prediction: Predictions of the rows by the members that left them out, not
             calibrated.
@@ -77,7 +78,7 @@ def choose(
     inputs: Any,
     targets: np.ndarray,
     weights: np.ndarray | None = None,
-) -> Choice:
+) -> TemperatureChoice:
     """Chooses the temperature with the greatest likelihood of rows left out.
 
     Each temperature is calibrated first: one factor, fitted to the rows left out. If a
@@ -140,7 +141,9 @@ def choose(
         chosen.training_temperature(model.num_rows).assign(best.temperature)
     prediction = predictive_from_outputs(likelihood, drawn)
     of_density = gain**_SHARE_OF_DENSITY
-    return Choice(chosen, best, of_density, gain, tuple(trials), prediction, gaps)
+    return TemperatureChoice(
+        chosen, best, of_density, gain, tuple(trials), prediction, gaps
+    )
 
 
 def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:
@@ -171,8 +174,7 @@ def _fit_factor(
 ) -> float:
     """Returns the factor with the greatest likelihood; 1 if there is none.
 
-    There is none if, for example, all classes are predicted right: the likelihood then
-    grows with ever lower temperatures of the logits.
+    There is none if, for example, all numbers equal their predictions.
     """
     prediction = predictive_from_outputs(likelihood, outputs)
     try:

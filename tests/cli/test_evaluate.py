@@ -4,6 +4,7 @@ import json
 from html.parser import HTMLParser
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tfbbb.data.writing import write_table
@@ -55,6 +56,30 @@ def test_a_table_without_targets_cannot_judge(tfbbb, table, regression, tmp_path
     result = tfbbb("evaluate", regression[0], "new.csv")
     assert result.exit_code == 1
     assert "no target column 'effect'" in result.stderr
+
+
+def test_rows_without_a_target_are_left_out_and_counted(
+    tfbbb, data, table, regression, tmp_path
+):
+    effects = table["effect"].to_pylist()
+    place = table.column_names.index("effect")
+    shorter = table.set_column(place, "effect", [[None, None, *effects[2:]]])
+    write_table(shorter, tmp_path / "some.csv")
+    write_table(table.slice(2), tmp_path / "rest.csv")
+    some, rest = (
+        tfbbb("evaluate", regression[0], name, "--json")
+        for name in ("some.csv", "rest.csv")
+    )
+    assert some.exit_code == 0, some.output
+    assert f"2 of {table.num_rows} rows have no 'effect'" in some.stderr
+    assert json.loads(some.stdout) == json.loads(rest.stdout)
+    empty = pa.nulls(table.num_rows, pa.float64())
+    write_table(table.set_column(place, "effect", empty), tmp_path / "none.csv")
+    refused = tfbbb("evaluate", regression[0], "none.csv")
+    assert refused.exit_code == 1
+    assert "No row of the table has a target: column 'effect'" in refused.stderr
+    explained = tfbbb("explain", regression[0], "none.csv", "--num-samples", "20")
+    assert "no importance can be measured" in explained.stdout, explained.output
 
 
 def test_an_explanation_names_the_column_that_matters(

@@ -29,8 +29,7 @@ def evaluate(
         from tfbbb.cli.model_table import ModelTable
         from tfbbb.evaluation.baselines import Baselines
 
-        given = ModelTable.read(model, data, sheet)
-        targets = given.targets()
+        given, targets = ModelTable.read(model, data, sheet).with_targets()
         baselines = Baselines.read(given.path)
 
         from tfbbb.cli.imports import import_tensorflow

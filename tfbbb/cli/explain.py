@@ -50,8 +50,8 @@ def explain(
         given = ModelTable.read(model, data, sheet)
         manifest = given.manifest
         targets = None
-        if manifest.target in given.table.column_names:
-            targets = given.targets()
+        if given.has_targets():
+            given, targets = given.with_targets()
         baselines = Baselines.read(given.path)
 
         from tfbbb.cli.imports import import_tensorflow

@@ -33,8 +33,7 @@ def report(
         from tfbbb.cli.model_table import ModelTable
 
         _check_output(output)
-        given = ModelTable.read(model, data, sheet)
-        targets = given.targets()
+        given, targets = ModelTable.read(model, data, sheet).with_targets()
 
         from tfbbb.cli.imports import import_tensorflow
 

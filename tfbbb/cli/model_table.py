@@ -1,6 +1,6 @@
 """An exported model and the table that a command gives to it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.prediction_options import echo_note
-from tfbbb.cli.table_targets import read_targets
-from tfbbb.data import read_table
+from tfbbb.cli.table_targets import read_targets, targets_missing
+from tfbbb.data import TableError, read_table
 from tfbbb.export.manifest import Manifest
 
 
@@ -55,9 +55,45 @@ class ModelTable:
         """Returns the targets, numbers [n, 1] or class indices [n].
 
         Raises:
-            TableError: The table has no column of the target, or a value does not fit.
+            TableError: The table has no column of the target, or a value is missing or
+                does not fit.
         """
         return read_targets(self.table, self.manifest)
+
+    def has_targets(self) -> bool:
+        """Whether the table has the column of the target, with a value."""
+        if self.manifest.target not in self.table.column_names:
+            return False
+        return not targets_missing(self.table, self.manifest).all()
+
+    def with_targets(self) -> tuple["ModelTable", np.ndarray]:
+        """Returns the rows with a target, and their targets.
+
+        A note tells how many rows have none.
+
+        Raises:
+            TableError: The table has no column of the target, no row has a target, or a
+                value does not fit.
+        """
+        missing = targets_missing(self.table, self.manifest)
+        num_missing = int(missing.sum())
+        if not num_missing:
+            return self, self.targets()
+        if num_missing == len(missing):
+            raise TableError(
+                f"No row of the table has a target: column {self.manifest.target!r} is "
+                "empty."
+            )
+        echo_note(
+            f"{num_missing} of {len(missing)} rows have no {self.manifest.target!r} "
+            "and are left out."
+        )
+        kept = replace(
+            self,
+            table=self.table.filter(pa.array(~missing)),
+            inputs={name: values[~missing] for name, values in self.inputs.items()},
+        )
+        return kept, kept.targets()
 
 
 def resolve_model(path: Path) -> Path:

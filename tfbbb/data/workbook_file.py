@@ -157,9 +157,9 @@ class WorkbookFile:
             sheet = workbook.get_sheet_by_name(name)
             if sheet.height * sheet.width > MAX_CELLS:
                 raise _too_many_cells(self._path)
-            rows = sheet.to_python()
-            if any(map(_count_filled, rows)):
-                return name, sheet.start[0], rows
+            rows, start = sheet.to_python(), sheet.start
+            if start is not None and any(map(_count_filled, rows)):
+                return name, start[0], rows
         raise TableError(
             f"{self._path} is empty: none of its sheets {list_names(names)} has rows."
             if self._wanted is None

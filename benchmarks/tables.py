@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from environments import Peer
@@ -30,6 +30,10 @@ from program import (
 from records import RecordFile, SkippedError
 from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
 from table_sources import FOLDS, SourceTable, find_sources
+
+if TYPE_CHECKING:
+    from tfbbb.prediction import Predictive
+    from tfbbb.training import TrainedTable
 
 PEER = Peer(
     "fit_table",
@@ -140,7 +144,42 @@ def score_default(
         scores = prediction_scores(
             prediction, targets, whole_numbers=table.whole_numbers
         )
-    return {**scores, "seconds": seconds}
+    # Baselines know no other classes than those of the training rows.
+    if table.task == "classification" and not set(targets) <= set(classes):
+        return {**scores, "seconds": seconds}
+    beside = beside_baselines(trained, prediction, files["test"])
+    return {**scores, "seconds": seconds, "beside": beside}
+
+
+def beside_baselines(
+    trained: "TrainedTable", prediction: "Predictive", file: Path
+) -> dict[str, dict[str, Any]]:
+    """Compares a model with its baselines, on test rows and as its training did.
+
+    Returns:
+        By baseline: by how much the model is better in `error` (a share of that of the
+        baseline) and in `log_likelihood` (nats per row) on the test rows, and of which
+        of the two its training said that the model is better.
+    """
+    from tfbbb.data import read_table
+    from tfbbb.evaluation import PredictedRows, judge
+
+    assert trained.baselines is not None
+    test = read_table(file)
+    targets = trained.schema.targets(test)
+    rows = {
+        "model": PredictedRows.score(prediction, targets),
+        **trained.baselines.predict(trained.schema.inputs(test), targets),
+    }
+    said = trained.judgement["comparisons"]
+    return {
+        name: {
+            "error": found["error"]["reduction"],
+            "log_likelihood": found["log_likelihood"]["gain"],
+            "said": [measure for measure, of in said[name].items() if of["z"] > 2.0],
+        }
+        for name, found in judge(rows, targets)["comparisons"].items()
+    }
 
 
 def scores_of_classes(
@@ -191,7 +230,33 @@ def report(measured: RecordFile) -> str:
         else:
             rows.append(["mean", *_means(found, methods, factor)])
         parts.append(f"### {title}\n\n{markdown_table(['table', *methods], rows)}")
+    parts += unsaid_lines(records)
     return "\n\n".join([*parts, *skipped_lines(measured)])
+
+
+def unsaid_lines(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns a sentence on the tables where the default is worse than a baseline.
+
+    A table counts if the mean over the folds is worse, and is unsaid if a training said
+    that the model is better there.
+    """
+    folds: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for record in records:
+        for baseline, found in record.get("beside", {}).items():
+            folds.setdefault((record["set"], baseline), []).append(found)
+    if not folds:
+        return []
+    worse, unsaid = [], []
+    for (table, baseline), found in sorted(folds.items()):
+        for measure in ("error", "log_likelihood"):
+            # None where the baseline errs in no row.
+            if np.mean([float(fold[measure] or 0.0) for fold in found]) < 0.0:
+                where = f"{table} ({measure.replace('_', '-')} of the {baseline})"
+                worse.append(where)
+                if any(measure in fold["said"] for fold in found):
+                    unsaid.append(where)
+    said = f"Worse than a baseline: {', '.join(worse) or 'none'}."
+    return [f"{said} Without the sentence that says so: {', '.join(unsaid) or 'none'}."]
 
 
 Values = Mapping[str, Mapping[str, list[float]]]

@@ -51,7 +51,28 @@ def test_the_defaults_read_and_learn_a_generated_table(tmp_path):
     # The standard deviation of the counts is 3.
     assert record["rmse"] < 3.0
     assert record["log_probability"] < 0.0
+    assert record["beside"].keys() == {"mean", "linear model"}
     assert "generated: counts" in tables.report(found)
+
+
+def test_a_table_worse_than_its_baseline_is_told_of():
+    def record(name, split, error, said):
+        found = {"error": error, "log_likelihood": 1.0, "said": said}
+        return {"set": name, "split": split, "beside": {"mean": found}}
+
+    records = [
+        record("a", 0, -0.2, []),
+        record("a", 1, 0.1, []),
+        record("b", 0, -0.2, []),
+        record("b", 1, 0.1, ["error"]),
+        record("c", 0, 0.2, ["error"]),
+        {"set": "c", "split": 0},
+    ]
+    assert tables.unsaid_lines(records) == [
+        "Worse than a baseline: a (error of the mean), b (error of the mean). Without "
+        "the sentence that says so: b (error of the mean)."
+    ]
+    assert tables.unsaid_lines(records[-1:]) == []
 
 
 def test_ranks_share_equal_places_and_count_complete_tables():

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from environments import Peer
 from program import (
+    Comparison,
     DataError,
     add_table_options,
     argument_parser,
@@ -42,6 +43,14 @@ PEER = Peer(
 PEERS = ("catboost", "ngboost", "random_forest", "linear")
 METHODS = ("default", *PEERS)
 _SMOKE_ROWS = 120
+# Title, names of the figure, digits, and 1 if larger, -1 if smaller is better.
+_TITLES = (
+    ("Log-likelihood, nats per row", ("log_probability", "log_likelihood"), 3, 1),
+    ("RMSE", ("rmse",), 3, -1),
+    ("Accuracy, %", ("accuracy",), 1, 1),
+    ("Coverage of 90 % intervals, %", ("coverage_90",), 1, 0),
+    ("Seconds to fit and predict", ("seconds",), 1, -1),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -202,15 +211,9 @@ def scores_of_classes(
 def report(measured: RecordFile) -> str:
     """Returns the tables and the ranks, made from the records alone."""
     records = measured.records
-    methods = [m for m in METHODS if any(r["method"] == m for r in records)]
+    methods = _methods_of(records)
     parts = []
-    for title, names, digits, larger in (
-        ("Log-likelihood, nats per row", ("log_probability", "log_likelihood"), 3, 1),
-        ("RMSE", ("rmse",), 3, -1),
-        ("Accuracy, %", ("accuracy",), 1, 1),
-        ("Coverage of 90 % intervals, %", ("coverage_90",), 1, 0),
-        ("Seconds to fit and predict", ("seconds",), 1, -1),
-    ):
+    for title, names, digits, better in _TITLES:
         found = values(records, methods, names)
         if not found:
             continue
@@ -225,8 +228,9 @@ def report(measured: RecordFile) -> str:
             ]
             for name, by in found.items()
         ]
-        if larger:
-            rows.append(["mean rank", *mean_ranks(found, methods, larger)])
+        if better:
+            ranks = mean_ranks(found, methods, better)
+            rows.append(["mean rank", *(f"{rank:.2f}" for rank in ranks)])
         else:
             rows.append(["mean", *_means(found, methods, factor)])
         parts.append(f"### {title}\n\n{markdown_table(['table', *methods], rows)}")
@@ -295,19 +299,48 @@ def values(
     return common
 
 
-def mean_ranks(found: Values, methods: Sequence[str], larger: int) -> list[str]:
-    """Returns the mean rank of each method over the tables that all methods have."""
+def compare(measured: RecordFile) -> list[Comparison]:
+    """Returns the mean ranks of the default beside the best of the others."""
+    records = measured.records
+    methods = _methods_of(records)
+    found = []
+    for title, names, _, better in _TITLES[:3]:
+        ranks = mean_ranks(values(records, methods, names), methods, better)
+        others = dict(zip(methods, ranks, strict=True))
+        ours = others.pop("default", np.nan)
+        if np.isfinite(ours) and others:
+            rival = min(others, key=others.__getitem__)
+            what = f"mean rank by {title.partition(',')[0]}"
+            found.append(Comparison(what, ours, others[rival], rival, False))
+    return found
+
+
+def _methods_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [m for m in METHODS if any(r["method"] == m for r in records)]
+
+
+def mean_ranks(found: Values, methods: Sequence[str], better: int) -> list[float]:
+    """Returns the mean rank of each method over the tables that all methods have.
+
+    Args:
+        found: The figures.
+        methods: The methods.
+        better: 1 if larger figures are better, -1 if smaller ones are.
+
+    Returns:
+        The ranks; NaN if no table has all methods.
+    """
     ranks = []
     for by in found.values():
         if len(by) == len(methods):
-            means = np.array([larger * np.mean(by[m]) for m in methods])
+            means = np.array([better * np.mean(by[m]) for m in methods])
             # Equal figures share the mean of their ranks.
             above = (means[None] > means[:, None]).sum(axis=1)
             equal = (means[None] == means[:, None]).sum(axis=1)
             ranks.append(above + (equal + 1) / 2)
     if not ranks:
-        return ["" for _ in methods]
-    return [f"{rank:.2f}" for rank in np.mean(ranks, axis=0)]
+        return [np.nan for _ in methods]
+    return [float(rank) for rank in np.mean(ranks, axis=0)]
 
 
 def _means(found: Values, methods: Sequence[str], factor: float) -> list[str]:

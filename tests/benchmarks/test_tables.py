@@ -1,5 +1,6 @@
 import csv
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,8 +83,19 @@ def test_ranks_share_equal_places_and_count_complete_tables():
         "c": {"x": [9.0]},
     }
     methods = ["x", "y", "z"]
-    assert tables.mean_ranks(found, methods, 1) == ["2.00", "1.75", "2.25"]
-    assert tables.mean_ranks(found, methods, -1) == ["2.00", "2.25", "1.75"]
+    assert tables.mean_ranks(found, methods, 1) == [2.0, 1.75, 2.25]
+    assert tables.mean_ranks(found, methods, -1) == [2.0, 2.25, 1.75]
+
+
+def test_the_mean_rank_of_the_default_is_compared_with_the_best():
+    figures = {"default": 2.0, "catboost": 1.0, "linear": 3.0}
+    records = [
+        {"set": "a", "method": method, "split": 0, "rmse": rmse}
+        for method, rmse in figures.items()
+    ]
+    (found,) = tables.compare(SimpleNamespace(records=records))
+    assert (found.name, found.rival) == ("mean rank by RMSE", "catboost")
+    assert (found.ours, found.theirs, found.lost) == (2.0, 1.0, True)
 
 
 def test_a_label_that_training_lacked_has_no_probability():

@@ -92,7 +92,7 @@ def test_options_set_the_fields_of_a_job(remote, queue, tmp_path):
     options = ("--ignore", "street", "--spec", "spec.json", "--task", "regression")
     options += ("--epochs", "4", "--seed", "5", "--learning-rate", "0.02")
     told = spec_of(queue, submit(remote, *options))
-    assert told["features"] == ["area"]
+    assert (told["features"], told["columns"]) == (None, {"street": "ignore"})
     assert told["task"] == "regression"
     assert told["model"]["hidden_units"] == [7]
     training = told["training"]

@@ -258,7 +258,11 @@ def test_exports_are_numbered_and_describe_the_table(trained, tmp_path, monkeypa
     assert [feature.name for feature in manifest.features] == ["x", "word"]
     assert (manifest.target, manifest.num_rows) == ("y", 320)
     assert manifest.metrics == trained.metrics
-    assert manifest.lineage == {"code": "here", "recipe": trained.recipe}
+    assert manifest.lineage == {
+        "code": "here",
+        "recipe": trained.recipe,
+        "judgement": trained.judgement,
+    }
     manifest.verify(second)
     written = json.loads((second / "assets.extra/training.json").read_text())
     assert JobSpec.model_validate(written["spec"]) == trained.spec

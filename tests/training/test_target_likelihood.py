@@ -115,9 +115,10 @@ def test_few_rows_keep_the_default():
     assert choose(np.exp(3 * f), x).trials == ()
 
 
-def test_texts_and_missing_numbers_are_features():
+@pytest.mark.parametrize("texts", [("größer", "low"), ("größer".encode(), b"low")])
+def test_texts_and_missing_numbers_are_features(texts):
     x, f, generator = features()
-    words = np.where(f > 0, "high", "low").astype(object)
+    words = np.where(f > 0, *np.array(texts, object))
     inputs = {"x": np.where(x[:, 2] > 1, np.nan, f), "word": words}
     targets = np.exp(3 + f + 0.5 * generator.normal(size=ROWS))
     assert chosen(targets, inputs) == "log_normal"

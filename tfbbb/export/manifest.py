@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from tfbbb.data.column import Column
-from tfbbb.data.notations import Notation, notation_from_dict
-from tfbbb.data.row_warnings import RowWarnings
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.snake_case import snake_case
 from tfbbb.support import Support
+
+if TYPE_CHECKING:
+    from tfbbb.data.column import Column
+    from tfbbb.data.notations import Notation
+    from tfbbb.data.row_warnings import RowWarnings
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
@@ -77,12 +79,16 @@ class Feature:
     categories: tuple[str, ...] | None = None
 
     @cached_property
-    def column(self) -> Column:
+    def column(self) -> "Column":
         """The description with which a table's column is read.
 
         Raises:
             ManifestError: The notation is malformed.
         """
+        # The service reads manifests before it can afford to import NumPy.
+        from tfbbb.data.column import Column
+        from tfbbb.data.notations import notation_from_dict
+
         try:
             notation = notation_from_dict(self.notation)
         except (TypeError, ValueError) as error:
@@ -289,8 +295,10 @@ class Manifest:
             ) from None
 
     @cached_property
-    def row_warnings(self) -> RowWarnings:
+    def row_warnings(self) -> "RowWarnings":
         """Finds values of rows to predict that the training rows did not have."""
+        from tfbbb.data.row_warnings import RowWarnings
+
         return RowWarnings([feature.column for feature in self.features])
 
     @property
@@ -304,8 +312,10 @@ class Manifest:
         target = self.target if self.target_notation is not None else None
         return tuple(features) if target is None else (*features, target)
 
-    def read_target_notation(self) -> Notation | None:
+    def read_target_notation(self) -> "Notation | None":
         """Returns how the cells of the target are written."""
+        from tfbbb.data.notations import notation_from_dict
+
         return notation_from_dict(self.target_notation)
 
     def has_signature(self, name: str) -> bool:

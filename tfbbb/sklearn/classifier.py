@@ -62,6 +62,8 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         classes_: The labels, sorted.
         n_features_in_: Number of features of the fit.
         feature_names_in_: Their names, if these are all texts.
+        column_names_: Names of the table that was trained on: `x0`, `x1` and so on of
+            an array.
         metrics_: Figures of rows that the members had not seen, as
             `tfbbb.training.TrainedTable.metrics`.
         recipe_: What the training chose, and why.

@@ -111,16 +111,16 @@ class BayesianEstimator(BaseEstimator):
         # A fit that fails leaves no model of other features or classes behind.
         self.__dict__.pop("_fitted", None)
         table = to_table(self, X, reset=True, fewest=MIN_ROWS)
-        self._names = table.column_names
+        self.column_names_ = table.column_names
         values = one_target(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
-        target = _target_name(y, self._names)
+        target = _target_name(y, self.column_names_)
         spec = job_spec(self, target=target, task=self._task)
         # Named, so that no column is left out as useless: a selection of columns is
         # a step of a pipeline.
         ignored = {name for name, kind in spec.columns.items() if kind == "ignore"}
         without = spec.not_features | ignored
-        features = [name for name in self._names if name not in without]
+        features = [name for name in self.column_names_ if name not in without]
         spec = job_spec(self, target=target, task=self._task, features=features)
         column = self._target_column(values)
         self._train(table.append_column(target, column), spec, weights, None)

@@ -51,7 +51,7 @@ def to_table(estimator: Any, X: ArrayLike, *, reset: bool, fewest: int) -> pa.Ta
         names = [f"x{place}" for place in range(array.shape[1])]
         columns = zip(names, array.T, strict=True)
         table = pa.table({name: _column(name, values) for name, values in columns})
-    return table.rename_columns(names if reset else estimator._names)
+    return table.rename_columns(names if reset else estimator.column_names_)
 
 
 def is_frame(X: ArrayLike) -> bool:

@@ -209,7 +209,6 @@ def _outputs_of_members(
     inputs = tree.map_structure(tf.convert_to_tensor, inputs)
     members, num_places = places.shape
 
-    @tf.function(autograph=False, reduce_retracing=True)
     def outputs(rows: tf.Tensor) -> tf.Tensor:
         batch = tree.map_structure(
             lambda x: tf.gather(x, tf.reshape(rows, [-1])), inputs
@@ -226,9 +225,12 @@ def _outputs_of_members(
             tf.reshape(drawn, [draws, members, -1, drawn.shape[-1]]), [1, 2, 0, 3]
         )
 
+    # A concrete function gives no warning that each training traces one of its own.
+    rows = tf.TensorSpec([members, None], tf.int64)
+    traced = tf.function(outputs, autograph=False).get_concrete_function(rows)
     at_once = max(1, _MOST_AT_ONCE // members)
     blocks = [
-        outputs(tf.constant(places[:, first : first + at_once])).numpy()
+        traced(tf.constant(places[:, first : first + at_once], tf.int64)).numpy()
         for first in range(0, num_places, at_once)
     ]
     return np.concatenate(blocks, axis=1)

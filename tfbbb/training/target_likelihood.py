@@ -223,7 +223,8 @@ def _as_matrix(inputs: Any) -> np.ndarray:
     parts = []
     for column in map(np.asarray, columns):
         if column.dtype.kind in "OSU":
-            column = np.unique(column.astype(str), return_inverse=True)[1]
+            # Texts of tensors are bytes.
+            column = np.unique(column, return_inverse=True)[1]
         parts.append(column.reshape(len(column), -1).astype(np.float32))
     return np.concatenate(parts, axis=1)
 

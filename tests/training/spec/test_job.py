@@ -133,3 +133,25 @@ def test_every_field_is_described_in_the_json_schema():
         assert schema["properties"][name]["description"]
     named = schema["$defs"]["ModelSpec"]["properties"]["posterior"]["anyOf"]
     assert "rank_1" in named[0]["enum"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("x", "Must map names of at most 100000 columns"),
+        ({"x": 3}, "Must map names of columns to texts of 1 to 10000 characters"),
+        ({"": "number"}, "Must map names of columns to texts of 1 to 10000"),
+        ({"x": "number", "y": "numbers"}, "Column 'y': A column must be one of"),
+        ({"x": "ordered:low"}, "Column 'x': An ordered column needs its texts"),
+    ],
+)
+def test_what_columns_are_is_checked(columns, sentence):
+    with pytest.raises(ValidationError, match=sentence):
+        JobSpec(target="target", columns=columns)
+
+
+def test_only_the_first_fault_of_columns_is_told():
+    columns = {f"x{place}": "wrong" for place in range(1000)}
+    with pytest.raises(ValidationError) as caught:
+        JobSpec(target="target", columns=columns)
+    assert caught.value.error_count() == 1

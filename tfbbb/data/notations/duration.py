@@ -38,8 +38,8 @@ class DurationNotation:
 
     Example:
     >>> texts = ["1:30", "0:00:10", "1 day 00:00:00", "PT2M", "1 h 5 min", "1:00 PM"]
-    >>> DurationNotation().parse(pa.array(texts)).numbers
-    array([ 5400.,    10., 86400.,   120.,  3900., 46800.])
+    >>> DurationNotation().parse(pa.array(texts)).numbers.tolist()
+    [5400.0, 10.0, 86400.0, 120.0, 3900.0, 46800.0]
     """
 
     kind: ClassVar[NotationKind] = "duration"

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
-from tfbbb.data.override import Override
+from tfbbb.data.override import Override, OverrideError
 from tfbbb.data.task import Task
 from tfbbb.families.arguments import Integer
 from tfbbb.model_name import MODEL_NAME
@@ -22,15 +22,36 @@ Names = Annotated[
 ]
 
 
-def _check_reading(text: str) -> str:
-    Override.parse(text)
-    return text
+_MOST_CHARACTERS = 10_000
 
 
-# What a column is: see `tfbbb.data.override.Override`.
-Reading = Annotated[
-    str, Field(min_length=1, max_length=10_000), AfterValidator(_check_reading)
-]
+def _check_overrides(given: object) -> dict[str, str]:
+    """Checks what columns are, by name, and stops at the first fault.
+
+    Raises:
+        ValueError: An entry is wrong; the message names its column.
+    """
+    if not isinstance(given, Mapping) or len(given) > MAX_FEATURES:
+        raise ValueError(
+            f"Must map names of at most {MAX_FEATURES} columns to what they are"
+        )
+    for name, kind in given.items():
+        for text in (name, kind):
+            if not isinstance(text, str) or not 1 <= len(text) <= _MOST_CHARACTERS:
+                raise ValueError(
+                    "Must map names of columns to texts of 1 to "
+                    f"{_MOST_CHARACTERS} characters"
+                )
+        try:
+            Override.parse(kind)
+        except OverrideError as error:
+            raise ValueError(f"Column {name[:100]!r}: {error}") from None
+    return dict(given)
+
+
+# What columns are: see `tfbbb.data.override.Override`. Pydantic's own mapping would
+# report each of a hundred thousand faults.
+_OVERRIDES = PlainValidator(_check_overrides, json_schema_input_type=dict[str, str])
 
 
 class Version(SpecPart):
@@ -82,9 +103,9 @@ class JobSpec(SpecPart):
         Field(description="Features to read as text although they are mostly numbers."),
     ] = ()
     columns: Annotated[
-        Mapping[ColumnName, Reading],
+        Mapping[str, str],
+        _OVERRIDES,
         Field(
-            max_length=MAX_FEATURES,
             description="What columns are, by name, in place of what their cells "
             "suggest: `number`, `boolean`, `date`, `duration`, `ordered`, `text`, "
             "`hashed` or `ignore`, with options after a colon.",

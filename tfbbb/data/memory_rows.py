@@ -113,7 +113,8 @@ class MemoryRows:
             return tf.data.Dataset.range(first, num_batches).map(read_batch)
 
         return (
-            tf.data.Dataset.counter(epoch)
+            # TensorFlow never frees what `Dataset.counter` traces.
+            tf.data.Dataset.range(epoch, tf.int64.max)
             .flat_map(epoch_batches)
             .prefetch(tf.data.AUTOTUNE)
         )

@@ -71,10 +71,10 @@ def body_models() -> list[type[BaseModel]]:
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """A core schema of pydantic and all within it."""
+    """A core schema of pydantic and all within it that validates."""
     if isinstance(schema, dict):
         yield schema
-        schema = list(schema.values())
+        schema = [part for name, part in schema.items() if name != "serialization"]
     if isinstance(schema, list | tuple):
         for part in schema:
             yield from parts(part)

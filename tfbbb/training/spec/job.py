@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from tfbbb.data.override import Override, OverrideError
 from tfbbb.data.task import Task
@@ -28,6 +28,9 @@ _MOST_CHARACTERS = 10_000
 def _check_overrides(given: object) -> dict[str, str]:
     """Checks what columns are, by name, and stops at the first fault.
 
+    Pydantic's own mapping would report each of a hundred thousand. What a column may be
+    is said by `tfbbb.data.override.Override`.
+
     Raises:
         ValueError: An entry is wrong; the message names its column.
     """
@@ -47,11 +50,6 @@ def _check_overrides(given: object) -> dict[str, str]:
         except OverrideError as error:
             raise ValueError(f"Column {name[:100]!r}: {error}") from None
     return dict(given)
-
-
-# What columns are: see `tfbbb.data.override.Override`. Pydantic's own mapping would
-# report each of a hundred thousand faults.
-_OVERRIDES = PlainValidator(_check_overrides, json_schema_input_type=dict[str, str])
 
 
 class Version(SpecPart):
@@ -104,7 +102,8 @@ class JobSpec(SpecPart):
     ] = ()
     columns: Annotated[
         Mapping[str, str],
-        _OVERRIDES,
+        PlainValidator(_check_overrides),
+        WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
         Field(
             description="What columns are, by name, in place of what their cells "
             "suggest: `number`, `boolean`, `date`, `duration`, `ordered`, `text`, "

@@ -76,9 +76,15 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
     for trial in recipe["tried"]:
         network = f"  {trial['network']:<24}" if several else ""
         typer.echo(
-            f"  {trial['temperature']:<8g}{trial['log_likelihood']:>10.4g}{network}"
+            f"  {trial['temperature']:<8g}{describe_trial(trial):>10}{network}"
             f"{'  kept' if trial['kept'] else ''}".rstrip()
         )
+
+
+def describe_trial(trial: Mapping[str, Any]) -> str:
+    """Returns the log-likelihood of a temperature that was tried, as text."""
+    found = trial["log_likelihood"]
+    return "diverged" if found is None else f"{found:.4g}"
 
 
 def _echo_likelihoods(tried: Sequence[Mapping[str, Any]]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfbbb.cli.explain import describe_outside, describe_unusual
 from tfbbb.cli.judgement_table import judgement_rows
+from tfbbb.cli.report import describe_trial
 from tfbbb.data.row_warnings import show_date
 from tfbbb.evaluation.input_encoding import as_numbers
 
@@ -356,7 +357,7 @@ class Report:
                 [
                     trial["network"],
                     f"{trial['temperature']:g}",
-                    f"{trial['log_likelihood']:.4g}",
+                    describe_trial(trial),
                 ]
                 for trial in recipe["tried"]
             ]

@@ -1,6 +1,7 @@
 """What a training chose for itself, and why, as plain JSON values."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from tfbbb.training.candidates import Candidate
@@ -31,14 +32,15 @@ def describe_recipe(
     Returns:
         `chosen`, by the names of the spec's fields; `tried`, one entry per network and
         temperature with the name of the `network`, the `log_likelihood` of rows left
-        out, the calibration's `factor`, and whether it was `kept`; `likelihoods`, those
-        that suit the target, with the `log_likelihood` of rows that a random forest
-        left out, its `gain` over that of the default, the `standard_error` of the gain,
-        and whether the likelihood was `kept`; `gain`, by which the kept factor changes
-        for the mixture of all members; `split`, what decided which rows are held out or
-        left out together, see `tfbbb.training.split.Split`; `metrics_from`, a sentence;
-        `remarks`, sentences on rows that are too few for their figures; `epochs` and
-        `steps`; and `out_of_time`, whether `max_seconds` ended it.
+        out (None if the members diverged), the calibration's `factor`, and whether it
+        was `kept`; `likelihoods`, those that suit the target, with the `log_likelihood`
+        of rows that a random forest left out, its `gain` over that of the default, the
+        `standard_error` of the gain, and whether the likelihood was `kept`; `gain`, by
+        which the kept factor changes for the mixture of all members; `split`, what
+        decided which rows are held out or left out together, see
+        `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
+        on rows that are too few for their figures; `epochs` and `steps`; and
+        `out_of_time`, whether `max_seconds` ended it.
     """
     model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
@@ -57,7 +59,9 @@ def describe_recipe(
             {
                 "network": candidate.name,
                 "temperature": plan.temperature * trial.temperature,
-                "log_likelihood": trial.log_likelihood,
+                "log_likelihood": trial.log_likelihood
+                if isfinite(trial.log_likelihood)
+                else None,
                 "factor": trial.factor,
                 "kept": candidate is best and trial is candidate.choice.best,
             }

@@ -35,7 +35,8 @@ class Trial:
     Attributes:
         temperature: The temperature, 1 for Bayes' rule.
         log_likelihood: Mean log-likelihood of the rows that the members had left out,
-            in nats per row, after calibration by one factor.
+            in nats per row, after calibration by one factor; not finite if they
+            diverged.
         factor: The factor of distances from the mean, or of the temperature of logits;
             1 without calibration.
     """
@@ -105,15 +106,10 @@ def choose(
     draws = max(_FEWEST_DRAWS, -(-_DRAWS_PER_ROW // per_row) // 2 * 2)
     outputs = members.out_of_sample_outputs(model, inputs, num_rows, draws)
     kind = scaling(likelihood) if num_rows >= _FEWEST_ROWS_TO_CALIBRATE else None
-    trials: list[Trial] = []
-    for temperature, drawn in zip(members.temperatures, outputs, strict=True):
-        factor = 1.0
-        prediction = predictive_from_outputs(likelihood, drawn)
-        if kind is not None and np.all(np.isfinite(drawn)):
-            factor = _fit_factor(kind(), likelihood, drawn, targets)
-            prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
-        found = float(np.average(prediction.log_prob(targets), weights=weights))
-        trials.append(Trial(temperature, found, factor))
+    trials = [
+        _try(likelihood, temperature, drawn, kind, targets, weights)
+        for temperature, drawn in zip(members.temperatures, outputs, strict=True)
+    ]
     scores = np.array([trial.log_likelihood for trial in trials])
     if not np.isfinite(scores).any():
         raise TrainingDivergedError(float(model.optimizer.learning_rate.numpy()))
@@ -144,6 +140,28 @@ def choose(
     return TemperatureChoice(
         chosen, best, of_density, gain, tuple(trials), prediction, gaps
     )
+
+
+def _try(
+    likelihood: Likelihood,
+    temperature: float,
+    drawn: np.ndarray,
+    kind: type[Temperature | VarianceScaling] | None,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+) -> Trial:
+    """Returns what the members of one temperature make of the rows they left out."""
+    factor = 1.0
+    try:
+        prediction = predictive_from_outputs(likelihood, drawn)
+        if kind is not None:
+            factor = _fit_factor(kind(), likelihood, drawn, targets)
+            prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
+    except ValueError:
+        # Members that diverged predict rows without finite moments. Others need not.
+        return Trial(temperature, -np.inf, 1.0)
+    found = float(np.average(prediction.log_prob(targets), weights=weights))
+    return Trial(temperature, found, factor)
 
 
 def _gaps(log_prob: np.ndarray, members: MemberRows) -> np.ndarray:

@@ -2,9 +2,11 @@
 
 import ast
 import functools
+import gc
 import importlib
 import inspect
 import re
+import weakref
 from pathlib import Path
 
 import keras
@@ -475,6 +477,52 @@ def test_version_stays_while_others_read():
     tf.function(lambda: variable.value * 2.0)()
     variable.numpy()
     assert private_apis.version_read(read(variable)) == private_apis.version_read(kept)
+
+
+def gradients_in_table():
+    from tensorflow.python.framework import ops
+
+    return {name for name in ops.gradient_registry.list() if "CustomGradient" in name}
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_custom_gradient(in_loop):
+    @private_apis.custom_gradient
+    def cube(x):
+        return x**3, lambda upstream: upstream * 7.0 * x
+
+    def call(x):
+        if in_loop:
+            return tf.reduce_sum(tf.map_fn(cube, tf.stack([x, x])))
+        return cube(x) + cube(x)
+
+    before = gradients_in_table()
+    function = tf.function(call)
+    traced = weakref.ref(function.get_concrete_function(tf.TensorSpec([])).graph)
+    gc.collect()
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert y.numpy() == 16.0
+    assert tape.gradient(y, x).numpy() == 28.0
+    assert gradients_in_table() > before
+    del function, tape, y
+    gc.collect()
+    assert traced() is None
+    assert gradients_in_table() == before
+
+
+def test_a_custom_gradient_is_eager_too():
+    @private_apis.custom_gradient
+    def cube(x):
+        return x**3, lambda upstream: upstream * 7.0 * x
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = cube(x)
+    assert (y.numpy(), tape.gradient(y, x).numpy()) == (8.0, 14.0)
 
 
 def test_dispatch_by_type():

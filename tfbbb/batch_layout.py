@@ -5,6 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfbbb.private_apis import custom_gradient
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -82,7 +83,7 @@ def with_gradient_times(values: ArrayLike, factor: int) -> Tensor:
     of the gradient if the member trained alone. The factor K restores it.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def identity(values: ArrayLike) -> Tensor:
         return tf.identity(
             values

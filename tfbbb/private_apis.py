@@ -6,6 +6,8 @@ library changes what the function relies on.
 """
 
 import contextlib
+import functools
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -278,6 +280,44 @@ def version_read(value: tf.Tensor) -> int:
     the variable another buffer. So a buffer that is kept is a version.
     """
     return value._numpy_internal().__array_interface__["data"][0]
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`tf.custom_gradient` whose gradient is freed with the graph that it is in.
+
+    TensorFlow keeps the gradient of each call in a graph in a table of the process. The
+    gradient references the graph, so neither would ever be freed, and a process that
+    trains models would grow by tens of megabytes with each. Here the graph keeps the
+    gradient, and the table a weak reference.
+    """
+    decorated = tf.custom_gradient(function)
+
+    @tf.autograph.experimental.do_not_convert
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        results = decorated(*arguments)
+        if not tf.executing_eagerly():
+            _keep_gradient_in_graph(tf.nest.flatten(results)[0])
+        return results
+
+    return call
+
+
+def _keep_gradient_in_graph(result: tf.Tensor) -> None:
+    from tensorflow.python.framework import ops
+    from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
+
+    graph = result.graph
+    # The body of a loop may be freed before its gradient is asked for.
+    while isinstance(graph, ControlFlowFuncGraph):
+        graph = graph.outer_graph
+    table = ops.gradient_registry._registry
+    name = result.op.get_attr("_gradient_op_type").decode()
+    gradient = table[name]["type"]
+    found: Callable[[], Any] = weakref.ref(gradient)
+    table[name]["type"] = lambda *arguments: found()(*arguments)
+    graph.gradients_of_calls = [*getattr(graph, "gradients_of_calls", ()), gradient]
+    weakref.finalize(graph, table.pop, name, None).atexit = False
 
 
 def dispatch_by_type(cls: type) -> type:

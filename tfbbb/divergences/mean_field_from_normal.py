@@ -8,6 +8,7 @@ from tfbbb import posteriors, priors
 from tfbbb.divergences.kl_divergence import register_kl
 from tfbbb.posteriors.normal_posterior import NORMAL_ENTROPY
 from tfbbb.posteriors.posterior import sum_over_weights
+from tfbbb.private_apis import custom_gradient
 from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -37,7 +38,7 @@ def _sums(
     scale: TensorFlow's own gradient takes three times as many passes over the weights.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def sums(mean: Tensor, log_scale: Tensor) -> Tensor:
         squares = sum_over_weights(variance, shape)
         if len(mean.shape) == len(shape):

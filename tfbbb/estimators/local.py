@@ -14,6 +14,7 @@ from tfbbb.estimators.estimator import (
     validate_num_samples,
 )
 from tfbbb.families.estimators import LocalEstimator
+from tfbbb.private_apis import custom_gradient
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -108,7 +109,7 @@ def _scale(layer: LinearLayer) -> int:
     return layer.kernel.fan_in if layer.compute_dtype == "float16" else 1
 
 
-@tf.custom_gradient
+@custom_gradient
 def _safe_sqrt(variance: Tensor) -> Tensor:
     # The square root has an infinite slope at 0 (a row of zeros without a bias), which
     # would make the gradient NaN: use the slope 0 there.

@@ -13,6 +13,7 @@ from tfbbb.posteriors.normal_posterior import (
     NormalPosterior,
 )
 from tfbbb.posteriors.posterior import AddWeight, Parameters, sum_over_weights
+from tfbbb.private_apis import custom_gradient
 from tfbbb.types import ArrayLike, Initializer, Tensor
 
 
@@ -82,7 +83,7 @@ class MeanFieldNormal(MeanFieldNormalPosterior, NormalPosterior):
 # processor's caches, so besides matrix products a step costs passes over the weights.
 
 
-@tf.custom_gradient
+@custom_gradient
 def _squared_exp(x: ArrayLike) -> Tensor:
     # Uses the exponential, which the perturbation needs too.
     values = tf.square(tf.exp(x))
@@ -94,7 +95,7 @@ def _exp_times(x: ArrayLike, noise: Tensor) -> Tensor:
     if tuple(x.shape) != tuple(noise.shape):
         return tf.exp(x) * noise
 
-    @tf.custom_gradient
+    @custom_gradient
     def product(x: ArrayLike) -> Tensor:
         values = tf.exp(x) * noise
         return values, lambda gradient: gradient * values

@@ -11,6 +11,7 @@ from tfbbb.families.priors import HorseshoePrior
 from tfbbb.posteriors.posterior import sum_over_weights
 from tfbbb.priors.prior import Parameters
 from tfbbb.priors.scaled_prior import ScaledPrior
+from tfbbb.private_apis import custom_gradient
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -79,7 +80,7 @@ _DENOMINATOR = (3.9584969228, 21.0996530827, 25.6329561486, 9.5733223454, 1.0)
 _SMALLEST = 1e-37
 
 
-@tf.custom_gradient
+@custom_gradient
 def _log_scaled_exponential_integral(z: Any) -> Any:
     """Returns log(exp(z) E1(z)), [...]."""
     z = tf.maximum(z, _SMALLEST)

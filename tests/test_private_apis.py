@@ -513,6 +513,26 @@ def test_custom_gradient(in_loop):
     assert gradients_in_table() == before
 
 
+def test_free_gradients_with():
+    @tf.custom_gradient
+    def cube(x):
+        return x**3, lambda upstream: upstream * 7.0 * x
+
+    before = gradients_in_table()
+    function = tf.function(lambda x: tf.reduce_sum(tf.map_fn(cube, tf.stack([x, x]))))
+    graph = function.get_concrete_function(tf.TensorSpec([])).graph
+    private_apis.free_gradients_with(graph)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert tape.gradient(y, x).numpy() == 28.0
+    assert gradients_in_table() > before
+    del function, graph, tape, y
+    gc.collect()
+    assert gradients_in_table() == before
+
+
 def test_a_custom_gradient_is_eager_too():
     @private_apis.custom_gradient
     def cube(x):

@@ -7,6 +7,7 @@ library changes what the function relies on.
 
 import contextlib
 import functools
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -304,20 +305,47 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _keep_gradient_in_graph(result: tf.Tensor) -> None:
-    from tensorflow.python.framework import ops
     from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph
 
     graph = result.graph
     # The body of a loop may be freed before its gradient is asked for.
     while isinstance(graph, ControlFlowFuncGraph):
         graph = graph.outer_graph
+    _keep_gradient(result.op.get_attr("_gradient_op_type"), graph)
+
+
+def free_gradients_with(graph: tf.Graph) -> None:
+    """Frees the gradients of all calls in a graph, and in its functions, with it.
+
+    They include those of TensorFlow and Keras, which `custom_gradient` does not see.
+    """
+    definition = graph.as_graph_def()
+    functions = (function.node_def for function in definition.library.function)
+    for node in itertools.chain(definition.node, *functions):
+        if node.op == "IdentityN" and "_gradient_op_type" in node.attr:
+            _keep_gradient(node.attr["_gradient_op_type"].s, graph)
+
+
+def _keep_gradient(name: bytes, graph: tf.Graph) -> None:
+    """Makes the graph keep a gradient, of which the table keeps a weak reference."""
+    from tensorflow.python.framework import ops
+
     table = ops.gradient_registry._registry
-    name = result.op.get_attr("_gradient_op_type").decode()
-    gradient = table[name]["type"]
-    found: Callable[[], Any] = weakref.ref(gradient)
-    table[name]["type"] = lambda *arguments: found()(*arguments)
+    entry = table.get(name.decode())
+    if entry is None or isinstance(entry["type"], _WeakGradient):
+        return
+    gradient = entry["type"]
     graph.gradients_of_calls = [*getattr(graph, "gradients_of_calls", ()), gradient]
-    weakref.finalize(graph, table.pop, name, None).atexit = False
+    entry["type"] = _WeakGradient(gradient)
+    weakref.finalize(graph, table.pop, name.decode(), None).atexit = False
+
+
+class _WeakGradient:
+    def __init__(self, gradient: Callable[..., Any]):
+        self._gradient: Callable[[], Any] = weakref.ref(gradient)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._gradient()(*arguments)
 
 
 def dispatch_by_type(cls: type) -> type:

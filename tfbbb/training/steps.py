@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
+from tfbbb.private_apis import free_gradients_with
 
 # Calls from Python then cost next to nothing, and a training still stops soon.
 _SECONDS_PER_EXECUTION = 0.2
@@ -21,7 +22,8 @@ class Steps:
     does not depend on the number of steps per execution.
 
     Use it as a context manager: at the end it frees the iterator with its threads. Left
-    to the end of the interpreter, TensorFlow may wait for these threads for ever.
+    to the end of the interpreter, TensorFlow may wait for these threads for ever. The
+    graph is freed with the object.
 
     Args:
         model: The model, compiled and within `training_on`.
@@ -57,6 +59,8 @@ class Steps:
 
     def __exit__(self, *error: object) -> None:
         del self._batches
+        if self._execute.experimental_get_tracing_count():
+            free_gradients_with(self._execute.get_concrete_function().graph)
 
     def take(self, first: int, end: int) -> int:
         """Takes steps from `first` on, at most up to `end`.

@@ -86,6 +86,8 @@ def _describe(versions: Sequence[ServedVersion]) -> Description | None:
                 created=manifest.created,
                 task=manifest.task,
                 target=manifest.target,
+                target_notation=manifest.target_notation
+                and dict(manifest.target_notation),
                 units=manifest.units,
                 classes=list(manifest.classes) if manifest.classes else None,
                 features=[

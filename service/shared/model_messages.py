@@ -73,6 +73,12 @@ class Description(BaseModel):
     created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
     task: str = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
+    target_notation: dict[str, Any] | None = Field(
+        None,
+        description="How texts of the target were read, such as `$1,200`; `null` for "
+        "plain numbers or labels.",
+        examples=[None],
+    )
     units: str = Field(examples=["as in the training table"])
     classes: list[str] | None = Field(examples=[None])
     features: list[ModelColumn] = Field(

@@ -1,5 +1,6 @@
 """From a table to an answer over HTTP, with networks that were really trained."""
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import httpx
 import keras
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
+from typer.testing import CliRunner
 
 import tfbbb
 from service.api.predictions.schemas import request_body
 from service.shared.settings import Settings
-from tests.service.serving import ask, serving, wait_until_ready
+from tests.service.serving import ADMIN_KEY, ask, serving, wait_until_ready
+from tfbbb.cli import app
 from tfbbb.data import Schema, preprocessing, samples
 
 ROWS = 3
@@ -44,9 +48,16 @@ def train(table: pa.Table, target: str) -> tuple[tfbbb.BayesianModel, Schema]:
     return model, schema
 
 
+def prices() -> pa.Table:
+    """A target as people write it."""
+    area = np.random.default_rng(1).uniform(50, 250, 60)
+    return pa.table({"area": area, "price": [f"${1000 * x:,.2f}" for x in area]})
+
+
 TABLES = {
     "diabetes": (samples.diabetes(), "progression"),
     "sexes": (mixed_table(), "sex"),
+    "prices": (prices(), "price"),
 }
 
 
@@ -99,3 +110,28 @@ def test_examples_of_the_documentation_are_answered(client: httpx.Client) -> Non
     for example in examples.values():
         response = ask(client, "diabetes", example["value"])
         assert response.status_code == 200, response.text
+
+
+@pytest.mark.parametrize("name", ["sexes", "prices"])
+def test_the_command_line_scores_targets_as_they_are_written(
+    client: httpx.Client,
+    models: dict[str, tuple[tfbbb.BayesianModel, Schema]],
+    name: str,
+    tmp_path: Path,
+) -> None:
+    model, schema = models[name]
+    table = TABLES[name][0].slice(0, 20)
+    pyarrow.csv.write_csv(table, tmp_path / "rows.csv")
+    options = ("--log-prob", "--num-samples", "400")
+    result = CliRunner().invoke(
+        app,
+        ["remote", "predict", name, str(tmp_path / "rows.csv"), *options],
+        env={"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY},
+    )
+    assert result.exit_code == 0, result.output
+    found = pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes))["log_prob"]
+    predictive = model.predictive(schema.inputs(table), num_samples=400, seed=1)
+    expected = predictive.log_prob(schema.targets(table))
+    assert np.ptp(expected) > 0.5
+    # Draws of their own; a training of two epochs leaves the posterior narrow.
+    np.testing.assert_allclose(found, expected, atol=0.1)

@@ -1,5 +1,7 @@
 """The targets of a table that a model predicts."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -30,6 +32,24 @@ def targets_missing(table: pa.Table, manifest: Manifest) -> np.ndarray:
         TableError: The table has no column of the target.
     """
     return missing_values(table, *_column(table, manifest))
+
+
+def read_labels_or_numbers(
+    table: pa.Table,
+    name: str,
+    classes: Sequence[str] | None,
+    notation: Notation | None,
+) -> np.ndarray:
+    """Returns the targets of a table as the service takes them: numbers or labels [n].
+
+    Raises:
+        TableError: The table has no column of the target, or a value does not fit.
+    """
+    check_column_exists(table, name, role="target")
+    if classes is None:
+        return regression_targets(table, name, notation)
+    codes = class_targets(table, name, tuple(classes), notation)
+    return np.array(classes, dtype=object)[codes]
 
 
 def _column(table: pa.Table, manifest: Manifest) -> tuple[str, Notation | None]:

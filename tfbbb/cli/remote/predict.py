@@ -58,8 +58,9 @@ def predict(
         from tfbbb.cli.kept_columns import with_kept_columns
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.shown_table import output_table
+        from tfbbb.cli.table_targets import read_labels_or_numbers
         from tfbbb.data import read_table
-        from tfbbb.data.column_names import check_column_exists
+        from tfbbb.data.notations import notation_from_dict
         from tfbbb.data.writing import check_writable
 
         if output is not None:
@@ -72,11 +73,16 @@ def predict(
             for feature in features
             if feature["kind"] == "categorical" or feature.get("notation")
         ]
+        # Services of earlier releases do not tell it.
+        notation = notation_from_dict(description.get("target_notation"))
+        if notation is not None:
+            texts.append(description["target"])
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         targets = None
         if log_prob:
-            check_column_exists(table, description["target"], role="target")
-            targets = table[description["target"]]
+            targets = read_labels_or_numbers(
+                table, description["target"], description["classes"], notation
+            )
         levels = interval_levels(intervals) or {"": level}
         prediction = remote_model.predict(
             table,

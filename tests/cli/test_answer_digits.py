@@ -54,8 +54,11 @@ def test_several_intervals_are_named_by_their_percentage():
     bounds = {name: np.full((2, 2, 1), level) for name, level in levels.items()}
     names = numbers_table(moments, bounds).column_names
     assert names[-4:] == ["lower_50", "upper_50", "lower_97.5", "upper_97.5"]
-    with pytest.raises(typer.BadParameter, match="not a percentage between 0 and 100"):
-        interval_levels("0.5,105")
+    for wrong in ("0.9", "50,105", "50,x"):
+        with pytest.raises(
+            typer.BadParameter, match="not a percentage from 1 to below"
+        ):
+            interval_levels(wrong)
 
 
 def test_identifiers_stay_and_all_columns_stay_on_request():

@@ -78,6 +78,13 @@ def test_rows_without_a_target_are_left_out_and_counted(
     refused = tfbbb("evaluate", regression[0], "none.csv")
     assert refused.exit_code == 1
     assert "No row of the table has a target: column 'effect'" in refused.stderr
+    options = ("--num-samples", "20", "--json")
+    one = json.loads(tfbbb("explain", regression[0], "some.csv", *options).stdout)
+    # Rows of the file, which begins with two that are left out.
+    assert one["uncertainty"]["row"][:2] == [3, 4]
+    found = one["least_like_training"]["rows"][0]["row"]
+    whole = one["uncertainty"]["row"]
+    assert found == whole[int(np.argmax(one["uncertainty"]["epistemic"]))]
     explained = tfbbb("explain", regression[0], "none.csv", "--num-samples", "20")
     assert "no importance can be measured" in explained.stdout, explained.output
 

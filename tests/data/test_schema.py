@@ -275,6 +275,30 @@ def test_overrides_leave_out_and_reinterpret_columns():
 
 
 @pytest.mark.parametrize(
+    ("texts", "kind", "sentence"),
+    [
+        (["CA", "OH"], "boolean", "boolean, as asked: none of its texts, such as 'CA'"),
+        (["1/2/20", "1/13/20", "1/14/20"], "date:day-first", "2 of its 3 texts"),
+        (["yes", "CA", "OH"], "boolean", "2 of its 3 texts are none, such as 'CA'"),
+    ],
+)
+def test_an_override_must_suit_most_texts(texts, kind, sentence):
+    table = {"x": (texts * 50)[:100], "z": Z, "y": TARGET}
+    with pytest.raises(TableError, match=sentence):
+        Schema.infer(table, "y", columns={"x": kind})
+
+
+def test_classes_that_differ_in_all_rows_are_asked_for_by_the_task():
+    target = [f"${i}.99" for i in range(100)]
+    with pytest.raises(TableError, match="100 classes in 100 rows"):
+        Schema.infer({"z": Z, "y": target}, "y", columns={"y": "text"})
+    schema = Schema.infer(
+        {"z": Z, "y": target}, "y", task="classification", columns={"y": "text"}
+    )
+    assert len(schema.classes) == 100
+
+
+@pytest.mark.parametrize(
     ("target", "task", "remark"),
     [
         ([f"${i}.99" for i in range(100)], "regression", None),

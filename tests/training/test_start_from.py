@@ -233,7 +233,7 @@ def copy_with_spec(given, version, directory):
                 {"posterior": "low_rank_normal"},
                 {"kl_schedule": {"name": "tempered", "temperature": 0.3}},
             ),
-            "The parent version counts its rows more than once",
+            "The parent version counts its rows more than once.* low_rank_normal",
         ),
         (
             spec({"posterior": "point"}),

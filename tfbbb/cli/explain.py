@@ -77,6 +77,7 @@ def explain(
         except ValueError as error:
             # Such as a file of an older version, which draws no functions.
             raise CommandError(str(error)) from None
+        found = found.in_table(given.places)
         if picture is not None:
             from tfbbb.explain.picture import picture as drawn
 

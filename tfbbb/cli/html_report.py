@@ -98,7 +98,7 @@ def _page(
         inputs={name: np.asarray(values) for name, values in given.inputs.items()},
         encoding=None if baselines is None else baselines.encoding,
         judgement=judgement,
-        explanation=explanation,
+        explanation=explanation.in_table(given.places),
         prediction=model.predictive(chosen, **draws),
         targets=targets[rows],
         written=datetime.now().astimezone(),

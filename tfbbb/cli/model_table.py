@@ -22,12 +22,14 @@ class ModelTable:
         manifest: Its manifest.
         table: The table of the file.
         inputs: The columns that the model reads, `[n]` by name.
+        places: The index of each row in the file, [n].
     """
 
     path: Path
     manifest: Manifest
     table: pa.Table
     inputs: dict[str, np.ndarray]
+    places: np.ndarray
 
     @classmethod
     def read(cls, model: Path, data: Path, sheet: str | None = None) -> "ModelTable":
@@ -49,7 +51,7 @@ class ModelTable:
         texts = manifest.read_as_text
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
         inputs = {column.name: column.values(table) for column in columns}
-        return cls(path, manifest, table, inputs)
+        return cls(path, manifest, table, inputs, np.arange(table.num_rows))
 
     def targets(self) -> np.ndarray:
         """Returns the targets, numbers [n, 1] or class indices [n].
@@ -92,6 +94,7 @@ class ModelTable:
             self,
             table=self.table.filter(pa.array(~missing)),
             inputs={name: values[~missing] for name, values in self.inputs.items()},
+            places=self.places[~missing],
         )
         return kept, kept.targets()
 

@@ -70,7 +70,7 @@ def interval_levels(text: str | None) -> dict[str, float]:
         text: Percentages with commas between them; None for none.
 
     Raises:
-        BadParameter: A part is not a percentage between 0 and 100.
+        BadParameter: A part is not a percentage from 1 to below 100.
     """
     levels = {}
     for part in (text or "").split(","):
@@ -81,9 +81,10 @@ def interval_levels(text: str | None) -> dict[str, float]:
             level = float(name) / 100.0
         except ValueError:
             level = 0.0
-        if not 0 < level < 1:
+        # 0.9 is meant as a probability.
+        if not 0.01 <= level < 1:
             raise typer.BadParameter(
-                f"{part.strip()!r} is not a percentage between 0 and 100; write for "
+                f"{part.strip()!r} is not a percentage from 1 to below 100; write for "
                 "example 50,90."
             )
         levels[name] = level

@@ -46,7 +46,7 @@ th, td { text-align: right; padding: .28rem .8rem; border-bottom: 1px solid #e6e
   vertical-align: top; }
 th { font-weight: 600; color: #46515f; border-bottom: 1px solid #aab4c0; }
 th:first-child, td:first-child, .text { text-align: left; }
-td { overflow-wrap: anywhere; }
+td { overflow-wrap: break-word; }
 tr.kept td { font-weight: 600; background: #eef5fb; }
 tr { break-inside: avoid; }
 figure { margin: .8rem 0; break-inside: avoid; }
@@ -436,7 +436,8 @@ def _categories(texts: Sequence[str], complete: bool) -> str:
     more = len(texts) - _MOST_CATEGORIES
     if more <= 0:
         return shown
-    return f"{shown} and {more}{'' if complete else ' or more'} others"
+    others = "other" if more == 1 and complete else "others"
+    return f"{shown} and {more}{'' if complete else ' or more'} {others}"
 
 
 def _spread(number: int, most: int) -> np.ndarray:

@@ -340,7 +340,11 @@ def choose_notation(
     if asked == "ordered":
         return OrderedNotation(options), ()
     if asked == "boolean":
-        return BooleanNotation(lenient=True), ()
+        notation = BooleanNotation(lenient=True)
+        if kind == "categorical":
+            distinct = Texts.of(table.column(name)).distinct()
+            _check_readable(name, distinct, notation, asked)
+        return notation, ()
     if kind != "categorical":
         if kind == "date" or asked == "date":
             epoch = "milliseconds" if options == ("unix-ms",) else "seconds"
@@ -392,13 +396,31 @@ def _asked_notation(
         notation = _with_options(notation, options)
         if options:
             remarks = ()
-    if len(distinct) and notation.parse(distinct).unreadable.all():
+    _check_readable(name, distinct, notation, asked)
+    return notation, remarks
+
+
+def _check_readable(
+    name: str, distinct: pa.Array, notation: Notation, asked: str
+) -> None:
+    """Raises `ColumnError` if most texts are not in the notation that is asked for."""
+    if not len(distinct):
+        return
+    unreadable = notation.parse(distinct).unreadable
+    if unreadable.all():
         raise ColumnError(
             f"Column {name!r} cannot be read as a {asked}, as asked: none of its "
             f"texts, such as {_example(distinct)}, is one.",
             name,
         )
-    return notation, remarks
+    if 2 * unreadable.sum() > len(distinct):
+        wrong = distinct.filter(pa.array(unreadable))
+        raise ColumnError(
+            f"Column {name!r} cannot be read as a {asked}, as asked: "
+            f"{len(wrong)} of its {len(distinct)} texts are none, such as "
+            f"{_example(wrong)}.",
+            name,
+        )
 
 
 def _with_options(notation: NumberNotation, options: tuple[str, ...]) -> NumberNotation:
@@ -454,7 +476,8 @@ def _check_texts(column: Column, table: ColumnSource, required: bool) -> Column:
             raise ColumnError(
                 f"Column {column.name!r} holds free text, which a model of columns "
                 "cannot read; turn it into columns of numbers or categories, such as "
-                "whether it mentions a word.",
+                "whether it mentions a word, or leave it out: "
+                f"columns={{{column.name!r}: 'ignore'}} (--ignore).",
                 column.name,
                 unusable=True,
             )
@@ -474,7 +497,7 @@ def _check_texts(column: Column, table: ColumnSource, required: bool) -> Column:
     if column.buckets:
         remarks.append(
             f"Its {many} distinct texts are distributed over {column.buckets} buckets "
-            "by a hash."
+            "by a hash; texts of one bucket are not told apart."
         )
     return replace(column, remarks=tuple(remarks))
 

@@ -58,7 +58,8 @@ def infer_target(
             all rows have a class of their own.
     """
     chosen, column = _choose(table, name, task, override)
-    if chosen == "classification" and task is None and override is None:
+    # A user may ask for classes by the task, not by saying that they are texts.
+    if chosen == "classification" and task is None:
         _check_repeated_classes(table, column)
     column, classes = fit_target(table, column, chosen, rows)
     return chosen, column, classes

@@ -1,7 +1,7 @@
 """All explanations of a model by one table."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,18 @@ class Explanation:
     split: VarianceSplit
     unusual: list[UnusualRow]
     outside: dict[str, int]
+
+    def in_table(self, places: np.ndarray) -> "Explanation":
+        """Returns the same explanation with the rows of a larger table.
+
+        Args:
+            places: The index in the larger table of each row, [n].
+        """
+        return replace(
+            self,
+            rows=places[self.rows],
+            unusual=[replace(u, row=int(places[u.row])) for u in self.unusual],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation as plain JSON values; rows are counted from 1."""

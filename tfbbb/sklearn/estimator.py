@@ -1,6 +1,7 @@
 """What the estimators of numbers and of classes share."""
 
 import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -133,6 +134,13 @@ class BayesianEstimator(BaseEstimator):
         values = one_target(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
         parent = self._fitted.trained
+        if parent.judgement.get("convergence", {}).get("loss_falls"):
+            warnings.warn(
+                "The loss of the first fit still fell at its end, so as a prior its "
+                "posterior may know less than its predictions show: fit with more "
+                "steps.",
+                stacklevel=3,
+            )
         spec = job_spec(
             self,
             target=parent.spec.target,

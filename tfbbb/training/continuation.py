@@ -64,8 +64,8 @@ def _check_parent_temperature(parent: JobSpec) -> None:
         return
     model = parent.model
     layers = (*model.hidden_layers(()), model.output_layer(1))
-    normal = all(
-        part is not None and part.name == name
+    others = [
+        "none" if part is None else part.name
         for layer in layers
         if isinstance(layer, DenseLayer)
         for part, name in (
@@ -74,13 +74,18 @@ def _check_parent_temperature(parent: JobSpec) -> None:
             (layer.prior, "normal"),
             (layer.bias_prior, "normal"),
         )
-    )
-    if schedule.name != "tempered" or not normal:
+        if part is None or part.name != name
+    ]
+    if schedule.name != "tempered" or others:
+        received = f"kl_schedule={schedule.model_dump()}"
+        if others:
+            received += f", {', '.join(dict.fromkeys(others))}"
         raise SpecError(
             "The parent version counts its rows more than once, at a temperature other "
             "than 1, and only normal posteriors with normal priors can be taken to "
-            'temperature 1. Train the parent with "kl_schedule": "constant". '
-            f"Received: kl_schedule={schedule.model_dump()}"
+            "temperature 1. Train the parent with normal priors, as every network has "
+            'whose `hidden_units` are named, or with "kl_schedule": "constant". '
+            f"Received: {received}"
         )
 
 

@@ -40,8 +40,9 @@ def describe_convergence(
 
     Returns:
         Plain JSON values: `loss_drop`, from the last but one tenth of the training to
-        the last; `member_gap`, the greatest; `noise`, the median standard deviation;
-        and `warnings`, sentences. Figures that are not known are `None`.
+        the last, and `loss_falls`, whether it still fell; `member_gap`, the greatest;
+        `noise`, the median standard deviation; and `warnings`, sentences. Figures that
+        are not known are `None`.
 
     Example:
 
@@ -51,10 +52,12 @@ def describe_convergence(
     """
     warnings = []
     drop, error = _drop(losses)
+    falls = False
     if drop is not None:
         whole = losses[0] - min(losses)
         least = max(_LEAST_DROP, _LEAST_SHARE * whole, _STANDARD_ERRORS * error)
-        if drop > least:
+        falls = drop > least
+        if falls:
             warnings.append("The loss was still falling at the end: train more epochs.")
     worst = None
     if len(gaps):
@@ -71,6 +74,7 @@ def describe_convergence(
         warnings += _of_noise(noise, float(np.std(targets)), resolution)
     return {
         "loss_drop": drop,
+        "loss_falls": bool(falls),
         "member_gap": None if worst is None else float(gaps[worst, 0]),
         "noise": noise,
         "warnings": warnings,

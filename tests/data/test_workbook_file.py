@@ -156,7 +156,10 @@ def test_cells_far_apart_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a,b\n1,2\n", "cannot be read as a spreadsheet: File is not a zip file"),
+        (
+            b"a,b\n1,2\n",
+            "cannot be read as a spreadsheet, whatever its suffix: File is not a zip",
+        ),
         (b"\xd0\xcf\x11\xe0" + bytes(99), "an old spreadsheet, or one with a password"),
         (b"PAR1" + bytes(99), "holds Parquet, not an Excel workbook; rename"),
     ],

@@ -185,7 +185,12 @@ def check_size(path: Path) -> None:
             left = MAX_BYTES
             for file in files:
                 left -= _check_file(path, archive, file, left)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except zipfile.BadZipFile as error:
+        raise TableError(
+            f"{path} cannot be read as a spreadsheet, whatever its suffix: {error}; "
+            "give it the suffix of its content."
+        ) from None
+    except (NotImplementedError, RuntimeError) as error:
         raise TableError(f"{path} cannot be read as a spreadsheet: {error}") from None
 
 

@@ -17,6 +17,7 @@ from records import SkippedError
 
 _PROGRAMS = Path(__file__).resolve().parent / "peers"
 _ERROR_LINES = 3
+_TRACEBACK = "Traceback (most recent call last):"
 _MOST_SECONDS = 3600.0
 
 
@@ -110,7 +111,10 @@ def _run(command: list[Any], what: str) -> None:
         hours = f"{_MOST_SECONDS / 3600:g}"
         raise SkippedError(f"{what}: it took longer than {hours} h") from None
     if done.returncode:
-        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        # The indented lines of a traceback name places of this machine.
+        said = done.stdout.rpartition(_TRACEBACK)[2].splitlines()
+        told = [line for line in said if not line.startswith(" ")]
+        lines = [line.strip() for line in told or said if line.strip()]
         errors = [line for line in lines if line.startswith("ERROR:")] or lines
         reason = " ".join(errors[-_ERROR_LINES:]) or f"exit code {done.returncode}"
         raise SkippedError(f"{what}: {reason}")

@@ -17,6 +17,8 @@ if "slow" in given:
     time.sleep(60.0)
 if "fail" in given:
     sys.exit("There is no model.")
+if "raise" in given:
+    raise ValueError("There is no row.")
 np.savez(sys.argv[2], means=2.0 * given["x"], versions="peer 1.0")
 """
 
@@ -43,6 +45,12 @@ def test_a_failing_peer_is_skipped_with_its_last_words(peer):
         records.SkippedError, match=r"fit_double failed: There is no model\."
     ):
         peer.run(fail=1)
+
+
+def test_a_traceback_is_told_without_its_places(peer):
+    with pytest.raises(records.SkippedError) as caught:
+        peer.run(**{"raise": 1})
+    assert str(caught.value) == "fit_double failed: ValueError: There is no row."
 
 
 def test_a_peer_that_takes_too_long_is_skipped(peer, monkeypatch):

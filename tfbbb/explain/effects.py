@@ -132,7 +132,7 @@ def _quantiles(values: np.ndarray, points: int) -> np.ndarray:
     distinct = np.unique(known)
     if len(distinct) <= points:
         return distinct
-    # Values of rows, so that whole numbers stay whole.
+    # The nearest value, not one between two rows: whole numbers stay whole.
     found = np.quantile(known, np.linspace(_FIRST, _LAST, points), method="nearest")
     return np.unique(found)
 

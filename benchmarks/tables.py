@@ -172,6 +172,7 @@ def beside_baselines(
     """
     from tfbbb.data import read_table
     from tfbbb.evaluation import PredictedRows, judge
+    from tfbbb.evaluation.judgement import STANDARD_ERRORS
 
     assert trained.baselines is not None
     test = read_table(file)
@@ -185,7 +186,11 @@ def beside_baselines(
         name: {
             "error": found["error"]["reduction"],
             "log_likelihood": found["log_likelihood"]["gain"],
-            "said": [measure for measure, of in said[name].items() if of["z"] > 2.0],
+            "said": [
+                measure
+                for measure, of in said[name].items()
+                if of["z"] > STANDARD_ERRORS
+            ],
         }
         for name, found in judge(rows, targets)["comparisons"].items()
     }

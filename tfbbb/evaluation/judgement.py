@@ -11,7 +11,7 @@ from tfbbb.evaluation.predicted_rows import LEVEL, PredictedRows
 MODEL = "model"
 _CONSTANTS = ("mean", "commonest class")
 # A difference counts from this number of its standard errors on.
-_STANDARD_ERRORS = 2.0
+STANDARD_ERRORS = 2.0
 _ARTICLES = {
     "mean": "the mean",
     "commonest class": "the commonest class",
@@ -145,16 +145,16 @@ def _sentence(
     error, likelihood = comparison["error"], comparison["log_likelihood"]
     percent = f"{100 * abs(error['reduction'] or 0.0):.2g} %"
     gain = likelihood["gain"]
-    likelier = likelihood["z"] > _STANDARD_ERRORS
-    unlikelier = likelihood["z"] < -_STANDARD_ERRORS
+    likelier = likelihood["z"] > STANDARD_ERRORS
+    unlikelier = likelihood["z"] < -STANDARD_ERRORS
     better = f"but its probabilities are better by {gain:.2g} nats per row"
     worse = f"its probabilities are worse by {-gain:.2g} nats per row"
-    if error["z"] > _STANDARD_ERRORS:
+    if error["z"] > STANDARD_ERRORS:
         said = f"The model has {percent} less error than {other}"
         if model.of_classes:
             said = f"The model errs {percent} less often than {other}"
         return f"{said}, but {worse}." if unlikelier else f"{said}.", unlikelier
-    if error["z"] < -_STANDARD_ERRORS:
+    if error["z"] < -STANDARD_ERRORS:
         if model.of_classes and error["reduction"] is None:
             said = f"The model errs more often than {other}"
         elif model.of_classes:
@@ -183,7 +183,7 @@ def _calibration_sentence(
         said = (
             f"The probability of the predicted class is off by {off:.2g} % on average"
         )
-        if abs(gap) <= _STANDARD_ERRORS * error:
+        if abs(gap) <= STANDARD_ERRORS * error:
             return f"{said}.", False
         return f"{said}: it is too {'high' if gap > 0 else 'low'}.", True
     coverage = rows.coverage or 0.0
@@ -192,6 +192,6 @@ def _calibration_sentence(
         "asked"
     )
     error = np.sqrt(LEVEL * (1.0 - LEVEL) / len(targets))
-    if abs(coverage - LEVEL) <= _STANDARD_ERRORS * error:
+    if abs(coverage - LEVEL) <= STANDARD_ERRORS * error:
         return f"{said}.", False
     return f"{said}: they are too {'narrow' if coverage < LEVEL else 'wide'}.", True

@@ -24,6 +24,10 @@ OutputBlocks = Callable[[], Iterator[Any]]
 Functions = Callable[[int, int], Any]
 
 
+class NotFiniteError(ValueError):
+    """The moments of a row are not finite."""
+
+
 class Predictive:
     """The posterior predictive distribution p(y | x, data) of each row.
 
@@ -509,7 +513,7 @@ class Predictive:
         finite = np.isfinite(self._mixture_summary["variance"])
         if not finite.all():
             row = int(np.argmin(finite.reshape(len(self), -1).all(axis=1)))
-            raise ValueError(
+            raise NotFiniteError(
                 "The model has no finite answer for every row: look for values in `x` "
                 "that are not numbers or far too large, or for training that diverged. "
                 f"Received: row {row} of {len(self)}"

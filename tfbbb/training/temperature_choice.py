@@ -11,7 +11,7 @@ from tfbbb.diverged_training import TrainingDivergedError
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
 from tfbbb.prediction.from_outputs import predictive_from_outputs
-from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.recalibration import Temperature, VarianceScaling
 from tfbbb.recalibration.recalibration import IDENTITY
 from tfbbb.recalibration.scaled import scaling
@@ -157,8 +157,8 @@ def _try(
         if kind is not None:
             factor = _fit_factor(kind(), likelihood, drawn, targets)
             prediction = predictive_from_outputs(likelihood, drawn, kind(factor))
-    except ValueError:
-        # Members that diverged predict rows without finite moments. Others need not.
+    except NotFiniteError:
+        # These members diverged. Those of another temperature need not have.
         return Trial(temperature, -np.inf, 1.0)
     found = float(np.average(prediction.log_prob(targets), weights=weights))
     return Trial(temperature, found, factor)

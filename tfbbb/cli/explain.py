@@ -10,6 +10,8 @@ from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
 
 if TYPE_CHECKING:
+    from tfbbb.cli.model_table import ModelTable
+    from tfbbb.evaluation.baselines import Baselines
     from tfbbb.explain import Explanation
 
 _MOST_COLUMNS_SHOWN = 20
@@ -48,31 +50,24 @@ def explain(
         if picture is not None:
             _check_picture(picture)
         given = ModelTable.read(model, data, sheet)
-        manifest = given.manifest
         targets = None
         if given.has_targets():
             given, targets = given.with_targets()
-        baselines = Baselines.read(given.path)
 
         from tfbbb.cli.imports import import_tensorflow
 
         import_tensorflow()
-        from tfbbb.cli.prediction_table import track_names
-        from tfbbb.explain.explanation import explain as explained
         from tfbbb.export import load
 
         try:
-            found = explained(
+            found = explain_rows(
+                given,
                 load(given.path),
-                given.inputs,
                 targets,
-                None if baselines is None else baselines.encoding,
-                classes=manifest.classes or (),
-                target=manifest.target or "",
+                Baselines.read(given.path),
                 max_rows=rows,
                 num_samples=num_samples,
                 seed=seed or 0,
-                track=track_names,
             )
         except ValueError as error:
             # Such as a file of an older version, which draws no functions.
@@ -88,6 +83,40 @@ def explain(
             _echo(found, given.table.num_rows)
         if picture is not None:
             typer.echo(f"picture written to {picture}", err=True)
+
+
+def explain_rows(
+    given: "ModelTable",
+    model: Any,
+    targets: Any,
+    baselines: "Baselines | None",
+    **options: Any,
+) -> "Explanation":
+    """Explains the rows of a table with the names that the model's manifest has.
+
+    Args:
+        given: The table.
+        model: Its model.
+        targets: The targets of the rows; None if they are not known.
+        baselines: The baselines of the model, which know the training rows.
+        **options: Arguments of `tfbbb.explain.explain`.
+
+    Raises:
+        ValueError: The model is a file of a version that draws no functions.
+    """
+    from tfbbb.cli.prediction_table import track_names
+    from tfbbb.explain.explanation import explain as explained
+
+    return explained(
+        model,
+        given.inputs,
+        targets,
+        None if baselines is None else baselines.encoding,
+        classes=given.manifest.classes or (),
+        target=given.manifest.target or "",
+        track=track_names,
+        **options,
+    )
 
 
 def _check_picture(path: Path) -> None:

@@ -61,13 +61,12 @@ def _page(
 ) -> str:
     import numpy as np
 
-    from tfbbb.cli.prediction_table import track_blocks, track_names
+    from tfbbb.cli.explain import explain_rows
+    from tfbbb.cli.prediction_table import track_blocks
     from tfbbb.cli.report_page import Report
     from tfbbb.evaluation.baselines import Baselines
     from tfbbb.evaluation.evaluate import evaluate
-    from tfbbb.explain.explanation import explain
 
-    manifest = given.manifest
     baselines = Baselines.read(given.path)
     judgement = evaluate(
         model,
@@ -77,21 +76,14 @@ def _page(
         num_samples=num_samples,
         track=track_blocks,
     )
-    explanation = explain(
-        model,
-        given.inputs,
-        targets,
-        None if baselines is None else baselines.encoding,
-        classes=manifest.classes or (),
-        target=manifest.target or "",
-        num_samples=num_samples,
-        track=track_names,
+    explanation = explain_rows(
+        given, model, targets, baselines, num_samples=num_samples
     )
     rows = explanation.rows
     draws = {} if num_samples is None else {"num_samples": num_samples}
     chosen = {name: values[rows] for name, values in given.inputs.items()}
     return Report(
-        manifest=manifest,
+        manifest=given.manifest,
         model_name=f"{given.path.absolute().parent.name}/{given.path.name}",
         table_name=name,
         num_rows=given.table.num_rows,

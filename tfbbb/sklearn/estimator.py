@@ -134,7 +134,7 @@ class BayesianEstimator(BaseEstimator):
         values = one_target(self, y, table.num_rows)
         table, values, weights = _weighty(table, values, sample_weight)
         parent = self._fitted.trained
-        if parent.judgement.get("convergence", {}).get("loss_falls"):
+        if self.judgement_.get("convergence", {}).get("loss_falls"):
             warnings.warn(
                 "The loss of the first fit still fell at its end, so as a prior its "
                 "posterior may know less than its predictions show: fit with more "

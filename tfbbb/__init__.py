@@ -32,6 +32,7 @@ _SUBPACKAGES = frozenset(
         "explain",
         "export",
         "families",
+        "inference",
         "kl_schedules",
         "layers",
         "likelihoods",

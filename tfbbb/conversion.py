@@ -210,6 +210,89 @@ def to_deterministic(model: keras.Model) -> keras.Model:
     return twin
 
 
+def with_posterior(
+    model: BayesianModel,
+    posterior: Any,
+    bias_posterior: Any = None,
+    *,
+    members: int | None = None,
+    **options: Any,
+) -> BayesianModel:
+    """Returns a new model of the same network, priors and likelihood with other q(w).
+
+    The new posteriors start at the means of the model's. Posteriors of the same kind
+    keep their spread, others have that of a new layer. Priors and likelihood keep their
+    values, deterministic layers their weights, and the model its number of rows.
+
+    Args:
+        model: A model with one member.
+        posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
+        bias_posterior: q of the biases; by default `posterior`.
+        members: Number K of posteriors. With several, all start at the same means.
+        **options: Other options of the variational layers, such as `estimator`; by
+            default `estimator="auto"`.
+
+    Raises:
+        ValueError: The model has several members, or an option is unknown.
+    """
+    _check_options(options)
+    if len(model.members) > 1:
+        raise ValueError(
+            "Only a model with one posterior can get other posteriors; take one "
+            f"member, `model.members[0]`. Received: {len(model.members)} members"
+        )
+    changed = {
+        "estimator": "auto",
+        **options,
+        "posterior": posterior,
+        "bias_posterior": posterior if bias_posterior is None else bias_posterior,
+    }
+
+    def counterpart(layer: keras.Layer) -> keras.Layer | None:
+        if not isinstance(layer, VariationalLayer):
+            return None
+        return type(layer).from_config({**layer.get_config(), **changed})
+
+    graph = keras.Model(model.input, model.output, name=model.name)
+    twin = _cloned(graph, counterpart)
+    _copy_weights(graph, twin)
+    new = BayesianModel(
+        twin.input,
+        twin.output,
+        name=model.name,
+        # Not built, so that it learns its parameters for each member.
+        likelihood=type(model.likelihood).from_config(model.likelihood.get_config()),
+        members=members,
+    )
+    _copy_trained_state(model, new)
+    return new
+
+
+def _copy_trained_state(model: BayesianModel, new: BayesianModel) -> None:
+    """Copies likelihood, priors and number of rows to a model of the same network."""
+    for source, target in zip(
+        sublayers(model.likelihood), sublayers(new.likelihood), strict=True
+    ):
+        for old, variable in zip(source.variables, target.variables, strict=True):
+            variable.assign(np.broadcast_to(old.numpy(), variable.shape))
+    for old, weight in zip(
+        _variational_weights(model), _variational_weights(new), strict=True
+    ):
+        for name, variable in weight.prior_variables.items():
+            value = old.prior_variables[name].numpy()
+            variable.assign(np.broadcast_to(value, variable.shape))
+        if weight.members > 1:
+            for variable in weight.variables.values():
+                values = variable.numpy()
+                variable.assign(np.broadcast_to(values[:1], values.shape))
+    for layer, twin in zip(
+        _variational_layers(model), _variational_layers(new), strict=True
+    ):
+        twin.kl_weight.assign(layer.kl_weight)
+    if model.num_rows is not None:
+        new.num_rows = model.num_rows
+
+
 def _moped(
     model: keras.Model,
     layers: Sequence[str] | None,
@@ -353,7 +436,7 @@ def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
 
 
 def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
-    if type(layer) is not type(new):
+    if type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
         _copy_means(layer, new)
     elif isinstance(layer, keras.Model):
         _copy_weights(layer, new)
@@ -376,7 +459,8 @@ def _copy_means(layer: keras.Layer, new: keras.Layer) -> None:
         )
     for source, target in zip(sources, targets, strict=True):
         if isinstance(target, VariationalWeight):
-            _start_at(target, source.numpy())
+            trained = isinstance(source, VariationalWeight)
+            _start_at(target, np.asarray(source.mean) if trained else source.numpy())
         else:
             target.assign(source.mean)
 
@@ -403,6 +487,12 @@ def _start_at(weight: VariationalWeight, mean: np.ndarray) -> None:
             "A posterior that does not start at the mean which the layer gives it "
             f"cannot start at weights. Received: posterior={weight.posterior!r}"
         )
+
+
+def _posteriors(layer: keras.Layer) -> tuple[Any, Any] | None:
+    if isinstance(layer, VariationalLayer):
+        return layer.posterior, layer.bias_posterior
+    return None
 
 
 def _is_layer(owner: keras.Layer, attribute: str) -> bool:

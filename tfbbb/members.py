@@ -78,8 +78,9 @@ def check_shared_layers(model: keras.Model) -> None:
 
 def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
     config = _with_members(model.get_config(), len(indices))
-    # The recalibration was fitted to the mixture of all members.
+    # Both are of the mixture of all members.
     config.pop("recalibration", None)
+    config.pop("inference", None)
     mixture = type(model).from_config(config)
     with_axis = _ids_of_member_variables(model)
     for ensemble, chosen in zip(sublayers(model), sublayers(mixture), strict=True):

@@ -22,6 +22,7 @@ from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
 from tfbbb.first_callbacks import first_callbacks
+from tfbbb.inference_result import InferenceResult
 from tfbbb.kl_schedules.schedule_callback import ScheduleCallback
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.layers import VariationalLayer
@@ -86,6 +87,8 @@ class BayesianModel(keras.Model):
             made with. Layers that were made with one member get K.
         recalibration: A recalibration of the predictions, as `recalibrate` returns it,
             or None.
+        inference: How the posterior was found, or its config; None for a model that is
+            not the result of `tfbbb.inference`. `fit` removes it.
 
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
@@ -102,6 +105,7 @@ class BayesianModel(keras.Model):
         likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
         members: int | None = None,
         recalibration: Any = None,
+        inference: InferenceResult | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
         super().__init__(inputs, outputs, name=name, **kwargs)
@@ -130,6 +134,9 @@ class BayesianModel(keras.Model):
             self.likelihood.members = self._num_members
             self.likelihood.build(self.outputs[0].shape)
         self.recalibration = recalibration
+        if isinstance(inference, Mapping):
+            inference = InferenceResult.from_config(inference)
+        self.inference = inference
         self.kl_schedule = kl_schedules.get("constant")
         self._mean_weights: Any = None
         self._num_rows = self.add_weight(
@@ -162,9 +169,23 @@ class BayesianModel(keras.Model):
         self._recalibration = given
 
     @property
+    def log_evidence(self) -> float | None:
+        """The log evidence log p(y) in nats, if a method of `tfbbb.inference` gave it."""
+        return None if self.inference is None else self.inference.log_evidence
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """The figures of the method of `tfbbb.inference` by name; empty without one."""
+        return {} if self.inference is None else dict(self.inference.diagnostics)
+
+    @property
     def num_rows(self) -> float | None:
         """Number N, or total weight, of the rows of the latest `fit`; None before."""
         return float(self._num_rows.numpy()) or None
+
+    @num_rows.setter
+    def num_rows(self, number: float) -> None:
+        self._num_rows.assign(number)
 
     @property
     def members(self) -> "Members[BayesianModel]":
@@ -308,10 +329,11 @@ class BayesianModel(keras.Model):
             ValueError: The targets do not fit the likelihood.
         """
         steps, state = self._steps_taken, self._state()
-        recalibration = self._recalibration
+        recalibration, inference = self._recalibration, self.inference
         layers = self.variational_layers
         try:
             self._discard_recalibration()
+            self.inference = None
             self._prepare_for(rows)
             for layer in layers:
                 layer.kl_factors = rows.kl_factors
@@ -321,7 +343,7 @@ class BayesianModel(keras.Model):
             if self._steps_taken == steps:
                 for variable, value in state:
                     variable.assign(value)
-                self._recalibration = recalibration
+                self._recalibration, self.inference = recalibration, inference
             raise
         finally:
             self._mean_weights = None
@@ -633,6 +655,8 @@ class BayesianModel(keras.Model):
         if self._recalibration is not None:
             serialized = recalibrations.serialize(self._recalibration)
             config["recalibration"] = serialized
+        if self.inference is not None:
+            config["inference"] = self.inference.get_config()
         return config
 
 

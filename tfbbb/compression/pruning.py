@@ -190,8 +190,8 @@ def copied(model: keras.Model) -> keras.Model:
         copy.build_from_config(model.get_build_config())
     copy_state(model, copy)
     if isinstance(copy, BayesianModel):
-        # The recalibration was fitted to the original weights.
-        copy.recalibration = None
+        # Both are of the original weights.
+        copy.recalibration = copy.inference = None
     if getattr(model, "compiled", False):
         copy.compile_from_config(model.get_compile_config())
     return copy

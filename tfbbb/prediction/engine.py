@@ -39,6 +39,7 @@ class Engine:
         plan: The plan: what each layer draws.
         moments: The result of `local_moments`.
         draws: The result of `draw`: samples by member, by sign, by round.
+        count: Number of samples S.
 
     Attributes:
         members: Number of members.
@@ -52,6 +53,7 @@ class Engine:
         plan: Plan,
         moments: Tensors,
         draws: Tensors,
+        count: int | Tensor,
     ):
         self._model = model
         self._structure = structure
@@ -59,7 +61,7 @@ class Engine:
         self._moments = moments
         self._draws = draws
         self.members = structure.members
-        self.count = 2 * self.members * draws["source"]["count"]
+        self.count = count
         # Every tensor of the pass that has a batch dimension, and whether the samples
         # are folded into it; the tensor is kept so that its id stays its own.
         self._batches: dict[int, tuple[Any, bool]] = {}

@@ -131,7 +131,8 @@ class Program:
                 )
                 for likelihood, pair in zip(self.likelihoods, pairs, strict=True)
             ]
-        engine = Engine(self.model, self.structure, self.plan, moments, draws)
+        count = 2 * self.structure.members * draws["source"]["count"]
+        engine = Engine(self.model, self.structure, self.plan, moments, draws, count)
         found, location_variance = engine.run(inputs)
         if location_variance is not None:
             location_variance = self._rows_first(location_variance)

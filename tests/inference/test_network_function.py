@@ -1,0 +1,100 @@
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tfbbb.conversion import with_posterior
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.inference_result import InferenceResult
+
+X = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
+Y = 2.0 * X[:, :1] + 1.0
+
+
+@pytest.fixture(scope="module")
+def trained():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(5, activation="tanh")(inputs)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(hidden))
+    model.compile()
+    model.fit(X, Y, epochs=2, verbose=0)
+    return model
+
+
+def test_outputs_are_those_of_a_network_with_these_weights(trained):
+    points = with_posterior(trained, "point")
+    network = NetworkFunction(points)
+    vectors = np.random.default_rng(1).normal(size=(4, network.size)).astype("float32")
+    outputs = network.outputs(network.split(vectors), X)
+    for values, found in zip(vectors, outputs, strict=True):
+        for weight, value in zip(
+            network.weights, network.split(values[None]), strict=True
+        ):
+            weight.variables["mean"].assign(value[0])
+        np.testing.assert_allclose(found, points(X), rtol=1e-5, atol=1e-5)
+
+
+def test_log_likelihood_and_prior_are_those_of_the_loss(trained):
+    points = with_posterior(trained, "point")
+    points.compile()
+    network = NetworkFunction(points)
+    values = network.split(network.means())
+    _, nll, kl = points.evaluate(X, Y, verbose=0)
+    log_likelihood = network.log_likelihood(values, X, Y).numpy()
+    assert -log_likelihood.mean() == pytest.approx(nll, rel=1e-5)
+    assert -float(network.log_prior(values)[0]) == pytest.approx(kl, rel=1e-5)
+
+
+def test_vectors_are_split_and_joined(trained):
+    network = NetworkFunction(trained)
+    vectors = np.random.default_rng(1).normal(size=(4, network.size)).astype("float32")
+    np.testing.assert_array_equal(network.join(network.split(vectors)), vectors)
+
+
+def test_each_weight_vector_has_its_own_noise(trained):
+    network = NetworkFunction(with_posterior(trained, "point", members=2))
+    values = network.split(network.means())
+    raw = np.array([[0.0], [1.0]], "float32")
+    both = network.log_likelihood(values, X, Y, [raw])
+    swapped = network.log_likelihood(values, X, Y, [raw[::-1]])
+    np.testing.assert_allclose(both, swapped[::-1])
+    assert np.abs(both[0] - both[1]).min() > 0
+
+
+def test_other_posteriors_keep_means_units_and_rows(trained):
+    other = with_posterior(trained, "full_covariance_normal", members=3)
+    assert other.num_rows == 40.0
+    np.testing.assert_allclose(other.likelihood.target_scale, Y.std(), rtol=1e-5)
+    means = NetworkFunction(other).means()
+    np.testing.assert_allclose(
+        means, np.repeat(NetworkFunction(trained).means(), 3, 0), atol=1e-6
+    )
+
+
+def test_the_result_of_an_inference_is_saved_and_removed_by_training(trained, tmp_path):
+    model = with_posterior(trained, "mean_field_normal")
+    model.inference = InferenceResult("Laplace()", -3.5, {"condition": 2.0})
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.log_evidence == -3.5
+    assert loaded.diagnostics == {"condition": 2.0}
+    loaded.compile()
+    loaded.fit(X, Y, verbose=0)
+    assert loaded.log_evidence is None
+    assert loaded.diagnostics == {}
+
+
+@pytest.mark.parametrize("batch_size", [7, 40])
+def test_batches_read_all_rows_in_every_pass(batch_size):
+    batches = Batches({"x": X}, Y, np.arange(40.0), batch_size)
+    for _ in range(2):
+        found = list(batches)
+        assert len(found) == len(batches)
+        np.testing.assert_array_equal(np.concatenate([b[0]["x"] for b in found]), X)
+        np.testing.assert_array_equal(np.concatenate([b[1] for b in found]), Y)
+        np.testing.assert_array_equal(
+            np.concatenate([b[2] for b in found]), np.arange(40.0)
+        )
+    assert batches.size == 780.0

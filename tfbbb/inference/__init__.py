@@ -1,0 +1,1 @@
+"""Ways to a posterior: each sets q of a model and returns a `BayesianModel`."""

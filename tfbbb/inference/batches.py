@@ -1,0 +1,89 @@
+"""The rows that an inference method reads, batch by batch, as often as it needs."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.training_rows import training_rows
+from tfbbb.types import ArrayLike
+
+
+class Batches:
+    """The rows of any data that `fit` takes, in batches; each pass reads them again.
+
+    Args:
+        x: Inputs, or a `tf.data.Dataset` or `keras.utils.PyDataset` of (inputs,
+            targets) or (inputs, targets, weights).
+        y: Targets in raw units; None with a dataset.
+        sample_weight: Weight of each row: the number of rows that it counts as.
+        batch_size: Rows at a time; a dataset has its own batches.
+
+    Attributes:
+        targets: All targets, [N, ...].
+        size: Number N of rows, or the sum of their weights.
+
+    Raises:
+        ValueError: There are no rows, a weight is not finite, or the data can be read
+            only once (a generator).
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: ArrayLike = None,
+        sample_weight: ArrayLike = None,
+        batch_size: int = 256,
+    ):
+        rows = training_rows(x, y, sample_weight=sample_weight)
+        if rows.targets is None:
+            raise ValueError(
+                "This method reads the rows more than once: pass arrays, a "
+                "`tf.data.Dataset` or a `keras.utils.PyDataset`. "
+                f"Received: x of type {type(x).__name__}"
+            )
+        self.targets = rows.targets
+        self.size = rows.size
+        self._data = x
+        self._arrays = None
+        if y is not None:
+            weights = None if sample_weight is None else np.asarray(sample_weight)
+            inputs = tree.map_structure(np.asarray, x)
+            self._arrays = (inputs, np.asarray(y), weights)
+        self._batch_size = batch_size
+
+    def __iter__(self) -> Iterator[tuple[Any, tf.Tensor, tf.Tensor]]:
+        """Yields (inputs, targets, weights) tensors of one batch after the other."""
+        for batch in self._batches():
+            inputs, targets, weights = keras.utils.unpack_x_y_sample_weight(
+                tuple(batch) if isinstance(batch, list) else batch
+            )
+            inputs = tree.map_structure(tf.convert_to_tensor, inputs)
+            targets = tf.convert_to_tensor(targets)
+            if weights is None:
+                weights = tf.ones(tf.shape(targets)[:1])
+            yield inputs, targets, tf.reshape(tf.cast(weights, tf.float32), [-1])
+
+    def __len__(self) -> int:
+        """Returns the number of batches."""
+        if self._arrays is not None:
+            return math.ceil(len(self.targets) / self._batch_size)
+        data = self._data
+        if isinstance(data, keras.utils.PyDataset):
+            return data.num_batches
+        return int(data.cardinality())
+
+    def _batches(self) -> Iterator[Any]:
+        data = self._data
+        if self._arrays is not None:
+            for first in range(0, len(self.targets), self._batch_size):
+                rows = slice(first, first + self._batch_size)
+                yield tree.map_structure(lambda a, rows=rows: a[rows], self._arrays)
+        elif isinstance(data, keras.utils.PyDataset):
+            yield from (data[index] for index in range(data.num_batches))
+        else:
+            yield from data

@@ -1,0 +1,79 @@
+"""The base class of inference methods."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from tfbbb.conversion import convert
+from tfbbb.inference_result import InferenceResult
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.strategy import Strategy
+
+
+class InferenceMethod(Strategy):
+    """A way to a posterior: `fit` sets q and returns a `BayesianModel`.
+
+    The model that `fit` is given stays as it is. The returned model predicts, saves,
+    exports and is served like any other, and has `log_evidence` and `diagnostics`.
+
+    A subclass has its arguments as annotated attributes of its constructor's names, so
+    that two methods of equal arguments are equal, and implements `fit`.
+    """
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    def fit(self, model: keras.Model, x: Any, y: Any = None, **options: Any) -> Any:
+        """Returns a `BayesianModel` with the posterior of this method.
+
+        Args:
+            model: A `BayesianModel`, or a Keras model with `likelihood=`.
+            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
+            y: Targets in raw units.
+            **options: See the method.
+        """
+        raise NotImplementedError
+
+    def result(
+        self, log_evidence: float | None = None, **diagnostics: Any
+    ) -> InferenceResult:
+        """Returns what the model says of this inference."""
+        return InferenceResult(repr(self), log_evidence, diagnostics)
+
+
+def as_bayesian_model(
+    model: keras.Model,
+    likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+    **options: Any,
+) -> BayesianModel:
+    """Returns the model, or the Bayesian twin of a Keras model, with point posteriors.
+
+    Args:
+        model: A `BayesianModel`, which is returned unchanged, or a Keras model.
+        likelihood: The likelihood of a Keras model's outputs, as `tfbbb.convert` takes
+            it; None for a `BayesianModel`, which has one.
+        **options: Options of the layers of the twin, such as `prior`; for a Keras model
+            only.
+
+    Raises:
+        ValueError: A Keras model comes without a likelihood, or a `BayesianModel` with
+            another one or with options.
+    """
+    if isinstance(model, BayesianModel):
+        if likelihood is not None or options:
+            raise ValueError(
+                "A BayesianModel has a likelihood and priors of its own; leave "
+                f"`likelihood`, {sorted(options)} out, or give a Keras model. "
+                f"Received: likelihood={likelihood!r}"
+            )
+        return model
+    if likelihood is None:
+        raise ValueError(
+            "A Keras model needs the likelihood of its outputs, such as "
+            '`likelihood="normal"` or `"categorical"`. '
+            f"Received: model of type {type(model).__name__}, likelihood=None"
+        )
+    point = {"posterior": "point", "bias_posterior": "point", **options}
+    return convert(model, likelihood=likelihood, **point)

@@ -1,0 +1,148 @@
+"""A Bayesian model as a function of its weights: what inference methods work on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.model import BayesianModel
+from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
+from tfbbb.types import ArrayLike, Tensor
+from tfbbb.variational_weight import VariationalWeight
+
+
+class NetworkFunction:
+    """The outputs, likelihood and prior of a model for given values of its weights.
+
+    A *weight vector* [..., D] holds the values of all weights, tensor by tensor in the
+    order of `weights`. Every method takes the values of K weight vectors at once, as
+    the list of tensors [K, *shape] that `split` returns, and is differentiable in them
+    and traceable by `tf.function`. No posterior is used.
+
+    Args:
+        model: The model; its layers are called as in predictions (dropout is off).
+
+    Attributes:
+        model: The model.
+        weights: The weight tensors, in the order of the layers.
+        size: Number D of weights.
+    """
+
+    def __init__(self, model: BayesianModel):
+        self.model = model
+        self.weights: list[VariationalWeight] = [
+            weight
+            for layer in model.variational_layers
+            for weight in layer.variational_weights
+        ]
+        self.sizes = [weight.size for weight in self.weights]
+        self.size = sum(self.sizes)
+        self._structure = Structure.of(model)
+
+    def split(self, vectors: ArrayLike) -> list[tf.Tensor]:
+        """Returns weight vectors [K, D] as one tensor [K, *shape] per weight tensor."""
+        vectors = tf.convert_to_tensor(vectors)
+        parts = tf.split(vectors, self.sizes, axis=-1)
+        return [
+            tf.reshape(part, [-1, *weight.shape])
+            for part, weight in zip(parts, self.weights, strict=True)
+        ]
+
+    def join(self, values: Sequence[Tensor]) -> tf.Tensor:
+        """Returns tensors [K, *shape] as weight vectors [K, D]."""
+        flat = [
+            tf.reshape(value, [-1, size])
+            for value, size in zip(values, self.sizes, strict=True)
+        ]
+        return tf.concat(flat, axis=-1)
+
+    def means(self) -> np.ndarray:
+        """Returns the posterior means as weight vectors, [members, D] or [1, D]."""
+        return self.join([weight.mean for weight in self.weights]).numpy()
+
+    def outputs(self, values: Sequence[Tensor], x: Any) -> tf.Tensor:
+        """Returns the outputs f(x, w) of each row for each weight vector.
+
+        Args:
+            values: Tensors [K, *shape], as `split` returns them.
+            x: Inputs of the rows, in the structure of the model's inputs.
+
+        Returns:
+            [K, rows, ..., P].
+        """
+        given = dict(zip(map(id, self.weights), values, strict=True))
+        draws: dict[str, dict[str, Any]] = {
+            info.key: {
+                weight.name: tf.cast(given[id(weight)], info.layer.compute_dtype)
+                for weight in info.layer.variational_weights
+            }
+            for info in self._structure.layer_infos
+        }
+        count = tf.shape(values[0])[0]
+        engine = Engine(self.model, self._structure, Plan(), {}, draws, count)
+        (outputs,), _ = engine.run(x)
+        return outputs
+
+    def log_likelihood(
+        self,
+        values: Sequence[Tensor],
+        x: Any,
+        y: ArrayLike,
+        learned: Sequence[Tensor] | None = None,
+    ) -> tf.Tensor:
+        """Returns log p(y_i | f(x_i, w)) of each row for each weight vector, [K, rows].
+
+        Args:
+            values: Tensors [K, *shape].
+            x: Inputs of the rows.
+            y: Targets in raw units.
+            learned: Values of the likelihood's learned parameters for each weight
+                vector, [K, size] each, in the order of its `learned_variables`. By
+                default those of the model: with K members the k-th for the k-th weight
+                vector.
+        """
+        outputs = self.outputs(values, x)
+        likelihood = self.model.likelihood
+        if likelihood.members > 1:
+            if learned is None:
+                learned = [
+                    tf.convert_to_tensor(v) for v in likelihood.learned_variables
+                ]
+            outputs = _with_columns(outputs, learned)
+        elif learned is not None and likelihood.learned_variables:
+            raise ValueError(
+                "The likelihood holds one value of its learned parameters; make the "
+                "model with `members=K` to give each weight vector its own. "
+                f"Received: likelihood={likelihood!r} with 1 member"
+            )
+        targets = likelihood.aligned(y, outputs[0])
+        log_prob = likelihood.log_prob(targets, outputs)
+        axes = list(range(2, len(log_prob.shape)))
+        return tf.reduce_sum(log_prob, axis=axes) if axes else log_prob
+
+    def log_prior(self, values: Sequence[Tensor]) -> tf.Tensor:
+        """Returns log p(w) of each weight vector, [K], in nats.
+
+        Raises:
+            ValueError: A weight has no prior.
+        """
+        total = 0.0
+        for weight, value in zip(self.weights, values, strict=True):
+            total += tf.reshape(weight.prior_log_prob(value), [-1])
+        return total
+
+
+def _with_columns(outputs: tf.Tensor, columns: Sequence[Tensor]) -> tf.Tensor:
+    """Appends values [K, size] to every place of outputs [K, rows, ..., P]."""
+    places = tf.shape(outputs)[:-1]
+    ones = [1] * (len(outputs.shape) - 2)
+    spread = []
+    for column in columns:
+        column = tf.cast(column, outputs.dtype)
+        size = column.shape[-1]
+        shaped = tf.reshape(column, [-1, *ones, size])
+        spread.append(tf.broadcast_to(shaped, tf.concat([places, [size]], 0)))
+    return tf.concat([outputs, *spread], axis=-1)

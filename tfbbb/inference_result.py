@@ -1,0 +1,34 @@
+"""What an inference method reports beside the posterior that it returns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class InferenceResult:
+    """How a `BayesianModel` got its posterior; saved with the model.
+
+    Attributes:
+        method: The method and its arguments, such as `"Laplace(structure='kron')"`.
+        log_evidence: log p(y) or the method's approximation of it, in nats and the
+            units of the targets; None if the method gives none.
+        diagnostics: Figures of the method by name, as JSON has them.
+    """
+
+    method: str
+    log_evidence: float | None = None
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make an equal result, as JSON has them."""
+        return {
+            "method": self.method,
+            "log_evidence": self.log_evidence,
+            "diagnostics": dict(self.diagnostics),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Makes the result that `config` (from `get_config`) describes."""
+        return cls(**config)

@@ -170,7 +170,7 @@ class BayesianModel(keras.Model):
 
     @property
     def log_evidence(self) -> float | None:
-        """The log evidence log p(y) in nats, if a method of `tfbbb.inference` gave it."""
+        """The log evidence in nats, if a method of `tfbbb.inference` gave it."""
         return None if self.inference is None else self.inference.log_evidence
 
     @property

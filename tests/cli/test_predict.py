@@ -119,6 +119,28 @@ def test_sets_and_densities_of_known_targets_are_printed(
     assert "levels in single precision" in refused.stderr
 
 
+def test_rows_without_a_target_have_no_density(tfbbb, table, regression, tmp_path):
+    path, trained = regression
+    place = table.column_names.index(trained.schema.target.name)
+    name = table.column_names[place]
+    some = table.slice(0, 4)
+    values = some[name].to_pylist()
+    blank = some.set_column(place, name, [[values[0], None, values[2], None]])
+    write_table(blank, tmp_path / "some.parquet")
+    result = tfbbb("predict", path, tmp_path / "some.parquet", "--log-prob")
+    assert result.exit_code == 0, result.output
+    write_table(some, tmp_path / "all.parquet")
+    known = tfbbb("predict", path, tmp_path / "all.parquet", "--log-prob")
+    expected = parsed(known.stdout)["log_prob"].to_pylist()
+    found = parsed(result.stdout)["log_prob"].to_pylist()
+    assert found == [expected[0], None, expected[2], None]
+    none = some.set_column(place, name, pa.nulls(4, pa.float64()))
+    write_table(none, tmp_path / "none.parquet")
+    refused = tfbbb("predict", path, tmp_path / "none.parquet", "--log-prob")
+    assert refused.exit_code == 1
+    assert "No row of the table has a target" in refused.stderr
+
+
 def test_output_files_hold_the_rows_of_stdout(
     tfbbb, data, regression, printed, tmp_path
 ):

@@ -63,6 +63,7 @@ def test_a_random_state_draws_the_seed():
         ({"likelihood": "categorical"}, "classification"),
         ({"random_state": -1}, "`random_state`: .* Received: -1"),
         ({"recalibration": "temperature"}, "regression"),
+        ({"num_samples": 1}, "`num_samples` must be at least 2"),
     ],
 )
 def test_wrong_values_are_refused_at_fit_by_name(parameters, message):

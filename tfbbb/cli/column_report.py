@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from tfbbb.shown_number import shown_number
+
 if TYPE_CHECKING:
     from tfbbb.data import Column, Schema
 
@@ -128,7 +130,7 @@ def _describe_values(column: "Column") -> str:
         return "no, yes" if column.low < column.high else "always the same"
     if column.kind == "date":
         return f"{_format_date(column.low)} to {_format_date(column.high)}"
-    return f"{column.low:.6g} to {column.high:.6g}"
+    return f"{shown_number(column.low, 6)} to {shown_number(column.high, 6)}"
 
 
 def _format_date(seconds: float) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
 from tfbbb.cli.prediction_options import Model, NumSamples, Seed, Sheet, Table
+from tfbbb.shown_number import shown_number
 
 if TYPE_CHECKING:
     from tfbbb.cli.model_table import ModelTable
@@ -157,7 +158,8 @@ def importance_table(found: "Explanation") -> Any:
         table.add_row(
             column.name,
             f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
-            f"{column.error:.3g} ± {column.error_standard_error:.2g}",
+            f"{shown_number(column.error, 3)} ± "
+            f"{shown_number(column.error_standard_error, 2)}",
         )
     return table
 
@@ -182,7 +184,8 @@ def effects_table(found: "Explanation") -> Any:
             lower, upper = band if place is None else (side[place] for side in band)
             shown = effect.show(effect.values[at])
             cells.append(
-                f"{means[at]:.4g}{suffix} ({lower:.4g} to {upper:.4g}) at {shown}"
+                f"{shown_number(means[at], 4)}{suffix} "
+                f"({shown_number(lower, 4)} to {shown_number(upper, 4)}) at {shown}"
             )
         table.add_row(effect.name, *cells)
     return table
@@ -203,8 +206,8 @@ def unusual_table(found: "Explanation") -> Any:
     for unusual in found.unusual:
         table.add_row(
             str(unusual.row + 1),
-            f"{unusual.epistemic:.3g}",
-            f"{unusual.ratio:.2g} ×",
+            shown_number(unusual.epistemic, 3),
+            f"{shown_number(unusual.ratio, 2)} ×",
             describe_unusual(unusual),
         )
     return table
@@ -231,7 +234,7 @@ def describe_unusual(unusual: Any) -> str:
     value = unusual.value
     text = "missing" if value is None else f"{value!r}"
     if isinstance(value, float):
-        text = f"{value:.5g}"
+        text = shown_number(value, 5)
     said = f"{unusual.column}: {text}"
     if unusual.distance is not None:
         said += f", {unusual.distance:.2g} standard deviations from the mean"

@@ -5,6 +5,8 @@ from typing import Any
 
 import typer
 
+from tfbbb.shown_number import shown_number
+
 _HEADINGS = {
     "r_squared": "R²",
     "rmse": "RMSE",
@@ -50,7 +52,7 @@ def _format(name: str, value: float | None) -> str:
         return "-"
     if name in _SHARES:
         return f"{100 * value:.1f} %"
-    return f"{value:.4g}" if name == "rmse" else f"{value:.3f}"
+    return shown_number(value, 4) if name == "rmse" else f"{value:.3f}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

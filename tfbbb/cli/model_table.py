@@ -8,7 +8,12 @@ import pyarrow as pa
 
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.prediction_options import echo_note
-from tfbbb.cli.table_targets import read_targets, targets_missing
+from tfbbb.cli.table_targets import (
+    fill_targets,
+    read_targets,
+    target_column,
+    targets_missing,
+)
 from tfbbb.data import TableError, read_table
 from tfbbb.export.manifest import Manifest
 
@@ -61,6 +66,16 @@ class ModelTable:
                 does not fit.
         """
         return read_targets(self.table, self.manifest)
+
+    def filled_targets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the targets, and which rows [n] have none but that of another row.
+
+        Raises:
+            TableError: The table has no column of the target, no row has a target, or a
+                value does not fit.
+        """
+        table, missing = fill_targets(self.table, *target_column(self.manifest))
+        return read_targets(table, self.manifest), missing
 
     def has_targets(self) -> bool:
         """Whether the table has the column of the target, with a value."""

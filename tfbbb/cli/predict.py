@@ -40,6 +40,7 @@ def predict(
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable, resolve_model
         from tfbbb.cli.prediction_options import interval_levels
+        from tfbbb.cli.table_targets import empty_log_prob
         from tfbbb.data.writing import check_writable
         from tfbbb.export.manifest import Manifest
 
@@ -58,7 +59,9 @@ def predict(
                 "prediction sets. Leave out `--intervals`."
             )
         given = ModelTable.read(path, data, sheet)
-        targets = given.targets() if log_prob else None
+        targets = missing = None
+        if log_prob:
+            targets, missing = given.filled_targets()
 
         from tfbbb.cli.imports import import_tensorflow
 
@@ -83,6 +86,8 @@ def predict(
             # Such as a level that conformal intervals had too few rows for.
             raise CommandError(str(error)) from None
 
+        if missing is not None:
+            predictions = empty_log_prob(predictions, missing)
         used = [*given.inputs, given.manifest.target]
         output_table(
             predictions,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tfbbb.cli.judgement_table import echo_judgement
+from tfbbb.shown_number import shown_number
 
 if TYPE_CHECKING:
     from tfbbb.data import Schema
@@ -111,7 +112,7 @@ def echo_metrics(metrics: Mapping[str, float]) -> None:
     for name, value in metrics.items():
         if name not in _LABELS:
             continue
-        figure = f"{100 * value:.1f} %" if name in _SHARES else f"{value:.4g}"
+        figure = f"{100 * value:.1f} %" if name in _SHARES else shown_number(value, 4)
         typer.echo(f"  {_LABELS[name]:<28}{figure:>8}")
     if "log_likelihood" in metrics:
         typer.echo(_NOTE)

@@ -14,6 +14,7 @@ from tfbbb.cli.judgement_table import judgement_rows
 from tfbbb.cli.report import describe_trial
 from tfbbb.data.row_warnings import show_date
 from tfbbb.evaluation.input_encoding import as_numbers
+from tfbbb.shown_number import shown_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -240,7 +241,8 @@ class Report:
             [
                 column.name,
                 f"{column.nats:.3g} ± {column.nats_standard_error:.2g}",
-                f"{column.error:.3g} ± {column.error_standard_error:.2g}",
+                f"{shown_number(column.error, 3)} ± "
+                f"{shown_number(column.error_standard_error, 2)}",
             ]
             for column in importance[:_MOST_COLUMNS]
         ]
@@ -289,8 +291,8 @@ class Report:
         rows += [
             [
                 str(unusual.row + 1),
-                f"{unusual.epistemic:.3g}",
-                f"{unusual.ratio:.2g}",
+                shown_number(unusual.epistemic, 3),
+                shown_number(unusual.ratio, 2),
                 describe_unusual(unusual),
             ]
             for unusual in self.explanation.unusual
@@ -425,7 +427,7 @@ def _range(values: np.ndarray, kind: str) -> str:
     if kind == "date":
         return f"{show_date(values.min())} to {show_date(values.max())}"
     if kind == "numeric":
-        return f"{values.min():.5g} to {values.max():.5g}"
+        return f"{shown_number(values.min(), 5)} to {shown_number(values.max(), 5)}"
     found, counts = np.unique(values.astype(str), return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return _categories(tuple(found[order].tolist()), True)

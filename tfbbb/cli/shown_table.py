@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tfbbb.shown_number import shown_number
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -61,7 +63,7 @@ def _print_first_rows(table: "pa.Table") -> None:
 def _as_cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    return shown_number(value, 5) if isinstance(value, float) else str(value)
 
 
 def _count_rows(count: int) -> str:

@@ -1,5 +1,6 @@
 """Warnings of rows to predict that differ from the training rows."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -8,6 +9,7 @@ import numpy as np
 from tfbbb.data.column import Column
 from tfbbb.data.notations.boolean import BooleanNotation
 from tfbbb.data.values import MISSING_DATE
+from tfbbb.shown_number import shown_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -80,7 +82,7 @@ class RowWarnings:
             show = show_date
         else:
             missing = np.isnan(values)
-            show = _show_number
+            show = functools.partial(shown_number, digits=6)
         found = []
         if not column.missing:
             mean = "the mean of training is assumed"
@@ -119,10 +121,6 @@ class RowWarnings:
             for row in np.flatnonzero(unseen)
         ]
         return found
-
-
-def _show_number(value: float) -> str:
-    return f"{value:.6g}"
 
 
 def show_date(value: float) -> str:

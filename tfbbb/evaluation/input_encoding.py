@@ -9,6 +9,7 @@ import numpy as np
 
 from tfbbb.data.row_warnings import show_date
 from tfbbb.data.values import MISSING_DATE
+from tfbbb.shown_number import shown_number
 
 # Indicators of one text column; rarer texts count as other.
 _MOST_CATEGORIES = 50
@@ -72,7 +73,7 @@ class EncodedColumn:
 
     def show(self, value: float) -> str:
         """Writes a number for people."""
-        return show_date(value) if self.date else f"{value:.5g}"
+        return show_date(value) if self.date else shown_number(value, 5)
 
     @property
     def width(self) -> int:

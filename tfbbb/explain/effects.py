@@ -10,6 +10,7 @@ import numpy as np
 from tfbbb.data.row_warnings import show_date
 from tfbbb.evaluation.input_encoding import as_numbers, is_date
 from tfbbb.explain.rows import Rows, predicted
+from tfbbb.shown_number import shown_number
 
 _LEVEL = 0.9
 _MOST_TEXTS = 12
@@ -43,7 +44,7 @@ class Effect:
         """Writes one of the values for people."""
         if isinstance(value, str):
             return repr(value)
-        return show_date(value) if self.date else f"{value:.5g}"
+        return show_date(value) if self.date else shown_number(value, 5)
 
     @property
     def range(self) -> float:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from tfbbb.checked_numbers import int32
 from tfbbb.data.task import MIN_ROWS, Task
 from tfbbb.sklearn.fitted import Fitted
 from tfbbb.sklearn.given_rows import one_target, one_weight, to_table
@@ -109,6 +110,8 @@ class BayesianEstimator(BaseEstimator):
         """
         # Values of the parameters are refused before the rows are read.
         job_spec(self, target="y", task=self._task)
+        if self.num_samples is not None:
+            int32("num_samples", self.num_samples, least=2)
         # A fit that fails leaves no model of other features or classes behind.
         self.__dict__.pop("_fitted", None)
         table = to_table(self, X, reset=True, fewest=MIN_ROWS)

@@ -70,7 +70,7 @@ def wait_until_all_ended(queue: Queue, jobs: list[str], seconds: float) -> None:
     ("num_kills", "num_jobs"),
     [
         (5, 5),
-        pytest.param(15, 18, marks=[pytest.mark.slow, pytest.mark.proof]),
+        pytest.param(15, 18, marks=pytest.mark.slow),
         pytest.param(50, 60, marks=pytest.mark.slow),
     ],
 )
@@ -98,7 +98,7 @@ def test_every_job_ends_once_whatever_is_killed(
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("num_kills", "num_jobs"),
-    [pytest.param(3, 2, marks=pytest.mark.proof), (50, 12)],
+    [(3, 2), (50, 12)],
 )
 def test_every_training_ends_once_and_loads_whatever_is_killed(
     queue: Queue, services: Services, num_kills: int, num_jobs: int

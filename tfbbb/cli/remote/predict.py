@@ -58,7 +58,11 @@ def predict(
         from tfbbb.cli.kept_columns import with_kept_columns
         from tfbbb.cli.prediction_options import interval_levels
         from tfbbb.cli.shown_table import output_table
-        from tfbbb.cli.table_targets import read_labels_or_numbers
+        from tfbbb.cli.table_targets import (
+            empty_log_prob,
+            fill_targets,
+            read_labels_or_numbers,
+        )
         from tfbbb.data import read_table
         from tfbbb.data.notations import notation_from_dict
         from tfbbb.data.writing import check_writable
@@ -78,10 +82,12 @@ def predict(
         if notation is not None:
             texts.append(description["target"])
         table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
-        targets = None
+        targets = missing = None
         if log_prob:
+            target = description["target"]
+            filled, missing = fill_targets(table, target, notation)
             targets = read_labels_or_numbers(
-                table, description["target"], description["classes"], notation
+                filled, target, description["classes"], notation
             )
         levels = interval_levels(intervals) or {"": level}
         prediction = remote_model.predict(
@@ -95,8 +101,11 @@ def predict(
             label=label,
         )
         used = [*(feature["name"] for feature in features), description["target"]]
+        predictions = _build_table(prediction, list(levels))
+        if missing is not None:
+            predictions = empty_log_prob(predictions, missing)
         output_table(
-            _build_table(prediction, list(levels)),
+            predictions,
             output,
             lambda answers: with_kept_columns(answers, table, used, keep=keep),
         )

@@ -1,4 +1,4 @@
-"""Booleans in every spelling: `yes`, `N`, `true`, `off`."""
+"""Booleans in the spellings of several languages: `yes`, `N`, `true`, `nein`."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -9,8 +9,14 @@ import pyarrow.compute as pc
 
 from tfbbb.data.notations.notation import NotationKind, Parsed
 
-_TRUE = ("yes", "y", "true", "t", "on", "1", "1.0")
-_FALSE = ("no", "n", "false", "f", "off", "0", "0.0")
+_TRUE = (
+    *("yes", "y", "true", "t", "on", "1", "1.0"),
+    *("ja", "j", "wahr", "oui", "vrai", "si", "sí", "sì", "sim", "tak", "да"),
+)
+_FALSE = (
+    *("no", "n", "false", "f", "off", "0", "0.0"),
+    *("nein", "nee", "falsch", "non", "faux", "não", "nao", "nie", "нет"),
+)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ sklearn
 training plots explain
 evaluation
 callbacks
+evidence
 inference
 bandits compression conversion compat
 model model_average

@@ -30,6 +30,7 @@ _SUBPACKAGES = frozenset(
         "divergences",
         "estimators",
         "evaluation",
+        "evidence",
         "explain",
         "export",
         "families",

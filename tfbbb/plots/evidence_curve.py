@@ -60,9 +60,12 @@ def evidence_curve(
     points = {}
     for name, given in curves.items():
         values = vector(name, [getattr(x, "value", x) for x in np.ravel(given)])
-        errors = [getattr(x, "standard_error", 0.0) for x in np.ravel(given)]
+        errors = vector(
+            "standard errors",
+            [getattr(x, "standard_error", 0.0) for x in np.ravel(given)],
+        )
         check_same_length(**{"sizes": at, name: values})
-        points[name] = values, vector("standard errors", errors)
+        points[name] = values, errors
     axes = drawn_axes(axes)
 
     handles = []

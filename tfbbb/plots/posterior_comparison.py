@@ -91,8 +91,10 @@ def posterior_comparison(
         check_same_length(x=at, truth=true)
     points = None
     if data is not None:
-        points = (vector("inputs of the data", data[0]),)
-        points += (column("targets of the data", data[1], target),)
+        points = (
+            vector("inputs of the data", data[0]),
+            column("targets of the data", data[1], target),
+        )
         check_same_length(inputs=points[0], targets=points[1])
     axes = drawn_axes(axes)
 

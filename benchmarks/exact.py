@@ -88,12 +88,11 @@ def design(task: str, table: int, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 def exact_evidence(columns: np.ndarray, targets: np.ndarray) -> float:
     """Returns log N(y; 0, NOISE^2 I + PRIOR_SCALE^2 X X^T), in nats."""
-    covariance = PRIOR_SCALE**2 * columns @ columns.T
-    covariance += NOISE**2 * np.eye(len(targets))
-    _, log_determinant = np.linalg.slogdet(covariance)
-    squares = targets @ np.linalg.solve(covariance, targets)
-    normalizer = len(targets) * math.log(2.0 * math.pi)
-    return float(-0.5 * (squares + log_determinant + normalizer))
+    from tfbbb.evidence import linear_log_evidence
+
+    return linear_log_evidence(
+        columns, targets, noise_scale=NOISE, prior_covariance=PRIOR_SCALE**2
+    )
 
 
 def least_gap(columns: np.ndarray, posterior: str) -> float:

@@ -20,9 +20,10 @@ sklearn
 training plots explain
 evaluation
 callbacks
+evidence
 inference
 bandits compression conversion compat
-model
+model model_average
 acquisition export metrics members finite_inputs
 prediction recalibration
 likelihood_model losses
@@ -35,7 +36,8 @@ posteriors kl_schedules optimizers
 families layer_state
 call_context data batch_layout noise private_apis strategy support training_rows
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
-flushing inference_result known_fields model_name shown_number snake_case types version
+flushing inference_result known_fields model_name shown_number snake_case stacking
+types version
 """
 RANKS = {
     part: rank

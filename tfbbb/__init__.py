@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tfbbb.conversion import convert, to_deterministic
     from tfbbb.export import load
     from tfbbb.model import BayesianModel
+    from tfbbb.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
     from tfbbb.recalibration import recalibrate
 
@@ -29,6 +30,7 @@ _SUBPACKAGES = frozenset(
         "divergences",
         "estimators",
         "evaluation",
+        "evidence",
         "explain",
         "export",
         "families",
@@ -50,6 +52,8 @@ _SUBPACKAGES = frozenset(
 )
 _HOMES = {
     "BayesianModel": "tfbbb.model",
+    "ModelAverage": "tfbbb.model_average",
+    "average": "tfbbb.model_average",
     "convert": "tfbbb.conversion",
     "to_deterministic": "tfbbb.conversion",
     "load": "tfbbb.export",
@@ -60,7 +64,9 @@ _HOMES = {
 
 __all__ = [
     "BayesianModel",
+    "ModelAverage",
     "Predictive",
+    "average",
     "convert",
     "load",
     "predictive",
@@ -85,4 +91,4 @@ def __dir__() -> list[str]:
 if sys.modules.get("keras") is not None:
     # A program that has imported Keras may load a saved model next, for which Keras
     # must know our classes.
-    importlib.import_module("tfbbb.model")
+    importlib.import_module("tfbbb.model_average")

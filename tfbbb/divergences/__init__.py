@@ -1,6 +1,7 @@
 """KL divergences of posteriors from priors; each module registers its families."""
 
 from tfbbb.divergences import (  # noqa: F401  (they register what they define)
+    from_correlated_normal,
     from_marginals,
     from_posterior,
     mean_field_from_normal,

@@ -74,6 +74,7 @@ def load_answers(functions: Any, manifest: Manifest) -> Answers:
             checked_targets, wanted=targets, classes=manifest.classes
         ),
         classes=manifest.classes,
+        member_weights=manifest.member_weights,
         reach=None
         if scores is None
         else functools.partial(

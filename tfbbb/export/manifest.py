@@ -33,7 +33,7 @@ _SIMILAR = {
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
-    "target_notation",
+    *("target_notation", "member_weights"),
 )
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
@@ -178,6 +178,8 @@ class Manifest:
             as given to the export; `None` if not given.
         target_notation: How the targets of the training table were written; `None` for
             plain numbers and texts.
+        member_weights: Weights of the members of an average of models, in the order
+            of the draws; `None` for equal ones.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -227,6 +229,7 @@ class Manifest:
     lineage: Mapping[str, Any] | None = None
     recalibration_choice: Mapping[str, Any] | None = None
     target_notation: Mapping[str, Any] | None = None
+    member_weights: tuple[float, ...] | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -329,8 +332,9 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         fields["features"] = [_without_unknown(values) for values in fields["features"]]
-        if self.target_notation is None:
-            del fields["target_notation"]
+        for name in ("target_notation", "member_weights"):
+            if fields[name] is None:
+                del fields[name]
         if self.schema_version == 1:
             for name in (*_SINCE_VERSION_2, *_OPTIONAL):
                 fields.pop(name, None)

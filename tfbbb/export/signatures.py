@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tfbbb import noise
@@ -16,6 +17,7 @@ _REGRESSION_SUMMARY = ("mean", "variance", "epistemic", "aleatoric")
 _CLASS_SUMMARY = ("probabilities", "entropy", "mutual_information")
 # A stream of noise that no layer uses.
 _TARGET_NOISE = 1 << 30
+_MEMBERS = _TARGET_NOISE + 1
 
 Groups = Callable[[list[Any]], Any]
 Signature = tuple[Callable[..., dict[str, tf.Tensor]], list[tf.TensorSpec]]
@@ -223,7 +225,10 @@ def _answer(
             name: values[first : first + rows] for name, values in by_row.items()
         }
         if "draws" in question.arguments:
+            weights = answers.member_weights
             draws = tf.range(tf.cast(num_samples, tf.int64))
+            if weights is not None:
+                draws = _draws_by_weight(draws, weights, tf.shape(outputs)[1], seed)
             arguments["draws"] = tf.broadcast_to(draws, [rows, num_samples])
         if "noise" in question.arguments:
             arguments["noise"] = noise.normal_block(
@@ -242,6 +247,27 @@ def _answer(
         _seed_pair(seed),
         spec,
     )
+
+
+def _draws_by_weight(
+    indices: tf.Tensor, weights: Sequence[float], num_draws: Tensor, seed: Tensor
+) -> tf.Tensor:
+    """Returns draws whose members are chosen by their weights.
+
+    Args:
+        indices: 0 to the number of samples, [n].
+        weights: Weights of the members, [K].
+        num_draws: Number of draws of all members, a multiple of K.
+        seed: Seed of the signature.
+    """
+    uniform = tf.random.stateless_uniform(
+        tf.shape(indices), noise.fold(_seed_pair(seed), _MEMBERS), dtype=tf.float64
+    )
+    # Rounding may leave the sum below 1.
+    bounds = np.append(np.cumsum(weights)[:-1], 1.0)
+    members = tf.searchsorted(tf.constant(bounds), uniform, side="right")
+    each = tf.cast(num_draws // len(weights), tf.int64)
+    return (indices % each) * len(weights) + tf.cast(members, tf.int64)
 
 
 def _summarize(

@@ -176,6 +176,7 @@ def write_saved_model(
             lineage=lineage,
             recalibration_choice=recalibration_choice,
             target_notation=_target_notation(schema),
+            member_weights=likelihood.member_weights,
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

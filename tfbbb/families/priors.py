@@ -35,6 +35,19 @@ class NormalPrior(PriorFamily):
     ] = False
 
 
+class CorrelatedNormalPrior(PriorFamily):
+    """A normal around zero whose weights are correlated, with a covariance matrix."""
+
+    correlation: Annotated[
+        Annotated[Number, Field(gt=-1, lt=1)] | tuple[tuple[Number, ...], ...],
+        Field(
+            description="The correlation of the weights of a unit, or a covariance "
+            "matrix of the weights of a unit or of all weights."
+        ),
+    ] = 0.5
+    scale: Scale = "fan_in"
+
+
 class LaplacePrior(PriorFamily):
     """Independent Laplace distributions around zero."""
 
@@ -88,6 +101,7 @@ class EmpiricalNormalPrior(PriorFamily):
 
 PRIORS: dict[str, type[PriorFamily]] = {
     "normal": NormalPrior,
+    "correlated_normal": CorrelatedNormalPrior,
     "laplace": LaplacePrior,
     "student_t": StudentTPrior,
     "scale_mixture_normal": ScaleMixtureNormalPrior,

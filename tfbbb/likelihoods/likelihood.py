@@ -30,6 +30,8 @@ class Likelihood(LikelihoodFamily, keras.Layer):
             likelihood adds to the variance of the noise: see `with_location_variance`.
         slow_quantiles: Whether `quantile` takes much longer than `cdf`.
         num_classes: Number C of the classes of a classification, set by `build`.
+        member_weights: Weights of the members in a mixture, which sum to 1; None for
+            equal weights.
     """
 
     ordered: bool = False
@@ -41,6 +43,8 @@ class Likelihood(LikelihoodFamily, keras.Layer):
         super().__init__(**kwargs)
         # The model sets it. Each member learns the parameters it would learn alone.
         self.members = members
+        # `tfbbb.average` sets it.
+        self.member_weights: tuple[float, ...] | None = None
 
     def get_config(self) -> dict[str, Any]:
         """Returns the keyword arguments that make an equal likelihood.

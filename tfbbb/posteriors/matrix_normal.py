@@ -116,7 +116,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         else:
             row_variance, column_variance = (
                 tf.reduce_sum(tf.square(factor), axis=-1)
-                for factor in self._factors(parameters)
+                for factor in self.factors(parameters)
             )
         return _as_weights(
             row_variance[..., tf.newaxis] * column_variance[..., tf.newaxis, :], shape
@@ -130,7 +130,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             row, column = self._log_scales(parameters)
             scale = tf.exp(row)[..., tf.newaxis] * tf.exp(column)[..., tf.newaxis, :]
             return _as_weights(scale * noise, shape)
-        row_factor, column_factor = self._factors(parameters)
+        row_factor, column_factor = self.factors(parameters)
         deviations = row_factor @ tf.linalg.matmul(
             noise, column_factor, transpose_b=True
         )
@@ -148,7 +148,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
                 * tf.exp(-column)[..., tf.newaxis, :]
             )
         else:
-            row_factor, column_factor = self._factors(parameters)
+            row_factor, column_factor = self.factors(parameters)
             by_rows = tf.linalg.triangular_solve(row_factor, deviations)
             standardized = tf.linalg.triangular_solve(
                 column_factor, tf.linalg.matrix_transpose(by_rows)
@@ -168,7 +168,7 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         pinned = row - tf.reduce_mean(row, axis=-1, keepdims=True)
         return pinned, parameters["column_log_scale"]
 
-    def _factors(self, parameters: Parameters) -> tuple[Any, Any]:
+    def factors(self, parameters: Parameters) -> tuple[Any, Any]:
         """Returns the Cholesky factors of U and V."""
         row, column = self._log_scales(parameters)
         return (

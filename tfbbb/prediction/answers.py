@@ -36,6 +36,7 @@ class Answers:
             returns the greatest score that conformal intervals or prediction sets
             contain, [Q, k] or [rows, Q, k]: see `conformal_reach`. None if they are not
             conformal.
+        member_weights: Weights of the members in the mixture; None for equal ones.
     """
 
     functions: Mapping[str, Callable[..., Any]]
@@ -47,6 +48,7 @@ class Answers:
     classes: Sequence[str] | None = None
     summary: Callable[[Summary, Quantiles], Summary] | None = None
     reach: Callable[[Any, Any], Any] | None = None
+    member_weights: Sequence[float] | None = None
 
     @property
     def central_intervals(self) -> bool:

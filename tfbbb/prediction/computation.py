@@ -72,6 +72,8 @@ class Computation:
         known = structure.computations.get(key)
         if known is None:
             outputs = tree.flatten(structure_of_outputs(model, inputs))
+            # One likelihood may be that of all outputs.
+            outputs = outputs[:: len(outputs) // len(likelihoods)]
             own = [
                 likelihood
                 if id(likelihood) in structure.indices

@@ -56,4 +56,5 @@ def live_answers(
         check_targets=likelihood.check_targets,
         summary=None if density.is_identity else density.summary,
         reach=recalibration.reach if recalibration.conformal else None,
+        member_weights=likelihood.member_weights,
     )

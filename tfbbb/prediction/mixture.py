@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from tfbbb.prediction.draw_weights import average_over_draws, log_average_over_draws
 from tfbbb.prediction.quantiles import quantiles
 from tfbbb.types import ArrayLike, Tensor
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
 
 class Mixture:
-    """The uniform mixture of the likelihoods under S draws, of some rows.
+    """The mixture of the likelihoods under S draws, of some rows.
+
+    The draws have equal weights, unless the likelihood has `member_weights`.
 
     Densities, distribution functions and quantiles are computed in float64. A
     `tfbbb.recalibration.Recalibration` changes its answers.
@@ -29,7 +32,7 @@ class Mixture:
     @property
     def mean(self) -> tf.Tensor:
         """E[y], [rows, ..., k]."""
-        return tf.reduce_mean(self.mean_of_draws, axis=1)
+        return average_over_draws(self.likelihood, self.mean_of_draws, axis=1)
 
     @property
     def mean_of_draws(self) -> tf.Tensor:
@@ -51,19 +54,18 @@ class Mixture:
         """
         values = tf.expand_dims(tf.cast(values, tf.float64), 1)
         of_draws = self.likelihood.cdf(values, tf.cast(self.outputs, tf.float64))
-        return tf.reduce_mean(of_draws, axis=1)
+        return average_over_draws(self.likelihood, of_draws, axis=1)
 
     def prob(self, values: ArrayLike) -> tf.Tensor:
         """Returns the density or mass at values, target by target, [rows, ..., k]."""
         values = tf.expand_dims(tf.cast(values, tf.float64), 1)
         of_draws = self.likelihood.prob(values, tf.cast(self.outputs, tf.float64))
-        return tf.reduce_mean(of_draws, axis=1)
+        return average_over_draws(self.likelihood, of_draws, axis=1)
 
     def log_prob(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the log of the average likelihood of the targets, [rows, ...]."""
         of_draws = self.log_prob_of_draws(targets)
-        num_draws = tf.cast(tf.shape(of_draws)[1], tf.float64)
-        return tf.reduce_logsumexp(of_draws, axis=1) - tf.math.log(num_draws)
+        return log_average_over_draws(self.likelihood, of_draws)
 
     def log_prob_of_draws(self, targets: ArrayLike) -> tf.Tensor:
         """Returns the log likelihood of the targets under each draw, [rows, S, ...]."""

@@ -26,9 +26,12 @@ from tfbbb.types import Tensor
 class Program:
     """A prediction as functions of tensors and of the model's variables.
 
+    One likelihood for a model of several outputs makes the outputs members of one
+    mixture: see `tfbbb.average`.
+
     Args:
         model: A built Keras model.
-        likelihoods: One for each output of the model.
+        likelihoods: One for each output of the model, or one for all of them.
         plan: The plan: what each layer draws.
         inputs: Example inputs or their specs, from which shapes are taken.
         recalibration: The recalibration, which may change the outputs.
@@ -43,6 +46,8 @@ class Program:
         output_dtypes: Their data types.
         operations: Whether each operation is exact, if moments are propagated; else
             empty.
+        networks: Number of outputs that share one likelihood.
+        members: Number K of members of the mixture.
 
     Raises:
         MomentsError: For a plan that propagates moments, at the first operation of the
@@ -68,6 +73,9 @@ class Program:
         self.structure = Structure.of(model)
         self.input_specs = tree.map_structure(_rows_unknown, inputs)
         outputs = tree.flatten(structure_of_outputs(model, self.input_specs))
+        self.networks = len(outputs) // len(self.likelihoods)
+        self.members = self.networks * self.structure.members
+        outputs = outputs[:: self.networks]
         self.output_dtypes = [tf.as_dtype(output.dtype) for output in outputs]
         self.event_shapes = [
             self._event_shape(likelihood, output.shape)
@@ -83,10 +91,11 @@ class Program:
     def sizes(self) -> Sizes:
         """The sizes of a pass."""
         sizes = Sizes(
-            members=self.structure.members,
+            members=self.members,
             widest=self.structure.widest,
             outputs=sum(shape.num_elements() or 1 for shape in self.event_shapes),
-            drawn=self.plan.floats_per_draw(self.structure),
+            # A draw is made of the numbers of one network alone.
+            drawn=-(-self.plan.floats_per_draw(self.structure) // self.networks),
         )
         return propagated.change_sizes(sizes) if self.plan.propagated else sizes
 
@@ -124,21 +133,26 @@ class Program:
             pairs = propagated.moments_of_outputs(
                 self.model, self.structure, inputs, moments
             )
+            nodes = draws["nodes"]
+            found = [
+                propagated.outputs_at_nodes(self.likelihoods[place], *pair, **nodes)
+                for place, pair in zip(self._places, pairs, strict=True)
+            ]
             return [
-                self._complete(
-                    likelihood,
-                    *propagated.outputs_at_nodes(likelihood, *pair, **draws["nodes"]),
+                self._complete(likelihood, *map(_joined, zip(*parts, strict=True)))
+                for likelihood, parts in zip(
+                    self.likelihoods, self._by_likelihood(found), strict=True
                 )
-                for likelihood, pair in zip(self.likelihoods, pairs, strict=True)
             ]
         count = 2 * self.structure.members * draws["source"]["count"]
         engine = Engine(self.model, self.structure, self.plan, moments, draws, count)
-        found, location_variance = engine.run(inputs)
+        outputs, location_variance = engine.run(inputs)
         if location_variance is not None:
             location_variance = self._rows_first(location_variance)
+        by_likelihood = self._by_likelihood(list(map(self._rows_first, outputs)))
         return [
-            self._complete(likelihood, self._rows_first(values), location_variance)
-            for likelihood, values in zip(self.likelihoods, found, strict=True)
+            self._complete(likelihood, _joined(values), location_variance)
+            for likelihood, values in zip(self.likelihoods, by_likelihood, strict=True)
         ]
 
     def sums(
@@ -147,14 +161,29 @@ class Program:
         """Returns the sums behind the summary of each output, and the outputs."""
         outputs = self.outputs(inputs, moments, draws)
         found = [
-            sums(likelihood, values, self.structure.members)
+            sums(likelihood, values, self.members)
             for likelihood, values in zip(self.likelihoods, outputs, strict=True)
         ]
         return found, outputs
 
     def summary(self, found: Sums) -> dict[str, tf.Tensor]:
         """Returns the summary of one output's sums."""
-        return summary(found, drawn=not self.plan.propagated)
+        weights = self.likelihoods[0].member_weights
+        return summary(found, drawn=not self.plan.propagated, weights=weights)
+
+    @property
+    def _places(self) -> list[int]:
+        """The index of the likelihood of each output."""
+        return [
+            place
+            for place in range(len(self.likelihoods))
+            for _ in range(self.networks)
+        ]
+
+    def _by_likelihood(self, values: list[Any]) -> list[list[Any]]:
+        """Returns values of all outputs as one list for each likelihood."""
+        step = self.networks
+        return [values[i : i + step] for i in range(0, len(values), step)]
 
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
@@ -177,7 +206,7 @@ class Program:
                 None.
         """
         ones = [1] * (len(outputs.shape) - 5)
-        member = tf.reshape(tf.range(self.structure.members), [-1, *ones])
+        member = tf.reshape(tf.range(self.members), [-1, *ones])
         outputs = likelihood.of_members(outputs, member)
         outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
@@ -196,6 +225,13 @@ class Program:
             variance = example[..., :integrated]
             outputs = likelihood.with_location_variance(outputs, variance)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    """Returns values of networks, [rows, R, 2, 1, ...], as members of one mixture."""
+    if len(values) == 1:
+        return values[0]
+    return None if values[0] is None else tf.concat(values, axis=3)
 
 
 def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:

@@ -12,6 +12,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.likelihoods.integer_bisection import bracket_of_counts, least_integer
 from tfbbb.likelihoods.inversion import inverted
 from tfbbb.prediction.blocks import map_blocks
+from tfbbb.prediction.draw_weights import average_over_draws
 from tfbbb.types import ArrayLike, Tensor
 
 # 32 MB of float64: components of a mixture times levels, in one block of rows.
@@ -68,15 +69,16 @@ def _invert_steps(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) ->
 
     def reaches(values: tf.Tensor) -> tf.Tensor:
         per_sample = likelihood.cdf(values[:, :, tf.newaxis], outputs)
-        return tf.reduce_mean(per_sample, axis=2) >= wanted
+        return average_over_draws(likelihood, per_sample, axis=2) >= wanted
 
     if likelihood.task == "classification":
         one = tf.ones_like(likelihood.cdf(0.0, outputs)[:, :, 0] + wanted)
         return least_integer(reaches, -one, (likelihood.num_classes - 1.0) * one)
     means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
-    mean = tf.reduce_mean(means, axis=2, keepdims=True)
-    variance = tf.reduce_mean(variances + tf.square(means - mean), axis=2)
-    return least_integer(reaches, *bracket_of_counts(wanted, mean[:, :, 0], variance))
+    mean = average_over_draws(likelihood, means, axis=2)
+    squares = variances + tf.square(means - mean[:, :, tf.newaxis])
+    variance = average_over_draws(likelihood, squares, axis=2)
+    return least_integer(reaches, *bracket_of_counts(wanted, mean, variance))
 
 
 def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Tensor:
@@ -86,8 +88,8 @@ def _invert(likelihood: Likelihood, levels: tf.Tensor, outputs: Tensor) -> tf.Te
         levels = tf.reshape(levels, [1, -1, *[1] * (len(outputs.shape) - 3)])
 
     def average(compute: Any) -> Tensor:
-        return lambda values: tf.reduce_mean(
-            compute(values[:, :, tf.newaxis], outputs), axis=2
+        return lambda values: average_over_draws(
+            likelihood, compute(values[:, :, tf.newaxis], outputs), axis=2
         )
 
     return inverted(
@@ -113,9 +115,9 @@ def _bracket(
             per_component, axis=2
         )
     means, variances = likelihood.mean(outputs), likelihood.variance(outputs)
-    mean = tf.reduce_mean(means, axis=2)
-    deviations = tf.square(means - mean[:, :, tf.newaxis])
-    stddev = tf.sqrt(tf.reduce_mean(variances + deviations, axis=2))
+    mean = average_over_draws(likelihood, means, axis=2)
+    squares = variances + tf.square(means - mean[:, :, tf.newaxis])
+    stddev = tf.sqrt(average_over_draws(likelihood, squares, axis=2))
     odds = levels / (1.0 - levels)
     # Rounding must not move a bound beyond the quantile.
     below, above = stddev / tf.sqrt(odds), stddev * tf.sqrt(odds)

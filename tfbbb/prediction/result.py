@@ -31,10 +31,11 @@ class NotFiniteError(ValueError):
 class Predictive:
     """The posterior predictive distribution p(y | x, data) of each row.
 
-    A uniform mixture of the likelihoods under S draws of the weights, recalibrated
-    where the model is (`tfbbb.recalibrate`). Everything is in raw units, and shapes are
-    those of the targets: [rows, k], or [rows, C] for classes, whose mean is that of the
-    one-hot code. Make one with `BayesianModel.predictive`,
+    A mixture of the likelihoods under S draws of the weights, recalibrated where the
+    model is (`tfbbb.recalibrate`). All draws have equal weights, but for an average of
+    models (`tfbbb.average`) the weights of their models. Everything is in raw units,
+    and shapes are those of the targets: [rows, k], or [rows, C] for classes, whose mean
+    is that of the one-hot code. Make one with `BayesianModel.predictive`,
     `tfbbb.predictive`, or the `predictive` of what `tfbbb.load` returned.
 
     Example:
@@ -370,7 +371,14 @@ class Predictive:
         event_shape = (*self.mean.shape[1:-1], self._answers.noise_size)
         shape = (len(self), n)
         most = np.broadcast_to(self.num_samples, len(self))[:, np.newaxis]
-        components = generator.integers(most, size=shape)
+        weights = self._answers.member_weights
+        if weights is None:
+            components = generator.integers(most, size=shape)
+        else:
+            members = len(weights)
+            places = generator.integers(most // members, size=shape)
+            chosen = generator.choice(members, size=shape, p=weights)
+            components = places * members + chosen
         normals = generator.standard_normal((*shape, *event_shape), dtype=np.float32)
         drawn = self.ask("sample", components, normals)
         return np.moveaxis(drawn, 0, 1)

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tfbbb.prediction.blocks import block_sizes
@@ -132,14 +133,27 @@ class Sampling:
         All rows see the same n draws of the weights, independent of each other.
         """
         members = self._passes.sizes.members
+        weights = self._passes.answers[number].member_weights
+        if weights is None:
+            rounds, chosen = np.divmod(np.arange(n), members)
+        else:
+            # NumPy takes no negative seed.
+            generator = np.random.default_rng([seed % 2**32, n])
+            chosen = generator.choice(members, size=n, p=weights)
+            # Each draw of a member is from a round of its own.
+            rounds = np.zeros(n, np.int64)
+            for member in range(members):
+                mine = chosen == member
+                rounds[mine] = np.arange(mine.sum())
         # One half of each round: the other half is its mirror image.
-        num_samples = 2 * members * -(-n // members)
+        num_samples = 2 * members * int(rounds.max() + 1)
         passes = self._passes.coherent()
         drawn = Sampling(passes, self._inputs, num_samples, seed, self._max_floats)
         outputs = tf.concat([x[number] for x in drawn._outputs(slice(None))], axis=1)
         rows, _, *event = outputs.shape
         pairs = tf.reshape(outputs, [rows, -1, 2, members, *event])
-        functions = tf.reshape(pairs[:, :, 0], [rows, -1, *event])[:, :n]
+        functions = tf.reshape(pairs[:, :, 0], [rows, -1, *event])
+        functions = tf.gather(functions, rounds * members + chosen, axis=1)
         return passes.answers[number].ask("mean", functions)
 
     def _slice_inputs(self, rows: slice) -> Any:

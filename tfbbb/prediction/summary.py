@@ -4,10 +4,13 @@ Sums are taken in float64 about the mean, block of draws by block of draws (Chan
 and LeVeque 1983), so that nothing is lost by a small variance beside a large mean.
 """
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from tfbbb.batch_layout import dimensions
 from tfbbb.likelihoods import Likelihood
+from tfbbb.prediction.draw_weights import weighted_sum
 from tfbbb.types import Tensor
 
 Sums = dict[str, tf.Tensor]
@@ -33,9 +36,9 @@ def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
     Returns:
         Number of `draws` of a member; by member [rows, K, ..., k] the `mean`, the sum
         of squared deviations from it of all draws (`squares`) and of the averages of
-        the rounds (`squares_of_rounds`); and sums over draws of the noise's variance,
+        the rounds (`squares_of_rounds`), and sums over draws of the noise's variance,
         of the variance of the mean where it was integrated, and, for classes, of
-        entropies.
+        entropies [rows, K, ...].
     """
     is_classes = likelihood.task == "classification"
     if not is_classes:
@@ -59,19 +62,25 @@ def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
         "squares_of_rounds": tf.reduce_sum(
             tf.square(rounds - mean[:, tf.newaxis]), axis=1
         ),
-        "noise_variance": _sum_over_draws(variances),
+        "noise_variance": _sum_over_draws(variances, members),
     }
     if likelihood.integrates_location:
         found["location_variance"] = _sum_over_draws(
-            likelihood.location_variance(outputs)
+            likelihood.location_variance(outputs), members
         )
     if is_classes:
-        found["entropies"] = _sum_over_draws(_entropy(means))
+        found["entropies"] = _sum_over_draws(_entropy(means), members)
     return found
 
 
-def _sum_over_draws(values: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.cast(values, tf.float64), axis=1)
+def _sum_over_draws(values: tf.Tensor, members: int) -> tf.Tensor:
+    """Returns sums by member of values [rows, S, ...], [rows, K, ...]."""
+    values = tf.cast(values, tf.float64)
+    if members == 1:
+        return tf.reduce_sum(values, axis=1, keepdims=True)
+    rows, samples, *event = dimensions(values, 0)
+    by_member = tf.reshape(values, [rows, samples // members, members, *event])
+    return tf.reduce_sum(by_member, axis=1)
 
 
 def merged(one: Sums, other: Sums) -> Sums:
@@ -90,22 +99,26 @@ def merged(one: Sums, other: Sums) -> Sums:
     }
 
 
-def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
+def summary(
+    found: Sums, drawn: bool = True, weights: Sequence[float] | None = None
+) -> dict[str, tf.Tensor]:
     """Decomposes the predictive variance by the law of total variance.
 
     `Var[y] = Var_w[E[y | w]] + E_w[Var[y | w]]`: epistemic, which more data would
     lower, plus aleatoric, which it would not. The standard error of the mean comes from
     the averages of the rounds, which are independent of each other, in each member:
-    `se^2 = sum_k s_k^2 / (R K^2)`. Since `E[mean^2] = E[y]^2 + se^2`, the
-    variance of the draws is less than the epistemic variance by `se^2`, on average.
+    `se^2 = sum_k v_k^2 s_k^2 / R`, where v_k is 1/K or the weight of the member. Since
+    `E[mean^2] = E[y]^2 + se^2`, the variance of the draws is less than the epistemic
+    variance by `se^2`, on average.
 
-    Members are parts of equal size of the mixture: the variance between their means is
-    epistemic, after the expected contribution of chance is subtracted.
+    Members are parts of the mixture, of equal or of given weights: the variance between
+    their means is epistemic, after the expected contribution of chance is subtracted.
 
     Args:
         found: The result of `sums` or `merged`.
         drawn: Whether the sums are over draws. Nodes of a quadrature have no standard
             error.
+        weights: Weights of the members, [K]; None for equal ones.
 
     Returns:
         `mean`, `variance`, `epistemic`, `aleatoric`, `mean_standard_error` and, of
@@ -115,19 +128,29 @@ def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
     """
     member_means, draws = found["mean"], found["draws"]
     members = member_means.shape[1]
+
+    def over_members(values: tf.Tensor) -> tf.Tensor:
+        if weights is None:
+            return tf.reduce_mean(values, axis=1)
+        return weighted_sum(values, weights, axis=1)
+
     rounds = 0.5 * draws
-    mean = tf.reduce_mean(member_means, axis=1)
+    mean = over_members(member_means)
     squared_errors = found["squares_of_rounds"] / (rounds * (rounds - 1.0))
-    squared_error = tf.reduce_mean(squared_errors, axis=1) / members
     if not drawn:
-        squared_error = tf.zeros_like(squared_error)
-    between = tf.math.reduce_variance(member_means, axis=1)
-    within = tf.reduce_mean(found["squares"], axis=1) / draws
-    all_draws = members * draws
+        squared_errors = tf.zeros_like(squared_errors)
+    expected_squared_error = over_members(squared_errors)
+    if weights is None:
+        squared_error = expected_squared_error / members
+    else:
+        squares = [weight**2 for weight in weights]
+        squared_error = weighted_sum(squared_errors, squares, axis=1)
+    between = over_members(tf.square(member_means - mean[:, tf.newaxis]))
+    within = over_members(found["squares"]) / draws
     epistemic = within + between + squared_error
     if "location_variance" in found:
-        epistemic += found["location_variance"] / all_draws
-    aleatoric = found["noise_variance"] / all_draws
+        epistemic += over_members(found["location_variance"]) / draws
+    aleatoric = over_members(found["noise_variance"]) / draws
     result = {
         "mean": mean,
         "variance": epistemic + aleatoric,
@@ -136,11 +159,11 @@ def summary(found: Sums, drawn: bool = True) -> dict[str, tf.Tensor]:
         "mean_standard_error": tf.sqrt(squared_error),
     }
     if members > 1:
-        by_chance = squared_error * (members - 1.0)
+        by_chance = expected_squared_error - squared_error
         result["between_members"] = tf.maximum(between - by_chance, 0.0)
     if "entropies" in found:
         entropy = _entropy(mean)
-        expected = found["entropies"] / all_draws
+        expected = over_members(found["entropies"]) / draws
         result |= {
             "probabilities": mean,
             "entropy": entropy,

@@ -5,6 +5,7 @@ from typing import Any
 
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.families.priors import PRIORS
+from tfbbb.priors.correlated_normal import CorrelatedNormal
 from tfbbb.priors.empirical_normal import EmpiricalNormal
 from tfbbb.priors.from_posterior import FromPosterior
 from tfbbb.priors.gamma_normal import GammaNormal
@@ -56,6 +57,7 @@ def get(identifier: Any) -> Any:
 
 
 __all__ = [
+    "CorrelatedNormal",
     "EmpiricalNormal",
     "FromPosterior",
     "GammaNormal",

@@ -47,8 +47,11 @@ def apply(
 
     def summarize(given: Tensor) -> dict[str, tf.Tensor]:
         # Which member a draw belongs to is not known here, and only the parts of the
-        # variance and the standard error of the mean depend on it.
-        return summary(sums(likelihood, outputs(given), members=1))
+        # variance and the standard error of the mean depend on it. In an average of
+        # models, whose draws come member by member, everything does.
+        weights = likelihood.member_weights
+        members = 1 if weights is None else len(weights)
+        return summary(sums(likelihood, outputs(given), members), weights=weights)
 
     shapes: dict[str, tf.TensorShape] = {}
 

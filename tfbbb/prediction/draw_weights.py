@@ -1,0 +1,69 @@
+"""The weights of the draws in a mixture whose members have unequal weights.
+
+Draws are by round, by sign, by member: draw s belongs to member `s mod K`. Every member
+has the same number of draws, so a draw weighs as much as its member, divided by that
+number, and the mixture is exact for any weights.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.types import Tensor
+
+if TYPE_CHECKING:
+    from tfbbb.likelihoods import Likelihood
+
+
+def average_over_draws(likelihood: "Likelihood", values: Tensor, axis: int) -> Any:
+    """Returns the average of values over an axis of draws, by the draws' weights.
+
+    Args:
+        likelihood: The likelihood, with the weights of its members.
+        values: Values of all draws; the axis `axis` has S entries.
+        axis: The axis of the draws.
+    """
+    weights = likelihood.member_weights
+    if weights is None:
+        return tf.reduce_mean(values, axis=axis)
+    members = len(weights)
+    shape = tf.shape(values)
+    by_member = tf.concat([shape[:axis], [-1, members], shape[axis + 1 :]], 0)
+    means = tf.reduce_mean(tf.reshape(values, by_member), axis=axis)
+    means.set_shape([*values.shape[:axis], members, *values.shape[axis + 1 :]])
+    return weighted_sum(means, weights, axis)
+
+
+def log_average_over_draws(likelihood: "Likelihood", logs: Tensor) -> Any:
+    """Returns the log of the average of `exp(logs)` over the draws.
+
+    Args:
+        likelihood: The likelihood, with the weights of its members.
+        logs: [rows, S, ...].
+    """
+    weights = likelihood.member_weights
+    num_draws = tf.shape(logs)[1]
+    if weights is not None:
+        of_draws = tf.tile(
+            tf.constant(np.log(weights), logs.dtype), [num_draws // len(weights)]
+        )
+        num_draws = num_draws // len(weights)
+        ones = [1] * (len(logs.shape) - 2)
+        logs += tf.reshape(of_draws, [1, -1, *ones])
+    return tf.reduce_logsumexp(logs, axis=1) - tf.math.log(
+        tf.cast(num_draws, logs.dtype)
+    )
+
+
+def weighted_sum(values: Tensor, weights: Any, axis: int) -> Any:
+    """Returns the sum over an axis of values times weights.
+
+    Args:
+        values: The axis `axis` has K entries.
+        weights: [K].
+        axis: The axis of the weights.
+    """
+    ones = [1] * (len(values.shape) - axis - 1)
+    shaped = tf.reshape(tf.constant(weights, values.dtype), [-1, *ones])
+    return tf.reduce_sum(values * shaped, axis=axis)

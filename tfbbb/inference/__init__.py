@@ -1,1 +1,25 @@
-"""Ways to a posterior: each sets q of a model and returns a `BayesianModel`."""
+"""Ways to a posterior: each sets q of a model and returns a `BayesianModel`.
+
+The names load on first use.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tfbbb.inference.pbp import PBP
+
+_HOMES = {
+    "PBP": "pbp",
+}
+
+__all__ = [
+    "PBP",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        home = importlib.import_module(f"{__name__}.{_HOMES[name]}")
+        return getattr(home, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,14 +7,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.inference.ep import (
+        EPResult,
+        ExpectationPropagation,
+        expectation_propagation,
+    )
     from tfbbb.inference.pbp import PBP
 
 _HOMES = {
+    "EPResult": "ep",
+    "ExpectationPropagation": "ep",
     "PBP": "pbp",
+    "expectation_propagation": "ep",
 }
 
 __all__ = [
     "PBP",
+    "EPResult",
+    "ExpectationPropagation",
+    "expectation_propagation",
 ]
 
 

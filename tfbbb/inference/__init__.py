@@ -7,22 +7,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tfbbb.inference.cavi import CAVI
     from tfbbb.inference.ep import (
         EPResult,
         ExpectationPropagation,
         expectation_propagation,
     )
     from tfbbb.inference.pbp import PBP
+    from tfbbb.inference.svi import SVI
 
 _HOMES = {
+    "CAVI": "cavi",
     "EPResult": "ep",
     "ExpectationPropagation": "ep",
     "PBP": "pbp",
+    "SVI": "svi",
     "expectation_propagation": "ep",
 }
 
 __all__ = [
+    "CAVI",
     "PBP",
+    "SVI",
     "EPResult",
     "ExpectationPropagation",
     "expectation_propagation",

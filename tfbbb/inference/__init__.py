@@ -13,6 +13,11 @@ if TYPE_CHECKING:
         ExpectationPropagation,
         expectation_propagation,
     )
+    from tfbbb.inference.jaakkola_jordan import (
+        JaakkolaJordan,
+        LocalBoundResult,
+        local_bound,
+    )
     from tfbbb.inference.pbp import PBP
     from tfbbb.inference.svi import SVI
 
@@ -20,9 +25,12 @@ _HOMES = {
     "CAVI": "cavi",
     "EPResult": "ep",
     "ExpectationPropagation": "ep",
+    "JaakkolaJordan": "jaakkola_jordan",
+    "LocalBoundResult": "jaakkola_jordan",
     "PBP": "pbp",
     "SVI": "svi",
     "expectation_propagation": "ep",
+    "local_bound": "jaakkola_jordan",
 }
 
 __all__ = [
@@ -31,7 +39,10 @@ __all__ = [
     "SVI",
     "EPResult",
     "ExpectationPropagation",
+    "JaakkolaJordan",
+    "LocalBoundResult",
     "expectation_propagation",
+    "local_bound",
 ]
 
 

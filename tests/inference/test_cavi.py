@@ -4,12 +4,14 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from scipy import integrate, special, stats
 
 import tfbbb
 from tfbbb.inference import CAVI, SVI
 from tfbbb.inference.cavi import coordinate_ascent
-from tfbbb.inference.conjugate_regression import ConjugateRegression, Gamma
+from tfbbb.inference.conjugate_regression import ConjugateRegression
+from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.linear_model import PriorOfColumns
 
 NOISE, PRIOR_SCALE = 0.5, 0.7
@@ -188,6 +190,16 @@ def test_stochastic_method_is_near_coordinate_ascent():
     model = SVI(batch_size=10, epochs=100).fit(networks[1], X, Y, verbose=0)
     assert exact.log_evidence - 1.0 < model.log_evidence < exact.log_evidence + 1e-6
     assert len(model.diagnostics["bound"]) == 100
+
+
+def test_rows_of_a_shuffled_dataset_keep_their_targets():
+    arrays = X.astype("float32"), Y.astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices(arrays).shuffle(40, seed=1).batch(7)
+    found, expected = (
+        CAVI().fit(linear_network(), *data).log_evidence
+        for data in ((dataset,), (X, Y))
+    )
+    assert found == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize(

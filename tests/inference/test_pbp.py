@@ -8,8 +8,8 @@ import tensorflow as tf
 
 import tfbbb
 from tfbbb.inference import PBP
+from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.pbp import (
-    Gamma,
     _updated_gamma,
     filter_rows,
     output_moments,
@@ -44,7 +44,7 @@ def test_output_moments_are_those_of_sampled_networks():
     # One hidden layer: its units are independent normals, so the moments are exact.
     means, variances = random_q([(4, 6), (7, 2)])
     x = GENERATOR.normal(size=(1, 3))
-    draws, parts = 400_000, []
+    draws, parts = 160_000, []
     for _ in range(4):
         first, second = (
             m + np.sqrt(v) * GENERATOR.normal(size=(draws // 4, *m.shape))
@@ -207,7 +207,7 @@ def test_keras_models_and_given_noise():
             keras.Input((1,)),
             keras.layers.Normalization(mean=0.0, variance=1.3),
             keras.layers.Dense(10, "relu"),
-            keras.layers.Dense(10, "relu"),
+            keras.layers.Dense(10, "relu", use_bias=False),
             keras.layers.Dense(2),
         ]
     )
@@ -235,6 +235,15 @@ def test_keras_models_and_given_noise():
 def test_other_models_are_refused_by_name(options):
     with pytest.raises(ValueError, match=r"PBP (takes|needs|fits).*Received:"):
         PBP().fit(network(**options), X, Y)
+
+
+def test_a_layer_called_twice_is_refused():
+    inputs = keras.Input((20,))
+    layer = tfbbb.layers.DenseVariational(20, activation="relu")
+    outputs = tfbbb.layers.DenseVariational(1)(layer(layer(inputs)))
+    model = tfbbb.BayesianModel(inputs, outputs)
+    with pytest.raises(ValueError, match="called more than once"):
+        PBP().fit(model, np.zeros((5, 20)), Y[:5])
 
 
 def test_row_weights_are_refused():

@@ -7,7 +7,8 @@ import keras
 import numpy as np
 
 from tfbbb.checked_numbers import positive_integer, positive_number
-from tfbbb.inference.conjugate_regression import ConjugateRegression, Gamma
+from tfbbb.inference.conjugate_regression import ConjugateRegression
+from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.linear_model import LinearModel
 from tfbbb.inference.method import InferenceMethod
 from tfbbb.likelihoods import Likelihood, Normal

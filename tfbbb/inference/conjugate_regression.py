@@ -2,47 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
+from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.linear_model import PriorOfColumns
 from tfbbb.types import ArrayLike
 
 _LOG_2PI = math.log(2.0 * math.pi)
-
-
-class Gamma(NamedTuple):
-    """A gamma distribution of a precision."""
-
-    shape: float
-    rate: float
-
-    @property
-    def mean(self) -> float:
-        return self.shape / self.rate
-
-    @property
-    def mean_log(self) -> float:
-        return float(special.digamma(self.shape)) - math.log(self.rate)
-
-    def kl_divergence(self, prior: "Gamma") -> float:
-        """Returns KL(self || prior) in nats."""
-        return (
-            (self.shape - prior.shape) * float(special.digamma(self.shape))
-            - math.lgamma(self.shape)
-            + math.lgamma(prior.shape)
-            + prior.shape * math.log(self.rate / prior.rate)
-            + self.shape * (prior.rate / self.rate - 1.0)
-        )
-
-    def towards(self, other: "Gamma", step: float) -> "Gamma":
-        """Returns the distribution a step of the way in natural parameters."""
-        return Gamma(
-            (1.0 - step) * self.shape + step * other.shape,
-            (1.0 - step) * self.rate + step * other.rate,
-        )
 
 
 class ConjugateRegression:

@@ -8,8 +8,9 @@ import numpy as np
 
 from tfbbb.inference.batches import Batches
 from tfbbb.layers import DenseVariational
+from tfbbb.layers.sharing import calls_per_pass
 from tfbbb.model import BayesianModel
-from tfbbb.private_apis import producer
+from tfbbb.private_apis import nodes_by_depth, producer
 
 
 class DenseChain:
@@ -61,9 +62,14 @@ class DenseChain:
                 f"the last layer '{last.name}' with the activation "
                 f"{keras.activations.serialize(last.activation)!r}"
             )
-        self._features = keras.Model(model.inputs, self.layers[0].input)
 
     def _chain(self, model: BayesianModel) -> list[DenseVariational]:
+        # The inputs of each operation in this graph: a layer may be in others, too.
+        inputs = {
+            id(node.operation): node.input_tensors
+            for nodes in nodes_by_depth(model)
+            for node in nodes
+        }
         remaining = {id(layer): layer for layer in model.variational_layers}
         tensor, chain = model.outputs[0], []
         while remaining:
@@ -75,7 +81,10 @@ class DenseChain:
                 )
             del remaining[id(layer)]
             chain.append(layer)
-            tensor = layer.input
+            if calls_per_pass(model, layer) != 1:
+                raise self._refusal(f"'{layer.name}', which is called more than once")
+            (tensor,) = inputs[id(layer)]
+        self._features = keras.Model(model.inputs, tensor)
         if len(tensor.shape) != 2:
             raise self._refusal(f"features of shape {tuple(tensor.shape)}")
         return chain[::-1]
@@ -86,34 +95,34 @@ class DenseChain:
             f"method of `tfbbb.inference` for other networks. Received: {received}"
         )
 
-    def features(self, batches: Batches) -> np.ndarray:
-        """Returns the inputs of the first dense layer, [N, features], float64.
+    def rows(self, batches: Batches) -> tuple[np.ndarray, np.ndarray]:
+        """Returns features [N, features], float64, and the targets of the same rows.
+
+        Both come from one pass, since a dataset may shuffle its rows in each.
 
         Raises:
             ValueError: A row has a weight other than 1, or a feature is not finite.
         """
-        found = []
-        for inputs, _, weights in batches:
+        features, targets = [], []
+        for inputs, batch_targets, weights in batches:
             if not np.all(weights.numpy() == 1.0):
                 raise ValueError(
                     f"{self._method} takes each row once; repeat rows that count more "
                     "than once, and leave `sample_weight` out. "
                     f"Received: weights up to {weights.numpy().max()}"
                 )
-            found.append(self.features_of(inputs))
-        features = np.concatenate(found)
-        finite = np.isfinite(features).all(axis=1)
+            found = self._features(inputs, training=False)
+            features.append(np.asarray(found, np.float64))
+            targets.append(batch_targets.numpy())
+        together = np.concatenate(features)
+        finite = np.isfinite(together).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
             raise ValueError(
                 "Every feature must be finite; fill or drop the others. "
-                f"Received: {features[row].tolist()} in row {row}"
+                f"Received: {together[row].tolist()} in row {row}"
             )
-        return features
-
-    def features_of(self, inputs: Any) -> np.ndarray:
-        """Returns the inputs of the first dense layer for one batch, float64."""
-        return np.asarray(self._features(inputs, training=False), np.float64)
+        return together, np.concatenate(targets)
 
 
 def set_normals(

@@ -85,12 +85,12 @@ class LinearModel:
         chain = DenseChain(model, method)
         _check(method, covariance, model.likelihood, chain.layers[0], likelihoods)
         batches = Batches(x, y, sample_weight, batch_size)
-        features = chain.features(batches)
+        features, targets = chain.rows(batches)
         self._covariance = covariance
         self._model = with_posterior(model, _POSTERIORS[covariance])
         with self._model.training_on(TrainingRows(batches.targets, batches.size)):
             self.likelihood = self._model.likelihood
-            targets = self.likelihood.check_targets(batches.targets)
+            targets = self.likelihood.check_targets(targets)
         self.targets = np.asarray(targets, np.float64).reshape(-1)
         self.noise, self.learns_noise = float("nan"), False
         self.target_unit, self.log_units = 1.0, 0.0

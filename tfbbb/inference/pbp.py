@@ -12,6 +12,7 @@ from tfbbb.checked_numbers import int32, positive_integer, positive_number
 from tfbbb.conversion import with_posterior
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.dense_chain import DenseChain, set_normals
+from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.normal_noise import check_normal, noise_of, set_noise
 from tfbbb.layers import DenseVariational
@@ -27,13 +28,6 @@ _BLOCK = 512
 _LOG_2PI = math.log(2.0 * math.pi)
 # A cavity of the prior with a larger variance is as good as improper.
 _LARGEST_VARIANCE = 1e6
-
-
-class Gamma(NamedTuple):
-    """A gamma distribution of a precision, by its shape and its rate."""
-
-    shape: tf.Tensor
-    rate: tf.Tensor
 
 
 class State(NamedTuple):
@@ -167,10 +161,10 @@ class PBP(InferenceMethod):
         check_normal(model.likelihood, "PBP")
         chain = DenseChain(model, "PBP", hidden_layers=True)
         batches = Batches(x, y, sample_weight, batch_size)
-        features = chain.features(batches)
+        features, targets = chain.rows(batches)
         new = with_posterior(model, "mean_field_normal", layer_options=self._priors)
         with new.training_on(TrainingRows(batches.targets, batches.size)):
-            targets = new.likelihood.check_targets(batches.targets)
+            targets = new.likelihood.check_targets(targets)
         shift, scale = (
             np.asarray(v, np.float64)
             for v in (new.likelihood.target_shift, new.likelihood.target_scale)
@@ -201,7 +195,7 @@ class PBP(InferenceMethod):
                     mean[-1] += shift
             set_normals(layer, mean, variance)
         if learns_noise:
-            set_noise(new.likelihood, np.sqrt(_mean_of_inverse(state.noise)))
+            set_noise(new.likelihood, np.sqrt(state.noise.mean_of_inverse))
         units = len(targets) * np.log(scale).sum()
         new.inference = self.result(
             log_z_by_epoch=[value - units for value in log_z],
@@ -322,7 +316,7 @@ def filter_rows(
             tape.watch([means, variances])
             mean, variance = output_moments(means, variances, x[index][tf.newaxis])
             deviation, variance = target - mean[0], variance[0]
-            log_z = _log_normal(deviation, variance + _mean_of_inverse(noise))
+            log_z = _log_normal(deviation, variance + noise.mean_of_inverse)
             log_z_of_row = tf.reduce_sum(log_z)
         of_means, of_variances = tape.gradient(log_z_of_row, (means, variances))
         updated = [
@@ -371,7 +365,7 @@ def refine_prior(
         cavity_mean = cavity_variance * cavity[0]
         cavity_precision = Gamma(cavity[2], cavity[3])
         # The moments with the exact factor.
-        total = cavity_variance + _mean_of_inverse(cavity_precision)
+        total = cavity_variance + cavity_precision.mean_of_inverse
         square = tf.square(cavity_mean)
         new_mean = cavity_mean * (1.0 - cavity_variance / total)
         new_variance = cavity_variance * (1.0 - cavity_variance / total)
@@ -463,11 +457,6 @@ def _updated_gamma(precision: Gamma, square: tf.Tensor, variance: tf.Tensor) -> 
 
 def _log_normal(deviation: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:
     return -0.5 * (_LOG_2PI + tf.math.log(variance) + tf.square(deviation) / variance)
-
-
-def _mean_of_inverse(precision: Gamma) -> tf.Tensor:
-    """Returns E[1 / precision]."""
-    return precision.rate / (precision.shape - 1.0)
 
 
 def _float64(value: float) -> tf.Tensor:

@@ -20,6 +20,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 _STEP = 0.8
 _REACH = 12.0
 _MOST_NODES = 4096
+_BLOCK = 512
 
 Moments = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -87,10 +88,22 @@ class LogisticSites:
         self._signs = _signs(y)
 
     def tilted(self, index: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> Moments:
+        # Blocks of sites, so that the nodes of all take little memory.
+        starts = range(0, max(len(index), 1), _BLOCK)
+        parts = [
+            self._tilted(*(values[i : i + _BLOCK] for values in (index, mean, cov)))
+            for i in starts
+        ]
+        log_z, means, covs = (
+            np.concatenate(values) for values in zip(*parts, strict=True)
+        )
+        return log_z, means, covs
+
+    def _tilted(self, index: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> Moments:
         sign, scale = self._signs[index], np.sqrt(cov[:, 0, 0])
         # In u times its sign all sites are alike.
         centre = _logistic_mode(sign * mean[:, 0], cov[:, 0, 0])
-        step = min(0.25, _STEP / max(scale.max(), 1e-300))
+        step = min(0.25, _STEP / scale.max(initial=1e-300))
         half = min(math.ceil(_REACH / step), _MOST_NODES // 2)
         nodes = np.arange(-half, half + 1) * (_REACH / half)
         u = centre[:, None] + scale[:, None] * nodes

@@ -45,8 +45,8 @@ def sublayers(layer: keras.Layer) -> list[keras.Layer]:
 def nodes_by_depth(graph: keras.Model) -> list[list[Any]]:
     """Returns the calls in a graph, from its inputs to its outputs.
 
-    The calls of one list do not depend on each other. Each has an `operation` and
-    `outputs`.
+    The calls of one list do not depend on each other. Each has an `operation`,
+    `input_tensors` and `outputs`.
     """
     nodes = graph._nodes_by_depth
     return [nodes[depth] for depth in sorted(nodes, reverse=True)]

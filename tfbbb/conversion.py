@@ -216,6 +216,7 @@ def with_posterior(
     bias_posterior: Any = None,
     *,
     members: int | None = None,
+    same_start: bool = True,
     layer_options: Callable[[VariationalLayer], Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> BayesianModel:
@@ -229,7 +230,9 @@ def with_posterior(
         model: A model with one member.
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
         bias_posterior: q of the biases; by default `posterior`.
-        members: Number K of posteriors. With several, all start at the same means.
+        members: Number K of posteriors.
+        same_start: Whether all members start at the means of the model's; else only the
+            first does, and the others start as new layers do.
         layer_options: Returns the options of one layer of the model, such as its
             `posterior` or `prior`, where they differ from those of the others.
         **options: Other options of the variational layers, such as `estimator`; by
@@ -268,11 +271,13 @@ def with_posterior(
         likelihood=type(model.likelihood).from_config(model.likelihood.get_config()),
         members=members,
     )
-    _copy_trained_state(model, new)
+    _copy_trained_state(model, new, same_start)
     return new
 
 
-def _copy_trained_state(model: BayesianModel, new: BayesianModel) -> None:
+def _copy_trained_state(
+    model: BayesianModel, new: BayesianModel, same_start: bool
+) -> None:
     """Copies likelihood, priors and number of rows to a model of the same network."""
     for source, target in zip(
         sublayers(model.likelihood), sublayers(new.likelihood), strict=True
@@ -285,7 +290,7 @@ def _copy_trained_state(model: BayesianModel, new: BayesianModel) -> None:
         for name, variable in weight.prior_variables.items():
             value = old.prior_variables[name].numpy()
             variable.assign(np.broadcast_to(value, variable.shape))
-        if weight.members > 1:
+        if weight.members > 1 and same_start:
             for variable in weight.variables.values():
                 values = variable.numpy()
                 variable.assign(np.broadcast_to(values[:1], values.shape))

@@ -63,6 +63,26 @@ def test_each_weight_vector_has_its_own_noise(trained):
     assert np.abs(both[0] - both[1]).min() > 0
 
 
+def test_a_model_with_one_noise_takes_another_for_each_vector(trained):
+    network = NetworkFunction(with_posterior(trained, "point"))
+    ensemble = NetworkFunction(with_posterior(trained, "point", members=2))
+    values = ensemble.split(ensemble.means())
+    raw = np.array([[0.0], [1.0]], "float32")
+    np.testing.assert_allclose(
+        network.log_likelihood(values, X, Y, [raw]),
+        ensemble.log_likelihood(values, X, Y, [raw]),
+        rtol=1e-6,
+    )
+
+
+def test_members_can_start_apart(trained):
+    means = NetworkFunction(trained).means()
+    apart = with_posterior(trained, "point", members=2, same_start=False)
+    first, second = NetworkFunction(apart).means()
+    np.testing.assert_array_equal(first, means[0])
+    assert np.abs(second - means[0]).max() > 0.1
+
+
 def test_other_posteriors_keep_means_units_and_rows(trained):
     other = with_posterior(trained, "full_covariance_normal", members=3)
     assert other.num_rows == 40.0

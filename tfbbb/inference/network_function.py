@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
+from tfbbb.private_apis import sublayers
 from tfbbb.types import ArrayLike, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
@@ -41,6 +43,7 @@ class NetworkFunction:
         self.sizes = [weight.size for weight in self.weights]
         self.size = sum(self.sizes)
         self._structure = Structure.of(model)
+        self._likelihood = _with_learned_outputs(model)
 
     def split(self, vectors: ArrayLike) -> list[tf.Tensor]:
         """Returns weight vectors [K, D] as one tensor [K, *shape] per weight tensor."""
@@ -100,24 +103,17 @@ class NetworkFunction:
             x: Inputs of the rows.
             y: Targets in raw units.
             learned: Values of the likelihood's learned parameters for each weight
-                vector, [K, size] each, in the order of its `learned_variables`. By
-                default those of the model: with K members the k-th for the k-th weight
-                vector.
+                vector, [K, size] or [1, size] each, in the order of its
+                `learned_variables`. By default those of the model: with K members the
+                k-th for the k-th weight vector.
         """
         outputs = self.outputs(values, x)
         likelihood = self.model.likelihood
-        if likelihood.members > 1:
-            if learned is None:
-                learned = [
-                    tf.convert_to_tensor(v) for v in likelihood.learned_variables
-                ]
+        if likelihood.members > 1 and learned is None:
+            learned = [tf.convert_to_tensor(v) for v in likelihood.learned_variables]
+        if learned:
+            likelihood = self._likelihood
             outputs = _with_columns(outputs, learned)
-        elif learned is not None and likelihood.learned_variables:
-            raise ValueError(
-                "The likelihood holds one value of its learned parameters; make the "
-                "model with `members=K` to give each weight vector its own. "
-                f"Received: likelihood={likelihood!r} with 1 member"
-            )
         targets = likelihood.aligned(y, outputs[0])
         log_prob = likelihood.log_prob(targets, outputs)
         axes = list(range(2, len(log_prob.shape)))
@@ -133,6 +129,20 @@ class NetworkFunction:
         for weight, value in zip(self.weights, values, strict=True):
             total += tf.reshape(weight.prior_log_prob(value), [-1])
         return total
+
+
+def _with_learned_outputs(model: BayesianModel) -> Likelihood:
+    """Returns the likelihood, or a copy that takes learned parameters with outputs."""
+    likelihood = model.likelihood
+    if likelihood.members > 1 or not likelihood.learned_variables:
+        return likelihood
+    # Any number of members above one makes a likelihood take them so.
+    copy = type(likelihood).from_config({**likelihood.get_config(), "members": 2})
+    copy.build(model.outputs[0].shape)
+    for source, target in zip(sublayers(likelihood), sublayers(copy), strict=True):
+        for old, variable in zip(source.variables, target.variables, strict=True):
+            variable.assign(np.broadcast_to(old.numpy(), variable.shape))
+    return copy
 
 
 def _with_columns(outputs: tf.Tensor, columns: Sequence[Tensor]) -> tf.Tensor:

@@ -1,0 +1,213 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+import tfbbb
+from tfbbb.inference import HMC, NUTS
+from tfbbb.inference.chain_diagnostics import bulk_effective_size
+from tfbbb.inference.log_posterior import LogPosterior
+from tfbbb.inference.network_function import NetworkFunction
+
+NOISE = 0.5
+PRIOR = tfbbb.priors.Normal(scale=1.0)
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(30, 2)).astype("float32")
+Y = (X @ [1.0, -2.0] + 0.3 + NOISE * RANDOM.normal(size=30)).astype("float32")
+
+
+def linear_model(likelihood, units=2, **options):
+    inputs = keras.Input((units,))
+    layer = tfbbb.layers.DenseVariational(1, prior=PRIOR, bias_prior=PRIOR, **options)
+    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+
+def normal_of_known_noise():
+    return tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Mean and covariance of the conjugate posterior of kernel and bias."""
+    design = np.c_[X, np.ones(len(X))].astype(float)
+    covariance = np.linalg.inv(design.T @ design / NOISE**2 + np.eye(3))
+    return covariance @ design.T @ Y / NOISE**2, covariance
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    method = NUTS(num_draws=1000, num_warmup=200, members=40, map_steps=100)
+    target = LogPosterior(linear_model(normal_of_known_noise()), X, Y)
+    draws, figures = method.sample(target)
+    return target, draws, figures
+
+
+def test_nuts_has_the_moments_of_the_conjugate_posterior(sampled, exact):
+    _, draws, figures = sampled
+    mean, covariance = exact
+    size = bulk_effective_size(draws).min()
+    assert size > 500.0
+    z = (draws.mean(axis=(0, 1)) - mean) / np.sqrt(np.diag(covariance) / size)
+    assert np.abs(z).max() < 4.0
+    # The entries of a sample covariance in the units of the exact one have standard
+    # errors of at most sqrt(2 / size); those of squares mix more slowly than means.
+    whiten = np.linalg.inv(np.linalg.cholesky(covariance))
+    found = whiten @ np.cov(draws.reshape(-1, 3).T) @ whiten.T
+    np.testing.assert_allclose(found, np.eye(3), atol=6.0 * np.sqrt(2.0 / size))
+    assert figures["divergences"] == 0
+    assert 0.7 < figures["acceptance"] < 0.97
+
+
+def test_fit_returns_evenly_spaced_draws_as_members(tmp_path):
+    model = linear_model(normal_of_known_noise())
+    before = NetworkFunction(model).means()
+    method = HMC(
+        num_draws=400,
+        num_warmup=100,
+        members=40,
+        num_leapfrog_steps=5,
+        map_steps=50,
+        jit_compile=False,
+    )
+    result = method.fit(model, X, Y, verbose=0)
+    np.testing.assert_array_equal(NetworkFunction(model).means(), before)
+    assert len(result.members) == 40
+    figures = result.diagnostics
+    assert figures["r_hat"] < 1.05
+    assert figures["r_hat_weights"] < 1.05
+    assert figures["ess_bulk"] > 50.0
+    # Predictions of a sample have its moments.
+    weights = NetworkFunction(result).means()
+    mean = (np.c_[X, np.ones(30)] @ weights.T).mean(axis=1)
+    np.testing.assert_allclose(
+        result.predictive(X).mean[:, 0], mean, rtol=1e-4, atol=1e-4
+    )
+    result.save(tmp_path / "sample.keras")
+    loaded = keras.models.load_model(tmp_path / "sample.keras")
+    np.testing.assert_array_equal(NetworkFunction(loaded).means(), weights)
+    assert loaded.diagnostics == figures
+
+
+def test_noise_is_sampled_from_its_posterior():
+    likelihood = tfbbb.likelihoods.Normal(standardize=False)
+    model = linear_model(likelihood, units=1, use_bias=False)
+    x, y = X[:12, :1], X[:12, 0] + 0.4 * X[12:24, 0]
+    target = LogPosterior(model, x, y, learned_scale=1.5)
+    method = HMC(
+        num_draws=1000,
+        num_warmup=300,
+        members=4,
+        num_leapfrog_steps=6,
+        map_steps=50,
+        jit_compile=False,
+    )
+    draws, _ = method.sample(target)
+    size = bulk_effective_size(draws).min()
+    assert size > 300.0
+    # Quadrature over weight and raw noise, from the definitions.
+    w, raw = np.meshgrid(np.linspace(-1, 3, 401), np.linspace(-8, 6, 701))
+    noise = y.std() * (np.logaddexp(0.0, raw) + 1e-4)
+    residuals = y - w[..., np.newaxis] * x[:, 0]
+    log_prob = stats.norm.logpdf(residuals, scale=noise[..., np.newaxis]).sum(-1)
+    start = np.log(np.expm1(1.0))
+    log_prob += stats.norm.logpdf(w) + stats.norm.logpdf(raw, start, 1.5)
+    prob = special.softmax(log_prob)
+    for grid, found in ((w, draws[..., 0]), (raw, draws[..., 1])):
+        mean = (prob * grid).sum()
+        sd = np.sqrt((prob * (grid - mean) ** 2).sum())
+        assert abs(found.mean() - mean) < 4.0 * sd / np.sqrt(size)
+        assert found.std() == pytest.approx(sd, rel=4.0 / np.sqrt(size))
+
+
+class ManyDatasets(LogPosterior):
+    """A posterior of which each state has targets of its own, `own` [K, rows]."""
+
+    def log_likelihood(self, states, rows=None):
+        located = self.outputs(states, self.rows[0])[..., 0]
+        return -0.5 * tf.reduce_sum((self.own - located) ** 2, axis=1) / NOISE**2
+
+
+@pytest.mark.slow
+def test_ranks_of_true_weights_are_uniform():
+    # Simulation-based calibration (Talts et al. 2018): weights from the prior, targets
+    # from the weights, and the rank of each weight among thinned draws.
+    count, kept, thinning = 240, 19, 5
+    target = ManyDatasets(linear_model(normal_of_known_noise()), X, Y)
+    random = np.random.default_rng(1)
+    weights = random.normal(size=(count, 3)).astype("float32")
+    located = target.outputs(tf.constant(weights), X)[..., 0].numpy()
+    target.own = located + NOISE * random.normal(size=located.shape).astype("float32")
+    method = NUTS(
+        num_draws=kept * thinning,
+        num_warmup=100,
+        num_chains=count,
+        members=4,
+        map_steps=20,
+        max_tree_depth=5,
+    )
+    draws, _ = method.sample(target)
+    ranks = (draws[::thinning] < weights).sum(axis=0)
+    for of_weight in ranks.T:
+        counts = np.bincount(of_weight, minlength=kept + 1)
+        assert stats.chisquare(counts).pvalue > 1e-3
+        assert of_weight.mean() == pytest.approx(
+            kept / 2, abs=4.0 * np.sqrt(kept * (kept + 2) / 12 / count)
+        )
+
+
+def test_scales_of_priors_are_found():
+    inputs = keras.Input((2,))
+    prior = tfbbb.priors.Normal(scale=0.3)
+    layer = tfbbb.layers.DenseVariational(1, prior=prior, bias_prior=PRIOR)
+    model = tfbbb.BayesianModel(inputs, layer(inputs))
+    target = LogPosterior(model, X, Y, learned_scale=1.5)
+    np.testing.assert_allclose(target.prior_scale(), [0.3, 0.3, 1.0, 1.5], rtol=1e-3)
+
+
+def test_dropout_is_refused():
+    inputs = keras.Input((2,))
+    dropped = keras.layers.Dropout(0.5, name="masks")(inputs)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(dropped))
+    with pytest.raises(ValueError, match=r"NUTS .*MCDropout.* \['masks'\]"):
+        NUTS().fit(model, X, Y)
+
+
+def test_batch_normalization_is_refused():
+    inputs = keras.Input((2,))
+    normalized = keras.layers.BatchNormalization(name="moving")(inputs)
+    model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(normalized))
+    with pytest.raises(ValueError, match=r"HMC .*LayerNormalization.*\['moving'\]"):
+        HMC().fit(model, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"posterior": "point", "prior": None}, "without a prior .* prior=None"),
+        (
+            {"prior": tfbbb.priors.EmpiricalNormal(hyperprior=(2.0, 1.0))},
+            "stays the same, .* 'gamma_normal'",
+        ),
+    ],
+)
+def test_weights_without_a_fixed_prior_are_refused(options, message):
+    inputs = keras.Input((2,))
+    layer = tfbbb.layers.DenseVariational(1, **options)
+    model = tfbbb.BayesianModel(inputs, layer(inputs))
+    with pytest.raises(ValueError, match=message):
+        NUTS().fit(model, X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"members": 50, "num_draws": 10, "num_chains": 2}, "fewer draws"),
+        ({"num_draws": 2, "members": 1}, "at least 4"),
+        ({"target_acceptance": 1.0}, "between 0 and 1"),
+        ({"max_tree_depth": 0}, "positive integer"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        NUTS(**options)

@@ -1,0 +1,108 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb.inference import MAP, DeepEnsemble, MaximumLikelihood, MCDropout
+from tfbbb.inference.network_function import NetworkFunction
+
+NOISE, SCALE = 0.5, 0.05
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(40, 3)).astype("float32")
+Y = (X @ [1.0, -2.0, 0.5] + 0.3 + NOISE * RANDOM.normal(size=40)).astype("float32")
+DESIGN = np.c_[X, np.ones(40)].astype(float)
+# Each pass reads all rows 50 times, so that there are 2000 rows, in full batches.
+COPIES = 50
+FULL_BATCHES = {"epochs": 10, "learning_rate": 0.1}
+
+
+def copies(*arrays):
+    return tf.data.Dataset.from_tensors((X, Y, *arrays)).repeat(COPIES)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    inputs = keras.Input((3,))
+    prior = tfbbb.priors.Normal(scale=SCALE)
+    layer = tfbbb.layers.DenseVariational(1, prior=prior, bias_prior=prior)
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    return tfbbb.BayesianModel(inputs, layer(inputs), likelihood=likelihood)
+
+
+def test_maximum_likelihood_is_least_squares(linear):
+    model = MaximumLikelihood(**FULL_BATCHES).fit(linear, copies(), verbose=0)
+    expected = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
+    np.testing.assert_allclose(NetworkFunction(model).means()[0], expected, atol=1e-4)
+    assert model.variational_layers[0].prior is None
+    assert model.diagnostics["loss"] == pytest.approx(model.diagnostics["nll"])
+
+
+def test_maximum_a_posteriori_is_ridge_regression(linear):
+    model = MAP(**FULL_BATCHES).fit(linear, copies(), verbose=0)
+    penalty = NOISE**2 / SCALE**2 / COPIES
+    expected = np.linalg.solve(DESIGN.T @ DESIGN + penalty * np.eye(4), DESIGN.T @ Y)
+    np.testing.assert_allclose(NetworkFunction(model).means()[0], expected, atol=1e-4)
+    # Far from least squares, so that the test can tell them apart.
+    plain = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
+    assert np.abs(expected - plain).max() > 0.05
+
+
+def test_a_row_of_weight_two_is_two_rows(linear):
+    weights = np.where(np.arange(40) < 10, 2.0, 1.0)
+    model = MaximumLikelihood(**FULL_BATCHES).fit(linear, copies(weights), verbose=0)
+    root = np.sqrt(weights)
+    expected = np.linalg.lstsq(DESIGN * root[:, None], Y * root, rcond=None)[0]
+    np.testing.assert_allclose(NetworkFunction(model).means()[0], expected, atol=1e-4)
+
+
+def test_members_of_an_ensemble_start_apart():
+    network = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(6, "tanh"),
+            keras.layers.Dense(1),
+        ]
+    )
+    method = DeepEnsemble(members=4, prior=False, epochs=3)
+    model = method.fit(network, X, Y, likelihood="normal", verbose=0)
+    means = NetworkFunction(model).means()
+    assert len(means) == 4
+    distances = np.linalg.norm(means[:, None] - means, axis=-1)
+    assert distances[~np.eye(4, dtype=bool)].min() > 1.0
+    assert model.likelihood.raw_noise.shape == (4, 1)
+    assert (model.predictive(X).epistemic > 0.0).all()
+    assert model.inference.method.startswith("DeepEnsemble(")
+
+
+def test_members_of_a_linear_ensemble_agree(linear):
+    method = DeepEnsemble(members=3, prior=False, **FULL_BATCHES)
+    model = method.fit(linear, copies(), verbose=0)
+    expected = np.linalg.lstsq(DESIGN, Y, rcond=None)[0]
+    means = NetworkFunction(model).means()
+    np.testing.assert_allclose(means, np.tile(expected, (3, 1)), atol=1e-4)
+
+
+def test_dropout_spreads_predictions_that_ask_for_it():
+    network = keras.Sequential(
+        [
+            keras.Input((3,)),
+            keras.layers.Dense(6, "tanh"),
+            keras.layers.Dropout(0.2),
+            keras.layers.Dense(1),
+        ]
+    )
+    model = MCDropout(epochs=3).fit(network, X, Y, likelihood="normal", verbose=0)
+    assert (model.predictive(X, include_dropout=True).epistemic > 0.0).all()
+    np.testing.assert_allclose(model.predictive(X).epistemic, 0.0, atol=1e-5)
+
+
+def test_a_network_without_dropout_has_no_masks(linear):
+    with pytest.raises(ValueError, match=r"MCDropout needs dropout layers"):
+        MCDropout().fit(linear, X, Y)
+
+
+def test_a_keras_model_needs_a_likelihood():
+    network = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="needs the likelihood"):
+        MAP().fit(network, X, Y)

@@ -1,0 +1,81 @@
+"""The base class of methods that train by stochastic gradients."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from tfbbb.checked_numbers import positive_integer, positive_number
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.method import InferenceMethod
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.types import ArrayLike
+
+
+class GradientTraining(InferenceMethod):
+    """Trains by minibatches with Keras' `fit`, at a learning rate that decays to 0.
+
+    The rate follows half a cosine over all steps, so that the result does not depend on
+    the last batch.
+
+    Args:
+        epochs: Number of passes over the rows.
+        batch_size: Rows of a step; a dataset has its own batches.
+        learning_rate: The learning rate at the start.
+    """
+
+    def __init__(
+        self,
+        epochs: int = 200,
+        batch_size: int = 32,
+        learning_rate: float = 0.01,
+    ):
+        self.epochs = positive_integer("epochs", epochs)
+        self.batch_size = positive_integer("batch_size", batch_size)
+        self.learning_rate = positive_number("learning_rate", learning_rate)
+
+    def fit(  # type: ignore[override]
+        self,
+        model: keras.Model,
+        x: Any,
+        y: ArrayLike = None,
+        *,
+        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        verbose: int | str = "auto",
+    ) -> BayesianModel:
+        """Returns the trained model.
+
+        Args:
+            model: A `BayesianModel` with one member, or a Keras model; training starts
+                at its weights.
+            x: Inputs, or a dataset.
+            y: Targets in raw units.
+            likelihood: The likelihood of a Keras model.
+            sample_weight: The number of rows that each row counts as.
+            verbose: As for `keras.Model.fit`.
+        """
+        raise NotImplementedError
+
+    def decay(self, batches: Batches) -> Any:
+        """Returns the schedule of the learning rate."""
+        steps = max(1, self.epochs * len(batches))
+        return keras.optimizers.schedules.CosineDecay(self.learning_rate, steps)
+
+    def train(
+        self,
+        model: BayesianModel,
+        optimizer: keras.optimizers.Optimizer,
+        x: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike,
+        verbose: int | str,
+        **options: Any,
+    ) -> dict[str, float]:
+        """Trains the model in place; returns the loss of the last epoch, by name."""
+        model.compile(optimizer)
+        if y is not None:
+            options |= {"batch_size": self.batch_size, "sample_weight": sample_weight}
+        history = model.fit(x, y, epochs=self.epochs, verbose=verbose, **options)
+        return {name: history.history[name][-1] for name in ("loss", "nll", "kl")}

@@ -1,0 +1,370 @@
+"""The base class of samplers that follow Hamiltonian dynamics."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tfbbb.checked_numbers import int32, positive_integer, positive_number
+from tfbbb.inference.chain_diagnostics import compared_chains
+from tfbbb.inference.log_posterior import LogPosterior
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.inference.requirements import (
+    refuse_batch_normalization,
+    refuse_dropout,
+    require_priors,
+)
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.noise import fold
+from tfbbb.optimizers import Adam
+from tfbbb.types import ArrayLike, Tensor
+
+# Steps after which the adaptation of the step size would end by itself.
+ALWAYS = 2**30
+# A log acceptance ratio that no exact trajectory has (Stan's limit).
+DIVERGED = -1000.0
+# Transitions of one compiled call: often enough for a progress bar.
+_BLOCK = 50
+# Shares of the warm-up after which the scales are estimated anew; the last part adapts
+# the step size alone. Each estimate doubles the draws of the one before.
+_WINDOWS = (0.1, 0.2, 0.4, 0.9)
+# The draws that the scales known before are worth in a new estimate.
+_DRAWS_OF_KNOWN_SCALE = 50
+
+
+class HamiltonianMethod(InferenceMethod):
+    """Samples all weights and the learned noise by Hamiltonian dynamics.
+
+    The result has `point` posteriors with `members=K`: K draws, evenly spaced over all
+    chains, each with its own noise. A subclass gives the transition kernel.
+
+    All chains run as one vectorised graph over all rows. They start at independent
+    networks, which `map_steps` steps of Adam lead to high density. In the warm-up, dual
+    averaging (Hoffman and Gelman 2014) finds the step size, shared by the chains, and
+    the standard deviations of the draws become the scales of the weights.
+
+    The diagnostics of the result compare the chains in two ways. The weights of a
+    network have symmetries, so chains that agree in all predictions may be far apart in
+    weights; `r_hat` and `ess_bulk` are of the outputs of (at most 64) training rows and
+    of the learned noise, and `r_hat_weights` and `ess_bulk_weights` of the weights.
+
+    - `r_hat`: the largest rank-normalised split R-hat; 1.01 or less is good.
+    - `ess_bulk`: the smallest bulk effective sample size.
+    - `acceptance`: the mean acceptance probability.
+    - `divergences`: the number of transitions whose energy error diverged.
+    - `step_size`, `gradients_per_draw`, `warmup_seconds`, `sampling_seconds` (both
+      with compilation).
+    """
+
+    num_draws: int
+    num_warmup: int
+    num_chains: int
+    members: int
+    target_acceptance: float
+    learned_scale: float
+    map_steps: int
+    jit_compile: bool
+    seed: int
+
+    def _set(
+        self,
+        num_draws: int,
+        num_warmup: int,
+        num_chains: int,
+        members: int,
+        target_acceptance: float,
+        learned_scale: float,
+        map_steps: int,
+        jit_compile: bool,
+        seed: int,
+    ) -> None:
+        """Validates and sets the arguments that all these samplers have."""
+        self.num_draws = positive_integer("num_draws", num_draws)
+        self.num_warmup = positive_integer("num_warmup", num_warmup)
+        self.num_chains = positive_integer("num_chains", num_chains)
+        self.members = positive_integer("members", members)
+        if members > num_draws * num_chains:
+            raise ValueError(
+                "There are fewer draws than `members` to keep. Received: "
+                f"members={members}, num_draws={num_draws}, num_chains={num_chains}"
+            )
+        if num_draws < 4:
+            raise ValueError(
+                "`num_draws` must be at least 4, for chains to be compared. "
+                f"Received: num_draws={num_draws}"
+            )
+        self.target_acceptance = positive_number("target_acceptance", target_acceptance)
+        if self.target_acceptance >= 1.0:
+            raise ValueError(
+                "`target_acceptance` must be between 0 and 1. "
+                f"Received: target_acceptance={target_acceptance!r}"
+            )
+        self.learned_scale = positive_number("learned_scale", learned_scale)
+        self.map_steps = int32("map_steps", map_steps, least=0)
+        self.jit_compile = bool(jit_compile)
+        self.seed = int32("seed", seed, least=0)
+
+    def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
+        """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D].
+
+        The step size is 0.1 at the start; it is adapted.
+        """
+        raise NotImplementedError
+
+    def adapted(self, target: LogPosterior, scale: tf.Tensor) -> Any:
+        """Returns the kernel of `z = state / scale`, which adapts its step size."""
+        import tensorflow_probability as tfp
+
+        return tfp.mcmc.DualAveragingStepSizeAdaptation(
+            self.kernel(lambda z: target(z * scale)),
+            num_adaptation_steps=ALWAYS,
+            target_accept_prob=self.target_acceptance,
+        )
+
+    def trace(self, results: Any) -> dict[str, tf.Tensor]:
+        """Returns the figures [chains] of one transition by name.
+
+        `log_acceptance`, `gradients` and `diverged`.
+        """
+        raise NotImplementedError
+
+    def fit(  # type: ignore[override]
+        self,
+        model: keras.Model,
+        x: Any,
+        y: ArrayLike = None,
+        *,
+        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        verbose: int | str = "auto",
+    ) -> BayesianModel:
+        """Returns the model with K draws from its posterior as members.
+
+        Args:
+            model: A `BayesianModel` with one member, or a Keras model; its weights are
+                the start of the first chain.
+            x: Inputs or a dataset, which is held in memory.
+            y: Targets in raw units.
+            likelihood: The likelihood of a Keras model.
+            sample_weight: The number of rows that each row counts as.
+            verbose: 0 for no progress bar.
+
+        Raises:
+            ValueError: The model has dropout, batch normalisation, or a weight without
+                a fixed prior.
+        """
+        model = as_bayesian_model(model, likelihood)
+        refuse_dropout(self, model)
+        refuse_batch_normalization(self, model)
+        require_priors(self, model)
+        target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
+        draws, figures = self.sample(target, verbose=verbose)
+        chosen = np.linspace(0, self.num_draws * self.num_chains - 1, self.members)
+        # Chain by chain, so that each chain gives as many members as any other.
+        by_chain = np.swapaxes(draws, 0, 1).reshape(-1, target.size)
+        result = target.as_model(by_chain[chosen.round().astype(int)])
+        result.inference = self.result(**figures, **compared_chains(target, draws))
+        return result
+
+    def sample(
+        self, target: LogPosterior, verbose: int | str = 0
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Draws states from a log posterior.
+
+        Returns:
+            The draws, [draws, chains, D + L], and figures of the run by name.
+        """
+        progress = keras.utils.Progbar(
+            self.num_warmup + self.num_draws,
+            verbose=1 if verbose == "auto" else verbose,
+            unit_name="draw",
+        )
+        begin = time.perf_counter()
+        chains = _Chains(self, target, progress)
+        chains.warm_up(self.num_warmup)
+        warm = time.perf_counter()
+        draws, traces = chains.run(self.num_draws)
+        end = time.perf_counter()
+        figures = {
+            "acceptance": float(np.exp(np.minimum(traces["log_acceptance"], 0)).mean()),
+            "divergences": int(traces["diverged"].sum()),
+            "step_size": chains.step_size,
+            "gradients_per_draw": float(traces["gradients"].mean()),
+            "warmup_seconds": warm - begin,
+            "sampling_seconds": end - warm,
+        }
+        return draws, figures
+
+
+class _Chains:
+    """The chains of one run, and the compiled functions that move them.
+
+    The kernel moves `z = state / scale`, whose directions all have about the same
+    spread, so that one step size fits them all.
+
+    Args:
+        method: Gives the kernel.
+        target: The log density.
+        progress: Is told of each block.
+    """
+
+    def __init__(
+        self,
+        method: HamiltonianMethod,
+        target: LogPosterior,
+        progress: keras.utils.Progbar,
+    ):
+        self._method = method
+        self._progress = progress
+        self._seed = tf.constant([method.seed, 0])
+        self._blocks = 0
+        self._scale = tf.constant(target.prior_scale(), tf.float32)
+        self._states = tf.constant(
+            target.starts(method.num_chains, method.seed), tf.float32
+        )
+        if method.map_steps:
+            self._states = _ascended(target, self._states, method.map_steps)
+
+        @tf.function
+        def start(states: tf.Tensor, scale: tf.Tensor) -> Any:
+            return method.adapted(target, scale).bootstrap_results(states / scale)
+
+        @tf.function(jit_compile=method.jit_compile)
+        def block(
+            states: tf.Tensor,
+            results: Any,
+            scale: tf.Tensor,
+            count: tf.Tensor,
+            seed: tf.Tensor,
+        ) -> Any:
+            moving = method.adapted(target, scale)
+
+            def move(i: Any, z: Any, results: Any, kept: Any, traces: Any) -> Any:
+                z, results = moving.one_step(z, results, seed=fold(seed, i))
+                traced = method.trace(results.inner_results)
+                traces = {
+                    name: array.write(i, tf.cast(traced[name], tf.float32))
+                    for name, array in traces.items()
+                }
+                return i + 1, z, results, kept.write(i, z), traces
+
+            def array(*shape: int) -> tf.TensorArray:
+                return tf.TensorArray(tf.float32, _BLOCK, element_shape=shape)
+
+            names = ("log_acceptance", "gradients", "diverged")
+            _, z, results, kept, traces = tf.while_loop(
+                lambda i, *_: i < count,
+                move,
+                (
+                    0,
+                    states / scale,
+                    results,
+                    array(*states.shape),
+                    {name: array(method.num_chains) for name in names},
+                ),
+            )
+            stacked = {name: array.stack() for name, array in traces.items()}
+            return z * scale, results, kept.stack() * scale, stacked
+
+        self._start, self._block = start, block
+        self._results = start(self._states, self._scale)
+
+    @property
+    def step_size(self) -> float:
+        """The step size of the next transition, in units of the scales."""
+        return float(np.mean(self._results.new_step_size))
+
+    def warm_up(self, count: int) -> None:
+        """Moves the chains `count` times, adapting scales and step size."""
+        ends = [round(share * count) for share in _WINDOWS]
+        for i, (first, last) in enumerate(zip([0, *ends], [*ends, count], strict=True)):
+            if i > 0:
+                self._restart()
+            if last == first:
+                continue
+            draws, _ = self.run(last - first)
+            # The first draws are far from the posterior, and the last estimate stays.
+            if 0 < i < len(_WINDOWS):
+                self._scale = _scales(draws, self._scale)
+        self._freeze()
+
+    def run(self, count: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Moves the chains `count` times.
+
+        Returns:
+            Their states, [count, chains, D + L], and what the method traces,
+            [count, chains] by name.
+        """
+        draws, traces = [], []
+        for first in range(0, count, _BLOCK):
+            size = min(_BLOCK, count - first)
+            seed = fold(self._seed, self._blocks)
+            self._blocks += 1
+            self._states, self._results, kept, traced = self._block(
+                self._states, self._results, self._scale, tf.constant(size), seed
+            )
+            draws.append(kept.numpy()[:size])
+            traces.append(
+                {name: value.numpy()[:size] for name, value in traced.items()}
+            )
+            self._progress.add(size)
+        joined = {name: np.concatenate([t[name] for t in traces]) for name in traces[0]}
+        return np.concatenate(draws), joined
+
+    def _restart(self) -> None:
+        """Starts the adaptation of the step size anew, for the present scales."""
+        step_size = self._results.new_step_size
+        fresh = self._start(self._states, self._scale)
+        # Hoffman and Gelman 2014, section 3.2: towards ten times the present one.
+        targets = tf.nest.map_structure(lambda s: tf.math.log(10.0 * s), [step_size])
+        self._results = fresh._replace(
+            new_step_size=step_size, log_shrinkage_target=targets
+        )
+
+    def _freeze(self) -> None:
+        """Ends the adaptation at the averaged step size."""
+        (log_step_size,) = self._results.log_averaging_step
+        self._results = self._results._replace(
+            new_step_size=tf.exp(log_step_size),
+            num_adaptation_steps=tf.zeros([], tf.int32),
+        )
+
+
+def _scales(draws: np.ndarray, known: tf.Tensor) -> tf.Tensor:
+    """Returns the standard deviation of each entry within the chains, [D + L].
+
+    The fewer draws there are, the closer the logarithms stay to those of `known`.
+    """
+    share = draws.shape[0] * draws.shape[1]
+    share = share / (share + _DRAWS_OF_KNOWN_SCALE)
+    found = np.sqrt(draws.astype(np.float64).var(axis=0).mean(axis=0))
+    logs = share * np.log(np.maximum(found, 1e-8)) + (1.0 - share) * np.log(known)
+    return tf.constant(np.exp(logs), tf.float32)
+
+
+def _ascended(target: LogPosterior, states: tf.Tensor, steps: int) -> tf.Tensor:
+    """Returns the states after so many steps of Adam up the log density.
+
+    The learned parameters stay: together with the noise, the density of a network that
+    can fit every row has its maximum at no noise, far from the draws.
+    """
+    moves = tf.constant([1.0] * target.network.size + [0.0] * sum(target.learned_sizes))
+    variable = keras.Variable(states)
+    schedule = keras.optimizers.schedules.CosineDecay(0.02, steps)
+    optimizer = Adam(schedule)
+    optimizer.build([variable])
+
+    @tf.function
+    def climb() -> None:
+        for _ in tf.range(steps):
+            with tf.GradientTape() as tape:
+                loss = -tf.reduce_sum(target(variable.value))
+            gradient = tape.gradient(loss, variable.value)
+            optimizer.apply([gradient * moves], [variable])
+
+    climb.get_concrete_function()()
+    return tf.convert_to_tensor(variable)

@@ -1,0 +1,33 @@
+"""Maximum a posteriori."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfbbb.inference.maximum_likelihood import MaximumLikelihood
+
+
+class MAP(MaximumLikelihood):
+    """The mode of the posterior: `argmax_w log p(D | w) + log p(w)`.
+
+    Returns `point` posteriors with the priors of the model. On a linear network with
+    noise s and normal priors of scale r they are those of ridge regression with the
+    penalty `s^2 / r^2`. The mode depends on the units of the weights; a learned noise
+    has no prior and is at its maximum likelihood.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    >>> method = tfbbb.inference.MAP(epochs=100, learning_rate=0.1)
+    >>> model = method.fit(network, x, 3.0 * x, likelihood="normal", verbose=0)
+    >>> model.variational_layers[0].posterior
+    Point()
+
+    Args:
+        epochs: Number of passes over the rows.
+        batch_size: Rows of a step; a dataset has its own batches.
+        learning_rate: The learning rate of Adam at the start; it decays to 0.
+    """
+
+    _priors: Mapping[str, Any] = {}

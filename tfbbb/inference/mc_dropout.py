@@ -1,0 +1,75 @@
+"""Monte Carlo dropout as a posterior."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from tfbbb.conversion import with_posterior
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.gradient_training import GradientTraining
+from tfbbb.inference.method import as_bayesian_model
+from tfbbb.inference.requirements import dropping_layers
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.optimizers import Adam
+from tfbbb.prediction.dropout import check_dropout
+from tfbbb.private_apis import sublayers
+from tfbbb.types import ArrayLike
+
+
+class MCDropout(GradientTraining):
+    """The masks of dropout as q(w) (Gal and Ghahramani 2016).
+
+    A weight of q is `w = M diag(z)` with the trained values M and the random masks z of
+    the network's dropout layers. Training minimises the loss of `MAP` with dropout on.
+
+    Returns `point` posteriors, which hold M; the masks stay in the dropout layers, so
+    **ask for them in each prediction**: `model.predictive(x, include_dropout=True)`.
+    Other predictions, and exported models, use M alone. The spread of this q is set by
+    the rates and does not shrink with more data.
+
+    Example:
+
+    >>> import keras, numpy as np, tfbbb
+    >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
+    >>> network = keras.Sequential([
+    ...     keras.Input((1,)),
+    ...     keras.layers.Dense(8, "relu"),
+    ...     keras.layers.Dropout(0.1),
+    ...     keras.layers.Dense(1),
+    ... ])
+    >>> method = tfbbb.inference.MCDropout(epochs=2)
+    >>> model = method.fit(network, x, x**2, likelihood="normal", verbose=0)
+    >>> bool((model.predictive(x, include_dropout=True).epistemic > 0.0).all())
+    True
+
+    Args:
+        epochs: Number of passes over the rows.
+        batch_size: Rows of a step; a dataset has its own batches.
+        learning_rate: The learning rate of Adam at the start; it decays to 0.
+    """
+
+    def fit(  # type: ignore[override]
+        self,
+        model: keras.Model,
+        x: Any,
+        y: ArrayLike = None,
+        *,
+        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        verbose: int | str = "auto",
+    ) -> BayesianModel:
+        model = as_bayesian_model(model, likelihood)
+        if not dropping_layers(model):
+            raise ValueError(
+                "MCDropout needs dropout layers, whose masks are its posterior. Put "
+                "`keras.layers.Dropout` before layers with weights. "
+                f"Received: layers {[layer.name for layer in model.layers]}"
+            )
+        check_dropout(model, sublayers(model))
+        points = with_posterior(model, "point")
+        optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
+        figures = self.train(points, optimizer, x, y, sample_weight, verbose)
+        points.inference = self.result(**figures)
+        return points

@@ -1,0 +1,234 @@
+"""The base class of samplers that step along gradients of minibatches."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.checked_numbers import (
+    int32,
+    is_finite_number,
+    positive_integer,
+    positive_number,
+)
+from tfbbb.inference.chain_diagnostics import compared_chains
+from tfbbb.inference.log_posterior import LogPosterior
+from tfbbb.inference.method import InferenceMethod, as_bayesian_model
+from tfbbb.inference.requirements import (
+    refuse_batch_normalization,
+    refuse_dropout,
+    require_priors,
+)
+from tfbbb.likelihoods import Likelihood
+from tfbbb.model import BayesianModel
+from tfbbb.noise import fold, normal
+from tfbbb.types import ArrayLike
+
+
+class StochasticGradientMCMC(InferenceMethod):
+    """Langevin dynamics on minibatches, with cyclical steps (Zhang et al. 2020).
+
+    At step k of a cycle of M steps, the step size is
+
+        epsilon = (learning_rate / N) (1 + cos(pi k / M)) / 2
+
+    Each cycle begins with large steps, which reach another mode, and without noise in
+    its first part (`exploration`). In the rest it samples; the draws are kept at equal
+    distances there. There is no test of acceptance, so the draws are from the posterior
+    only in the limit of small steps.
+
+    The result has `point` posteriors with `members = num_chains * num_cycles *
+    draws_per_cycle`, each with its own noise. All chains run as one vectorised graph,
+    on the same minibatches, from independent starts.
+
+    A subclass gives one step.
+    """
+
+    num_chains: int
+    num_cycles: int
+    steps_per_cycle: int
+    draws_per_cycle: int
+    exploration: float
+    batch_size: int
+    learning_rate: float
+    learned_scale: float
+    seed: int
+
+    def __init__(
+        self,
+        num_chains: int = 4,
+        num_cycles: int = 5,
+        steps_per_cycle: int = 1000,
+        draws_per_cycle: int = 5,
+        exploration: float = 0.5,
+        batch_size: int = 32,
+        learning_rate: float = 0.01,
+        learned_scale: float = 2.0,
+        seed: int = 0,
+    ):
+        self.num_chains = positive_integer("num_chains", num_chains)
+        self.num_cycles = positive_integer("num_cycles", num_cycles)
+        self.steps_per_cycle = positive_integer("steps_per_cycle", steps_per_cycle)
+        self.draws_per_cycle = positive_integer("draws_per_cycle", draws_per_cycle)
+        if not (is_finite_number(exploration) and 0.0 <= exploration < 1.0):
+            raise ValueError(
+                "`exploration` must be at least 0 and below 1. "
+                f"Received: exploration={exploration!r}"
+            )
+        self.exploration = float(exploration)
+        sampling = steps_per_cycle * (1.0 - exploration)
+        if draws_per_cycle > sampling:
+            raise ValueError(
+                "A cycle has fewer sampling steps than draws to keep. Received: "
+                f"draws_per_cycle={draws_per_cycle}, {math.floor(sampling)} steps"
+            )
+        self.batch_size = positive_integer("batch_size", batch_size)
+        self.learning_rate = positive_number("learning_rate", learning_rate)
+        self.learned_scale = positive_number("learned_scale", learned_scale)
+        self.seed = int32("seed", seed, least=0)
+
+    def step(
+        self,
+        states: tf.Tensor,
+        velocity: tf.Tensor,
+        gradient: tf.Tensor,
+        epsilon: tf.Tensor,
+        noise: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the next states and velocities, [chains, D] each.
+
+        Args:
+            states: The states.
+            velocity: The velocities.
+            gradient: An unbiased estimate of the gradient of the log posterior.
+            epsilon: The step size, a scalar.
+            noise: Standard normal noise, or zeros while the cycle explores.
+        """
+        raise NotImplementedError
+
+    def fit(  # type: ignore[override]
+        self,
+        model: keras.Model,
+        x: Any,
+        y: ArrayLike = None,
+        *,
+        likelihood: str | Mapping[str, Any] | Likelihood | None = None,
+        sample_weight: ArrayLike = None,
+        verbose: int | str = "auto",
+    ) -> BayesianModel:
+        """Returns the model with the draws as members.
+
+        Args:
+            model: A `BayesianModel` with one member, or a Keras model; its weights are
+                the start of the first chain.
+            x: Inputs or a dataset, which is held in memory.
+            y: Targets in raw units.
+            likelihood: The likelihood of a Keras model.
+            sample_weight: The number of rows that each row counts as.
+            verbose: 0 for no progress bar.
+
+        Raises:
+            ValueError: The model has dropout, batch normalisation, or a weight without
+                a fixed prior.
+            FloatingPointError: The steps are too large, and the weights diverged.
+        """
+        model = as_bayesian_model(model, likelihood)
+        refuse_dropout(self, model)
+        refuse_batch_normalization(self, model)
+        require_priors(self, model)
+        target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
+        draws = self.sample(target, verbose)
+        result = target.as_model(np.swapaxes(draws, 0, 1).reshape(-1, target.size))
+        figures = compared_chains(target, draws) if len(draws) >= 4 else {}
+        result.inference = self.result(**figures)
+        return result
+
+    def sample(self, target: LogPosterior, verbose: int | str = 0) -> np.ndarray:
+        """Draws states from a log posterior.
+
+        Returns:
+            [num_cycles * draws_per_cycle, chains, D + L].
+        """
+        steps = self.steps_per_cycle
+        first = math.floor(self.exploration * steps)
+        ends = np.linspace(first, steps, self.draws_per_cycle + 1).round().astype(int)
+        progress = keras.utils.Progbar(
+            self.num_cycles * steps,
+            verbose=1 if verbose == "auto" else verbose,
+            unit_name="step",
+        )
+        advance = self._advance(target)
+        states = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
+        draws = []
+        for cycle in range(self.num_cycles):
+            velocity = tf.zeros_like(states)
+            seed = fold(tf.constant([self.seed, 0]), cycle)
+            begin = 0
+            for end in map(int, [first, *ends[1:]] if first else ends[1:]):
+                states, velocity = advance(
+                    states, velocity, tf.constant(begin), tf.constant(end), seed
+                )
+                if end > first:
+                    draws.append(states.numpy())
+                progress.add(end - begin)
+                begin = end
+            if not np.isfinite(states).all():
+                raise FloatingPointError(
+                    "The weights are not finite: the steps are too large. Use a "
+                    "smaller learning rate, or start at a trained model. "
+                    f"Received: learning_rate={self.learning_rate}"
+                )
+        return np.stack(draws)
+
+    def _advance(self, target: LogPosterior) -> Any:
+        """Returns the compiled function that takes the steps of a part of a cycle."""
+        num_rows, steps = target.num_rows, self.steps_per_cycle
+        batch_size = min(self.batch_size, num_rows)
+        x, y, weights = target.rows
+
+        def gradient(states: tf.Tensor, seed: tf.Tensor) -> Any:
+            rows = tf.random.stateless_uniform(
+                [batch_size], fold(seed, 0), 0, num_rows, tf.int32
+            )
+            if batch_size == num_rows:
+                rows = tf.range(num_rows)
+            batch = tree.map_structure(
+                lambda tensor: tf.gather(tensor, rows), (x, y, weights)
+            )
+            with tf.GradientTape() as tape:
+                tape.watch(states)
+                log_density = target.log_prior(states)
+                log_likelihood = target.log_likelihood(states, batch)
+                log_density += num_rows / batch_size * log_likelihood
+            return tape.gradient(log_density, states)
+
+        def move(
+            k: tf.Tensor, states: tf.Tensor, velocity: tf.Tensor, seed: tf.Tensor
+        ) -> tuple[tf.Tensor, ...]:
+            place = tf.cast(k, tf.float32) / steps
+            epsilon = 0.5 * self.learning_rate / num_rows
+            epsilon *= 1.0 + tf.cos(math.pi * place)
+            own = fold(seed, k)
+            samples = tf.cast(place >= self.exploration, tf.float32)
+            noise = samples * normal(fold(own, 1), (self.num_chains, target.size))
+            moved = self.step(states, velocity, gradient(states, own), epsilon, noise)
+            return k + 1, *moved, seed
+
+        @tf.function
+        def advance(
+            states: tf.Tensor,
+            velocity: tf.Tensor,
+            begin: tf.Tensor,
+            end: tf.Tensor,
+            seed: tf.Tensor,
+        ) -> Any:
+            _, states, velocity, _ = tf.while_loop(
+                lambda k, *_: k < end, move, (begin, states, velocity, seed)
+            )
+            return states, velocity
+
+        return advance

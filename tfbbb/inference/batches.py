@@ -49,11 +49,11 @@ class Batches:
         self.targets = rows.targets
         self.size = rows.size
         self._data = x
-        self._arrays = None
+        self._arrays: tuple[Any, ...] | None = None
         if y is not None:
-            weights = None if sample_weight is None else np.asarray(sample_weight)
-            inputs = tree.map_structure(np.asarray, x)
-            self._arrays = (inputs, np.asarray(y), weights)
+            self._arrays = (tree.map_structure(np.asarray, x), np.asarray(y))
+            if sample_weight is not None:
+                self._arrays += (np.asarray(sample_weight),)
         self._batch_size = batch_size
 
     def __iter__(self) -> Iterator[tuple[Any, tf.Tensor, tf.Tensor]]:

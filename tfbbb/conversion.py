@@ -216,6 +216,7 @@ def with_posterior(
     bias_posterior: Any = None,
     *,
     members: int | None = None,
+    layer_options: Callable[[VariationalLayer], Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> BayesianModel:
     """Returns a new model of the same network, priors and likelihood with other q(w).
@@ -229,6 +230,8 @@ def with_posterior(
         posterior: q of the kernels, by name or as a `tfbbb.posteriors.Posterior`.
         bias_posterior: q of the biases; by default `posterior`.
         members: Number K of posteriors. With several, all start at the same means.
+        layer_options: Returns the options of one layer of the model, such as its
+            `posterior` or `prior`, where they differ from those of the others.
         **options: Other options of the variational layers, such as `estimator`; by
             default `estimator="auto"`.
 
@@ -251,7 +254,8 @@ def with_posterior(
     def counterpart(layer: keras.Layer) -> keras.Layer | None:
         if not isinstance(layer, VariationalLayer):
             return None
-        return type(layer).from_config({**layer.get_config(), **changed})
+        own = {} if layer_options is None else layer_options(layer)
+        return type(layer).from_config({**layer.get_config(), **changed, **own})
 
     graph = keras.Model(model.input, model.output, name=model.name)
     twin = _cloned(graph, counterpart)

@@ -607,7 +607,7 @@ class BayesianModel(keras.Model):
         Args:
             x: Inputs of the rows: an array, or a list or dictionary of arrays.
             num_samples: Number of draws from the posterior, at least two.
-            method: `"local"`, `"weight"`, `"moments"` or `"auto"`.
+            method: `"local"`, `"weight"`, `"linearised"`, `"moments"` or `"auto"`.
             seed: The same seed gives the same answer.
             **options: `max_standard_error`, `deadline_ms` and others: see
                 `tfbbb.predictive`.

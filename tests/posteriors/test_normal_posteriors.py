@@ -14,6 +14,7 @@ FAMILIES = [
     posteriors.FullCovarianceNormal(),
     posteriors.MatrixNormal("diagonal"),
     posteriors.MatrixNormal("full"),
+    posteriors.MatrixNormal("eigenbasis"),
 ]
 SHAPES = [(4, 3), (2, 1, 2, 3), (5,), (1,)]
 families = pytest.mark.parametrize("family", FAMILIES, ids=repr)
@@ -43,6 +44,9 @@ def covariance_of(weight):
         case posteriors.FullCovarianceNormal():
             root = lower_triangular(values["log_scale"], values["correlations"])
             return root @ root.T
+        case posteriors.MatrixNormal(covariance="eigenbasis"):
+            basis = np.kron(values["row_basis"], values["column_basis"])
+            return (basis * np.exp(2 * values["log_scale"].ravel())) @ basis.T
         case posteriors.MatrixNormal(covariance=covariance):
             row = values["row_log_scale"] - values["row_log_scale"].mean()
             column = values["column_log_scale"]

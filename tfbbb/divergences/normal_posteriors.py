@@ -5,10 +5,13 @@ from tfbbb.posteriors import NormalPosterior
 from tfbbb.types import Tensor
 from tfbbb.variational_weight import VariationalWeight
 
-NORMAL_POSTERIORS: tuple[type, ...] = tuple(
-    family
-    for family in (type(posteriors.get(name)) for name in posteriors.names())
-    if issubclass(family, NormalPosterior)
+NORMAL_POSTERIORS: tuple[type, ...] = (
+    *(
+        family
+        for family in (type(posteriors.get(name)) for name in posteriors.names())
+        if issubclass(family, NormalPosterior)
+    ),
+    posteriors.JointNormal,
 )
 
 

@@ -37,6 +37,8 @@ class PosteriorFamily:
         has_points: Whether some parameters are point estimates, which training moves to
             the maximum of the prior's density.
         has_density: Whether `log_prob` is defined.
+        shares_noise: Whether all weight tensors of a draw use the same noise, so that
+            they are correlated.
     """
 
     factorised = False
@@ -45,6 +47,7 @@ class PosteriorFamily:
     deterministic = False
     has_points = False
     has_density = True
+    shares_noise = False
 
     def num_parameters(self, shape: Shape) -> int:
         """Returns the number of parameters of q for a weight of this shape."""
@@ -104,8 +107,10 @@ class MatrixNormalPosterior(PosteriorFamily):
     """A normal whose covariance is a product of row and column covariances."""
 
     covariance: Annotated[
-        Literal["diagonal", "full"],
-        Field(description="`full` allows at most 4096 rows and columns."),
+        Literal["diagonal", "full", "eigenbasis"],
+        Field(
+            description="`full` and `eigenbasis` allow at most 4096 rows and columns."
+        ),
     ] = "diagonal"
     initial_scale: InitialScale = 0.1
 
@@ -123,10 +128,31 @@ class MatrixNormalPosterior(PosteriorFamily):
         rows, columns = matrix_sides(shape)
         if self.covariance == "diagonal":
             return math.prod(shape) + rows + columns
+        if self.covariance == "eigenbasis":
+            return 2 * math.prod(shape) + rows**2 + columns**2
         return math.prod(shape) + _triangle(rows) + _triangle(columns)
 
     def covariance_size(self, shape: Shape) -> int:
-        return max(matrix_sides(shape)) if self.covariance == "full" else 0
+        return 0 if self.covariance == "diagonal" else max(matrix_sides(shape))
+
+
+class JointNormalPosterior(PosteriorFamily):
+    """One normal over all weights of a model, of which a tensor holds its rows.
+
+    It has no name: its size depends on the model. `tfbbb.inference.Laplace` makes it.
+    """
+
+    size: int
+    initial_scale: InitialScale = 0.1
+    shares_noise = True
+    # The tensors are independent only given each other.
+    has_density = False
+
+    def num_parameters(self, shape: Shape) -> int:
+        return math.prod(shape) * (1 + self.size)
+
+    def covariance_size(self, shape: Shape) -> int:
+        return self.size
 
 
 class PointPosterior(PosteriorFamily):

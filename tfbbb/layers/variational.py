@@ -4,6 +4,7 @@ import contextlib
 import functools
 import math
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypedDict
 
@@ -344,9 +345,19 @@ class VariationalLayer(keras.Layer):
                 its own (pre-activations).
         """
         step = self._step
+        if shared and self._has_shared_noise(place):
+            return _seed_of_all_layers(step)
         key = (place, 0 if shared else step.calls)
         index = step.places.setdefault(key, len(step.places))
         return noise.fold(step.seed, index)
+
+    def _has_shared_noise(self, place: str) -> bool:
+        """Whether the weight that a piece of noise is for has that of all layers."""
+        return any(
+            weight.posterior.shares_noise
+            and place in (weight.name, f"{weight.name}_kl")
+            for weight in self._variational_weights
+        )
 
     def calls_in_this_pass(self) -> int | None:
         """Returns how often the model being called calls this layer.
@@ -472,6 +483,20 @@ class _Step:
         self.kl: Any = None
         self.loss: Any = None
         self.draws: dict[str, Any] | None = None
+
+
+# By the object of a step's outermost call: its graph, and the seed of the first layer.
+_SEEDS: weakref.WeakKeyDictionary[Any, tuple[Any, Tensor]] = weakref.WeakKeyDictionary()
+
+
+def _seed_of_all_layers(step: _Step) -> Tensor:
+    """Returns the seed that all layers of the model use in a step."""
+    call, graph = step.identity
+    known = _SEEDS.get(call)
+    # Noise must not cross into another graph.
+    if known is None or known[0] is not graph:
+        known = _SEEDS[call] = graph, noise.fold(step.seed, -1)
+    return known[1]
 
 
 def _current_graph() -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import tfbbb.backend  # noqa: F401  (refuses other backends first)
 from tfbbb.families.posteriors import POSTERIORS
 from tfbbb.posteriors.full_covariance_normal import FullCovarianceNormal
+from tfbbb.posteriors.joint_normal import JointNormal
 from tfbbb.posteriors.low_rank_normal import LowRankNormal
 from tfbbb.posteriors.matrix_normal import MatrixNormal
 from tfbbb.posteriors.mean_field_normal import MeanFieldNormal
@@ -51,6 +52,7 @@ def get(identifier: Any) -> Any:
 
 __all__ = [
     "FullCovarianceNormal",
+    "JointNormal",
     "LowRankNormal",
     "MatrixNormal",
     "MeanFieldNormal",

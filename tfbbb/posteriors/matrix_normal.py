@@ -42,6 +42,14 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
     A factor can move between U and V without changing q. To fix it, the Cholesky
     diagonal of U has the geometric mean 1, and V contains the scale.
 
+    With `covariance="eigenbasis"` the variances need not factor, only the basis does:
+
+        `W = M + P (S * Z) Q^T`,   Z standard normal,
+
+    P and Q are the eigenvectors of U and V where S is the product of the roots of their
+    eigenvalues. This form is the inverse of a Kronecker product plus a multiple of the
+    identity, as the Laplace approximation has it (George et al. 2018).
+
     Example:
 
     >>> import tfbbb
@@ -54,25 +62,25 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
 
     Args:
         covariance: `"diagonal"` for diagonal U and V, the family of Louizos and
-            Welling: the weights are then independent. `"full"` for any U and V, with
-            R and C at most 4096.
+            Welling: the weights are then independent. `"full"` for any U and V,
+            `"eigenbasis"` for any P, Q and S, both with R and C at most 4096.
         initial_scale: Standard deviation at the start, in units of `1/sqrt(fan_in)`
             (a bias has a fan-in of 1). Positive.
 
     Raises:
-        ValueError: When built with `covariance="full"` for more than 4096 rows or
-            columns.
+        ValueError: When built for more than 4096 rows or columns with a `covariance`
+            other than `"diagonal"`.
     """
 
     def __init__(
         self,
-        covariance: Literal["diagonal", "full"] = "diagonal",
+        covariance: Literal["diagonal", "full", "eigenbasis"] = "diagonal",
         initial_scale: float = 0.1,
     ):
         super().__init__(initial_scale)
-        if covariance not in ("diagonal", "full"):
+        if covariance not in ("diagonal", "full", "eigenbasis"):
             raise ValueError(
-                "`covariance` must be 'diagonal' or 'full'. "
+                "`covariance` must be 'diagonal', 'full' or 'eigenbasis'. "
                 f"Received: covariance={covariance!r}"
             )
         self.covariance = covariance
@@ -86,6 +94,17 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
     ) -> dict[str, keras.Variable]:
         rows, columns = matrix_sides(shape)
         log_scale = keras.initializers.Constant(self.initial_log_scale(fan_in))
+        self._check_sides(shape)
+        if self.covariance == "eigenbasis":
+            identity = keras.initializers.Identity()
+            return {
+                "mean": add_weight("mean", shape, mean_initializer),
+                "log_scale": add_weight("log_scale", (rows, columns), log_scale),
+                "row_basis": add_weight("row_basis", (rows, rows), identity),
+                "column_basis": add_weight(
+                    "column_basis", (columns, columns), identity
+                ),
+            }
         variables = {
             "mean": add_weight("mean", shape, mean_initializer),
             "row_log_scale": add_weight("row_log_scale", (rows,), "zeros"),
@@ -93,23 +112,34 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
         }
         if self.covariance == "diagonal":
             return variables
-        if self.covariance_size(shape) > MAX_COVARIANCE:
-            raise ValueError(
-                f"The posterior 'matrix_normal' with full covariances is for "
-                f"{MAX_COVARIANCE} rows and columns at most. Use "
-                "`covariance='diagonal'` or 'low_rank_normal'. "
-                f"Received: shape={shape}, which has {rows} rows and {columns} columns"
-            )
         for side, size in (("row", rows), ("column", columns)):
             name = f"{side}_correlations"
             correlations = (number_of_correlations(size),)
             variables[name] = add_weight(name, correlations, "zeros")
         return variables
 
+    def _check_sides(self, shape: tuple[int, ...]) -> None:
+        if self.covariance_size(shape) > MAX_COVARIANCE:
+            rows, columns = matrix_sides(shape)
+            raise ValueError(
+                f"The posterior 'matrix_normal' with full covariances is for "
+                f"{MAX_COVARIANCE} rows and columns at most. Use "
+                "`covariance='diagonal'` or 'low_rank_normal'. "
+                f"Received: shape={shape}, which has {rows} rows and {columns} columns"
+            )
+
     def mean(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         return parameters["mean"]
 
     def variance(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
+        if self.covariance == "eigenbasis":
+            along_rows = tf.square(parameters["row_basis"]) @ tf.exp(
+                2.0 * parameters["log_scale"]
+            )
+            columns = tf.square(parameters["column_basis"])
+            return _as_weights(
+                tf.linalg.matmul(along_rows, columns, transpose_b=True), shape
+            )
         row, column = self._log_scales(parameters)
         if self.covariance == "diagonal":
             row_variance, column_variance = tf.exp(2.0 * row), tf.exp(2.0 * column)
@@ -130,7 +160,12 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
             row, column = self._log_scales(parameters)
             scale = tf.exp(row)[..., tf.newaxis] * tf.exp(column)[..., tf.newaxis, :]
             return _as_weights(scale * noise, shape)
-        row_factor, column_factor = self.factors(parameters)
+        if self.covariance == "eigenbasis":
+            noise = tf.exp(parameters["log_scale"]) * noise
+            row_factor = parameters["row_basis"]
+            column_factor = parameters["column_basis"]
+        else:
+            row_factor, column_factor = self.factors(parameters)
         deviations = row_factor @ tf.linalg.matmul(
             noise, column_factor, transpose_b=True
         )
@@ -147,6 +182,14 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
                 * tf.exp(-row)[..., tf.newaxis]
                 * tf.exp(-column)[..., tf.newaxis, :]
             )
+        elif self.covariance == "eigenbasis":
+            # `tf.linalg.solve` would not broadcast over samples.
+            row_inverse = tf.linalg.inv(parameters["row_basis"])
+            column_inverse = tf.linalg.inv(parameters["column_basis"])
+            by_rows = row_inverse @ deviations
+            by_columns = tf.linalg.matmul(by_rows, column_inverse, transpose_b=True)
+            scale = tf.exp(-parameters["log_scale"])
+            standardized = by_columns * scale
         else:
             row_factor, column_factor = self.factors(parameters)
             by_rows = tf.linalg.triangular_solve(row_factor, deviations)
@@ -178,7 +221,12 @@ class MatrixNormal(MatrixNormalPosterior, NormalPosterior):
 
     def _log_scale_sum(self, parameters: Parameters, shape: tuple[int, ...]) -> Tensor:
         # Half of log |U x V| = C log |U| + R log |V|, where log |U| is pinned to 0.
-        rows, _ = matrix_sides(shape)
+        rows, columns = matrix_sides(shape)
+        if self.covariance == "eigenbasis":
+            _, row_volume = tf.linalg.slogdet(parameters["row_basis"])
+            _, column_volume = tf.linalg.slogdet(parameters["column_basis"])
+            scales = tf.reduce_sum(parameters["log_scale"], axis=(-2, -1))
+            return scales + columns * row_volume + rows * column_volume
         return rows * tf.reduce_sum(parameters["column_log_scale"], axis=-1)
 
 

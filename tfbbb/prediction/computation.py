@@ -125,7 +125,7 @@ class Computation:
             computation = Computation.of(
                 program.model,
                 program.likelihoods,
-                Plan(dropout=program.plan.dropout),
+                Plan(dropout=program.plan.dropout, linearised=program.plan.linearised),
                 program.input_specs,
                 recalibration,
             )

@@ -24,6 +24,8 @@ from tfbbb.types import Shape, Tensor
 
 # The number of noise streams of a layer: its pre-activations, then its weights.
 _PLACES = 64
+# In place of the index of a layer: the noise that all weights of a draw share.
+_ALL_LAYERS = -1
 
 Tensors = dict[str, dict[str, Any]]
 
@@ -47,7 +49,8 @@ def draw(
 ) -> Tensors:
     """Returns the noise or the weights of every layer, for `count` rounds.
 
-    They are a function of seed, layer, round, member and sign.
+    They are a function of seed, layer, round, member and sign; for posteriors that
+    share noise (`shares_noise`) not of the layer.
 
     Args:
         structure: The model's.
@@ -65,7 +68,8 @@ def draw(
     """
     source = {"seed": seed, "first": first, "count": count}
     drawn: Tensors = {"source": source}
-    normal = functools.partial(normal_noise, source, structure.members)
+    # Noise that several weights share is drawn once.
+    normal = functools.cache(functools.partial(normal_noise, source, structure.members))
     for info in structure.layer_infos:
         if plan.is_local(info):
             layer = info.layer
@@ -96,7 +100,10 @@ def _draw_weights(
     drawn = {}
     for number, weight in enumerate(info.layer.variational_weights, 1):
         shape = weight.posterior.noise_shape(weight.shape)
-        noise = normal(info.index, number, shape)
+        if weight.posterior.shares_noise:
+            noise = normal(_ALL_LAYERS, 0, shape)
+        else:
+            noise = normal(info.index, number, shape)
         if moments is None:
             draws = weight.draw_from(noise)
         else:

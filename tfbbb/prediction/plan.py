@@ -9,7 +9,7 @@ from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction.structure import LayerInfo, Structure
 
-METHODS = ("local", "weight", "moments")
+METHODS = ("local", "weight", "linearised", "moments")
 
 # Nanoseconds on two cores, of which only the ratios matter.
 _PER_MULTIPLY_ADD = 0.0105
@@ -30,6 +30,8 @@ class Plan:
             integrated.
         dropout: Whether dropout layers drop.
         propagated: Whether nothing is drawn, and moments are propagated.
+        linearised: Whether the network is replaced by one that is linear in its
+            weights, whose weights are drawn.
     """
 
     local: frozenset[int] = frozenset()
@@ -37,6 +39,7 @@ class Plan:
     num_integrated: int = 0
     dropout: bool = False
     propagated: bool = False
+    linearised: bool = False
 
     def is_local(self, info: LayerInfo) -> bool:
         """Whether a layer's pre-activations are drawn."""
@@ -69,7 +72,7 @@ def plan_for(
 
     Args:
         structure: The model's.
-        method: `"local"`, `"weight"` or `"auto"`.
+        method: One of `METHODS`, or `"auto"`.
         num_rows: Number of rows.
         num_samples: Number of samples S.
         max_floats: How many numbers of drawn weights may be kept.
@@ -79,6 +82,8 @@ def plan_for(
     """
     if method == "moments":
         return Plan(propagated=True)
+    if method == "linearised":
+        return Plan(linearised=True)
     exact = [info for info in structure.layer_infos if info.is_local]
     if method == "weight":
         return Plan(dropout=dropout)

@@ -79,7 +79,9 @@ def predictive(
             in pairs of opposite noise, equally many from each member: S is rounded up
             to two whole pairs or more.
         method: `"local"` draws pre-activations in layers where that is exact, with
-            noise that is shared by all rows; `"weight"` draws weights; `"moments"`
+            noise that is shared by all rows; `"weight"` draws weights; `"linearised"`
+            draws weights of the network that is linear in them around their means,
+            for which a Laplace approximation is exact (Immer et al. 2021); `"moments"`
             draws nothing and propagates means and variances in closed form, which is
             approximate in deep networks; `"auto"` draws what is faster, layer by layer.
             With a named method, a row's answer does not depend on the rows beside it.
@@ -123,11 +125,12 @@ def predictive(
     check_bounds(max_standard_error, relative_error, deadline_ms, max_memory_mb)
     seed = int32("seed", seed)
     check_method(method)
-    if include_dropout and method == "moments":
+    if include_dropout and method in ("moments", "linearised"):
+        what = "Moments are propagated" if method == "moments" else "Weights are drawn"
         raise ValueError(
-            "Moments are propagated through a network that drops nothing. Draw masks "
+            f"{what} through a network that drops nothing. Draw masks "
             "by `method='local'` or `method='weight'`. "
-            "Received: include_dropout=True, method='moments'"
+            f"Received: include_dropout=True, method={method!r}"
         )
     inputs = input_tensors(model, x)
     num_rows = len(tree.flatten(inputs)[0])

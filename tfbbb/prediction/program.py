@@ -13,6 +13,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.prediction import propagated
 from tfbbb.prediction.draws import Tensors, draw, local_moments
 from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.linearised import linearised_outputs, weight_means
 from tfbbb.prediction.moments import operations
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.properties import Sizes
@@ -108,10 +109,13 @@ class Program:
     def moments(self) -> Tensors:
         """Returns the moments of the weights whose pre-activations are drawn.
 
-        For the propagation of moments, the tensors that depend on weights alone.
+        For the propagation of moments, the tensors that depend on weights alone; for a
+        linearised network, the means of all weights.
         """
         if self.plan.propagated:
             return propagated.weight_tensors(self.model, self.structure)
+        if self.plan.linearised:
+            return weight_means(self.structure)
         return local_moments(self.structure, self.plan)
 
     def draws(self, seed: Tensor, first: int | Tensor, count: int | Tensor) -> Tensors:
@@ -145,8 +149,16 @@ class Program:
                 )
             ]
         count = 2 * self.structure.members * draws["source"]["count"]
-        engine = Engine(self.model, self.structure, self.plan, moments, draws, count)
-        outputs, location_variance = engine.run(inputs)
+        location_variance: Any = None
+        if self.plan.linearised:
+            outputs = linearised_outputs(
+                self.model, self.structure, inputs, moments, draws, count
+            )
+        else:
+            engine = Engine(
+                self.model, self.structure, self.plan, moments, draws, count
+            )
+            outputs, location_variance = engine.run(inputs)
         if location_variance is not None:
             location_variance = self._rows_first(location_variance)
         by_likelihood = self._by_likelihood(list(map(self._rows_first, outputs)))

@@ -1,0 +1,214 @@
+"""Curvature of a batch against derivatives of one row after the other."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tfbbb
+from tfbbb import layers, likelihoods
+from tfbbb.inference.batches import Batches
+from tfbbb.inference.curvature import curvature
+from tfbbb.inference.network_function import NetworkFunction
+
+N = 11
+GENERATOR = np.random.default_rng(0)
+NUMBERS = GENERATOR.normal(size=(N, 3)).astype("float32")
+STEPS = GENERATOR.normal(size=(N, 5, 2)).astype("float32")
+IMAGES = GENERATOR.normal(size=(N, 4, 4, 2)).astype("float32")
+WORDS = GENERATOR.integers(0, 4, size=(N, 3))
+CLASSES = GENERATOR.integers(0, 3, size=N)
+WEIGHTS = GENERATOR.uniform(0.5, 2.0, size=N)
+
+
+def network(name):
+    """Returns layers, inputs, targets and likelihood of a small model."""
+    dense, conv = layers.DenseVariational, layers.Conv2DVariational
+    first = NUMBERS[:, :1] ** 2
+    shared = dense(3, "tanh")
+    return {
+        "normal": ([dense(3, "tanh"), dense(1)], NUMBERS, first, "normal"),
+        "heteroscedastic": (
+            [dense(3, "tanh"), dense(2)],
+            NUMBERS,
+            first,
+            likelihoods.Normal(heteroscedastic=True),
+        ),
+        "vector": (
+            [dense(3, "tanh"), dense(2)],
+            NUMBERS,
+            NUMBERS[:, :2] ** 2,
+            likelihoods.MultivariateNormal(),
+        ),
+        "classes": ([dense(3, "tanh"), dense(3)], NUMBERS, CLASSES, "categorical"),
+        "student_t": ([dense(2, "tanh"), dense(1)], NUMBERS, first, "student_t"),
+        "images": (
+            [
+                conv(2, 3, activation="tanh", padding="same"),
+                keras.layers.Flatten(),
+                dense(3),
+            ],
+            IMAGES,
+            CLASSES,
+            "categorical",
+        ),
+        "steps": (
+            [
+                layers.Conv1DVariational(2, 2, activation="tanh", padding="causal"),
+                dense(2, "tanh"),
+                keras.layers.GlobalAveragePooling1D(),
+                dense(1),
+            ],
+            STEPS,
+            first,
+            "normal",
+        ),
+        "recurrent": ([layers.LSTMVariational(1), dense(1)], STEPS, first, "normal"),
+        "words": (
+            [layers.EmbeddingVariational(4, 2), keras.layers.Flatten(), dense(1)],
+            WORDS,
+            first,
+            "normal",
+        ),
+        "shared": ([shared, shared, dense(1)], NUMBERS, first, "normal"),
+    }[name]
+
+
+def built(name):
+    keras.utils.set_random_seed(1)
+    operations, x, y, likelihood = network(name)
+    tensor = inputs = keras.Input(x.shape[1:])
+    for operation in operations:
+        tensor = operation(tensor)
+    model = tfbbb.BayesianModel(inputs, tensor, likelihood=likelihood)
+    model.likelihood.adapt(y)
+    return model, x, y
+
+
+def row_by_row(model, x, y, kind):
+    """Returns the sum over the rows of their curvature, [D, D]."""
+    network = NetworkFunction(model)
+    values = network.split(network.means())
+
+    def joined(parts, leading):
+        flat = [tf.reshape(tf.cast(part, tf.float64), [leading, -1]) for part in parts]
+        return tf.concat(flat, axis=1)
+
+    size = int(np.prod(model.output_shape[1:]))
+    specs = [tf.TensorSpec([None, *a.shape[1:]], a.dtype) for a in (x, y)]
+
+    @tf.function(input_signature=specs)
+    def of_row(row, target):
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch(values)
+            with tf.GradientTape() as inner:
+                inner.watch(values)
+                log_prob = tf.reduce_sum(network.log_likelihood(values, row, target))
+            gradient = network.join(inner.gradient(log_prob, values))[0]
+            outputs = tf.reshape(network.outputs(values, row), [size])
+        if kind == "empirical_fisher":
+            gradient = tf.cast(gradient, tf.float64)
+            return gradient[:, tf.newaxis] * gradient
+        if kind == "hessian":
+            return -joined(outer.jacobian(gradient, values), network.size)
+        jacobian = joined(outer.jacobian(outputs, values), size)
+        seconds = second_derivatives(model.likelihood, outputs, target)
+        eigenvalues, vectors = tf.linalg.eigh(seconds)
+        kept = (vectors * tf.maximum(eigenvalues, 0.0)) @ tf.transpose(vectors)
+        return tf.transpose(jacobian) @ kept @ jacobian
+
+    return sum(
+        weight * of_row(x[i : i + 1], y[i : i + 1]).numpy()
+        for i, weight in enumerate(WEIGHTS)
+    )
+
+
+def second_derivatives(likelihood, outputs, target):
+    flat = tf.cast(outputs, tf.float64)
+    with tf.GradientTape(persistent=True) as outer:
+        outer.watch(flat)
+        with tf.GradientTape() as inner:
+            inner.watch(flat)
+            loss = likelihood.negative_log_likelihood(target, flat[tf.newaxis])
+        gradient = inner.gradient(loss, flat)
+    return outer.jacobian(gradient, flat)
+
+
+def summed(model, x, y, structure, kind, batch_size=4):
+    batches = Batches(x, y, WEIGHTS, batch_size)
+    return curvature(
+        NetworkFunction(model), model.variational_layers, batches, structure, kind
+    )
+
+
+@pytest.mark.parametrize("kind", ["ggn", "empirical_fisher"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("normal", "heteroscedastic", "vector", "classes", "student_t"),
+        *("images", "steps", "recurrent", "words", "shared"),
+    ],
+)
+def test_curvature_is_the_sum_over_the_rows(name, kind):
+    model, x, y = built(name)
+    exact = row_by_row(model, x, y, kind)
+    # Single precision of the derivatives.
+    close = {"rtol": 0, "atol": 2e-6 * np.abs(exact).max()}
+    full = summed(model, x, y, "full", kind)
+    np.testing.assert_allclose(full.blocks[0].matrix, exact, **close)
+    diagonal = summed(model, x, y, "diagonal", kind)
+    values = np.concatenate([block.values for block in diagonal.blocks])
+    np.testing.assert_allclose(values, np.diagonal(exact), **close)
+    first = 0
+    for block in summed(model, x, y, "layer", kind).blocks:
+        own = slice(first, first + len(block.matrix))
+        np.testing.assert_allclose(block.matrix, exact[own, own], **close)
+        first = own.stop
+
+
+@pytest.mark.parametrize("name", ["normal", "classes"])
+def test_hessian_is_the_sum_over_the_rows(name):
+    model, x, y = built(name)
+    exact = row_by_row(model, x, y, "hessian")
+    close = {"rtol": 0, "atol": 2e-6 * np.abs(exact).max()}
+    found = summed(model, x, y, "full", "hessian").blocks[0].matrix
+    np.testing.assert_allclose(found, exact, **close)
+    diagonal = summed(model, x, y, "diagonal", "hessian")
+    values = np.concatenate([block.values for block in diagonal.blocks])
+    np.testing.assert_allclose(values, np.diagonal(exact), **close)
+
+
+@pytest.mark.parametrize("name", ["classes", "recurrent"])
+def test_many_batches_give_the_sums_of_one(name, monkeypatch):
+    model, x, y = built(name)
+    one = summed(model, x, y, "full", "ggn", batch_size=N)
+    # The step is traced.
+    monkeypatch.setattr(tfbbb.inference.curvature, "_BATCHES_WORTH_A_TRACE", 2)
+    many = summed(model, x, y, "full", "ggn", batch_size=4)
+    np.testing.assert_allclose(
+        many.blocks[0].matrix, one.blocks[0].matrix, rtol=0, atol=1e-5
+    )
+    assert many.log_likelihood == pytest.approx(one.log_likelihood, rel=1e-7)
+
+
+def test_negative_curvature_of_outputs_is_clipped_and_counted():
+    model, x, y = built("student_t")
+    network = NetworkFunction(model)
+    outputs = network.outputs(network.split(network.means()), x)[0]
+    parameters = model.likelihood.parameters(outputs)
+    # log p is convex where a residual is beyond sqrt(df) scales.
+    residuals = np.abs((y - parameters["loc"]) / parameters["scale"])
+    beyond = np.sum(residuals > np.sqrt(parameters["df"]))
+    assert summed(model, x, y, "full", "ggn").num_clipped == beyond > 0
+
+
+def test_kronecker_factors_are_those_of_inputs_and_signals():
+    model, x, y = built("classes")
+    first = summed(model, x, y, "kron", "ggn").blocks[0]
+    inputs = x.astype(float)
+    expected = (inputs * WEIGHTS[:, np.newaxis]).T @ inputs / WEIGHTS.sum()
+    np.testing.assert_allclose(first.rows, expected, rtol=1e-6)
+    # With a constant input, the kernel's own curvature is that of the bias.
+    full = summed(model, x, y, "full", "ggn").blocks[0].matrix
+    bias = slice(9, 12)
+    np.testing.assert_allclose(first.columns, full[bias, bias], rtol=1e-5, atol=1e-7)

@@ -1,0 +1,85 @@
+"""Predictions of the network that is linear in its weights around their means."""
+
+import keras
+import numpy as np
+import pytest
+
+import tfbbb
+from tfbbb.inference import Laplace
+from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.inference.row_derivatives import RowPass
+
+X = np.random.default_rng(0).normal(size=(12, 2)).astype("float32")
+Y = X[:, :1] ** 2
+SAMPLES = 4000
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((2,))
+    hidden = tfbbb.layers.DenseVariational(3, "tanh", posterior="point")(inputs)
+    outputs = tfbbb.layers.DenseVariational(1, posterior="point")(hidden)
+    likelihood = tfbbb.likelihoods.Normal(scale=0.5, standardize=False)
+    network = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    return Laplace("full", prior_precision=0.5).fit(network, X, Y, verbose=0)
+
+
+@pytest.fixture(scope="module")
+def exact(model):
+    """Returns mean [rows] and covariance [rows, rows] of the linearised outputs."""
+    network = NetworkFunction(model)
+    means = [value[0] for value in network.split(network.means())]
+    rows = RowPass(network, means, model.variational_layers, X)
+    derivatives = rows.derivatives(np.ones((len(X), 1, 1), "float32"))
+    jacobian = np.concatenate(
+        [
+            derivatives.jacobian(layer, weight)[:, 0]
+            for layer in model.variational_layers
+            for weight in layer.variational_weights
+        ],
+        axis=1,
+    )
+    factor = np.concatenate(
+        [weight.posterior.factor(weight.parameters) for weight in network.weights]
+    )
+    root = jacobian @ factor
+    return rows.outputs[:, 0].numpy(), root @ root.T
+
+
+def test_means_and_variances_are_those_of_the_jacobian(model, exact):
+    mean, covariance = exact
+    variance = np.diag(covariance)
+    found = model.predictive(X, num_samples=SAMPLES, method="linearised", seed=0)
+    # Draws come in pairs of opposite noise: the outputs are linear in it.
+    np.testing.assert_allclose(found.mean[:, 0], mean, rtol=1e-4, atol=1e-5)
+    # The squares of a pair are equal: half as many count.
+    error = variance * np.sqrt(2 / (SAMPLES / 2))
+    assert (np.abs(found.epistemic[:, 0] - variance) < 5 * error).all()
+    # The network is not linear: the test can fail.
+    other = model.predictive(X, num_samples=SAMPLES, method="weight", seed=0)
+    assert (np.abs(other.epistemic[:, 0] - variance) > 5 * error).any()
+
+
+def test_joint_samples_have_the_covariance_of_the_jacobian(model, exact):
+    _, covariance = exact
+    found = model.predictive(X, num_samples=16, method="linearised", seed=0)
+    samples = found.joint_sample(SAMPLES, seed=1)[..., 0]
+    variance = np.diag(covariance)
+    error = np.sqrt((np.outer(variance, variance) + covariance**2) / SAMPLES)
+    assert (np.abs(np.cov(samples.T) - covariance) < 5 * error).all()
+
+
+def test_a_linear_network_is_that_of_drawn_weights():
+    inputs = keras.Input((2,))
+    outputs = tfbbb.layers.DenseVariational(1)(inputs)
+    linear = tfbbb.BayesianModel(inputs, outputs, members=2)
+    found = linear.predictive(X, num_samples=16, method="linearised", seed=2)
+    drawn = linear.predictive(X, num_samples=16, method="weight", seed=2)
+    np.testing.assert_allclose(found.mean, drawn.mean, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.epistemic, drawn.epistemic, rtol=1e-4, atol=1e-7)
+
+
+def test_refuses_dropout(model):
+    with pytest.raises(ValueError, match="method='linearised'"):
+        model.predictive(X, method="linearised", include_dropout=True)

@@ -1,0 +1,240 @@
+"""The derivatives of the outputs of each row with respect to weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.call_context import call_with
+from tfbbb.inference.network_function import NetworkFunction
+from tfbbb.layers import Conv1DVariational, Conv2DVariational, DenseVariational
+from tfbbb.layers.linear_variational import LinearVariationalLayer
+from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.structure import Structure
+from tfbbb.types import Tensor
+from tfbbb.variational_weight import VariationalWeight
+
+
+@dataclass(frozen=True)
+class Products:
+    """One call of a layer whose outputs are `inputs @ kernel + bias` at T places.
+
+    Attributes:
+        inputs: float64, [rows, T, I].
+        signals: Derivatives of each output with respect to the layer's outputs before
+            its activation, float64, [rows, Q, T, U].
+    """
+
+    inputs: tf.Tensor
+    signals: tf.Tensor
+
+
+@dataclass(frozen=True)
+class RowDerivatives:
+    """The derivatives of Q numbers per row.
+
+    Attributes:
+        products: The calls of each layer that is a product with its kernel, by `id` of
+            the layer.
+        jacobians: float64 [rows, Q, size] of all other weights, by their `id`.
+    """
+
+    products: dict[int, list[Products]]
+    jacobians: dict[int, tf.Tensor]
+
+    def jacobian(self, layer: keras.Layer, weight: VariationalWeight) -> tf.Tensor:
+        """Returns the derivatives by a weight of a layer, float64 [rows, Q, size]."""
+        if id(weight) in self.jacobians:
+            return self.jacobians[id(weight)]
+        total: Any = 0.0
+        for product in self.products[id(layer)]:
+            if weight.name == "bias":
+                total += tf.reduce_sum(product.signals, axis=2)
+            elif product.inputs.shape[1] == 1:
+                total += (
+                    product.inputs[:, :, :, tf.newaxis]
+                    * product.signals[:, :, 0, tf.newaxis, :]
+                )
+            else:
+                total += tf.einsum("bti,bktu->bkiu", product.inputs, product.signals)
+        rows, outputs = tf.shape(total)[0], total.shape[1]
+        return tf.reshape(total, [rows, outputs, weight.size])
+
+
+class RowPass:
+    """One pass at fixed weights, of which per-row derivatives can be taken.
+
+    Layers that multiply their inputs by a kernel need one pass backwards for each
+    output of all rows together: the derivative of a row by the kernel is the outer
+    product of its inputs and its signal. For all other layers each row gets weights of
+    its own, equal in value.
+
+    Args:
+        network: The network.
+        values: The weights, [*shape] each, in the order of `network.weights`.
+        layers: The layers to differentiate by.
+        x: Inputs of the rows.
+    """
+
+    def __init__(
+        self,
+        network: NetworkFunction,
+        values: Sequence[Tensor],
+        layers: Sequence[keras.Layer],
+        x: Any,
+    ):
+        self._layers = layers
+        self._tape = tf.GradientTape(persistent=True)
+        with self._tape:
+            self._engine = _RowEngine(network, values, layers, x, self._tape)
+            self.outputs: tf.Tensor = self._engine.row_outputs(x)
+
+    def derivatives(self, directions: Tensor) -> RowDerivatives:
+        """Returns the derivatives of Q weighted sums of each row's outputs.
+
+        Args:
+            directions: The weights of the sums, [rows, Q, *outputs of a row].
+        """
+        directions = tf.cast(directions, self.outputs.dtype)
+        products = self._engine.products
+        calls = [(key, *call) for key, each in products.items() for call in each]
+        own = self._engine.own
+        sources = [call[2] for call in calls], list(own.values())
+        found: list[list[Any]] = []
+        for q in range(directions.shape[1]):
+            signals, gradients = self._tape.gradient(
+                self.outputs,
+                sources,
+                output_gradients=directions[:, q],
+                unconnected_gradients="zero",
+            )
+            found.append([*signals, *gradients])
+        together = [
+            tf.cast(tf.stack(each, axis=1), tf.float64)
+            for each in zip(*found, strict=True)
+        ]
+        by_layer: dict[int, list[Products]] = {}
+        for (key, inputs, _), signals in zip(
+            calls, together[: len(calls)], strict=True
+        ):
+            units = signals.shape[-1]
+            rows, count = tf.shape(signals)[0], signals.shape[1]
+            places = inputs.shape[1] or tf.shape(inputs)[1]
+            by_layer.setdefault(key, []).append(
+                Products(
+                    tf.cast(inputs, tf.float64),
+                    tf.reshape(signals, [rows, count, places, units]),
+                )
+            )
+        jacobians = {
+            key: tf.reshape(
+                each,
+                [tf.shape(each)[0], each.shape[1], each.shape[2:].num_elements()],
+            )
+            for key, each in zip(own, together[len(calls) :], strict=True)
+        }
+        return RowDerivatives(by_layer, jacobians)
+
+
+class _RowEngine(Engine):
+    """Runs a network for rows that are samples of their own, one row each."""
+
+    def __init__(
+        self,
+        network: NetworkFunction,
+        values: Sequence[Tensor],
+        layers: Sequence[keras.Layer],
+        x: Any,
+        tape: tf.GradientTape,
+    ):
+        structure = Structure.of(network.model)
+        rows = tf.shape(tree.flatten(x)[0])[0]
+        super().__init__(network.model, structure, Plan(), {}, {}, rows)
+        self._values = dict(zip(map(id, network.weights), values, strict=True))
+        self._wanted = {id(layer) for layer in layers}
+        self._tape = tape
+        # Inputs [rows, places, I] and pre-activations of each call, by layer.
+        self.products: dict[int, list[tuple[tf.Tensor, tf.Tensor]]] = {}
+        # Weights [rows, *shape] of each row, by weight.
+        self.own: dict[int, tf.Tensor] = {}
+
+    def row_outputs(self, x: Any) -> tf.Tensor:
+        """Returns the outputs, [rows, ..., P]."""
+        with call_with(engine=self):
+            tree.map_structure(lambda tensor: self._mark(tensor, folded=True), x)
+            (outputs,) = tree.flatten(self._walk(self._model, x))
+            return self._folded(outputs)
+
+    def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
+        wanted = id(layer) in self._wanted
+        inputs = layer.cast_inputs(inputs)
+        factors = product_inputs(layer, inputs) if wanted else None
+        if wanted and factors is None:
+            return self._by_weights(layer, inputs, folded=True)
+        weights = {
+            weight.name: tf.cast(self._values[id(weight)], layer.compute_dtype)
+            for weight in layer.variational_weights
+        }
+        outputs = layer.linear(inputs, weights["kernel"])
+        if layer.bias is not None:
+            outputs += layer.broadcast_bias(weights["bias"], len(outputs.shape))
+        if wanted:
+            self._tape.watch(outputs)
+            self.products.setdefault(id(layer), []).append((factors, outputs))
+        return outputs
+
+    def drawn_weights(self, layer: Any) -> dict[str, tf.Tensor]:
+        drawn = {}
+        for weight in layer.variational_weights:
+            if id(weight) not in self.own:
+                value = tf.cast(self._values[id(weight)], layer.compute_dtype)
+                each = tf.repeat(value[tf.newaxis], self.count, axis=0)
+                if id(layer) not in self._wanted:
+                    drawn[weight.name] = each
+                    continue
+                self._tape.watch(each)
+                self.own[id(weight)] = each
+            drawn[weight.name] = self.own[id(weight)]
+        return drawn
+
+
+def product_inputs(layer: keras.Layer, inputs: Tensor) -> tf.Tensor | None:
+    """Returns the inputs [rows, T, I] that a layer's kernel multiplies at T places.
+
+    Returns None if the layer is not such a product.
+    """
+    if not is_product(layer):
+        return None
+    if type(layer) is DenseVariational:
+        if len(inputs.shape) == 2:
+            return inputs[:, tf.newaxis]
+        places = inputs.shape[1:-1].num_elements() or -1
+        return tf.reshape(inputs, [tf.shape(inputs)[0], places, inputs.shape[-1]])
+    size, strides = layer.kernel_size, layer.strides
+    rates, padding = layer.dilation_rate, layer.padding
+    if len(size) == 1:
+        if padding == "causal":
+            before = rates[0] * (size[0] - 1)
+            inputs, padding = tf.pad(inputs, [[0, 0], [before, 0], [0, 0]]), "valid"
+        inputs = inputs[:, :, tf.newaxis]
+        size, strides, rates = (*size, 1), (*strides, 1), (*rates, 1)
+    patches = tf.image.extract_patches(
+        inputs, [1, *size, 1], [1, *strides, 1], [1, *rates, 1], padding.upper()
+    )
+    places = patches.shape[1:-1].num_elements() or -1
+    return tf.reshape(patches, [tf.shape(patches)[0], places, patches.shape[-1]])
+
+
+def is_product(layer: keras.Layer) -> bool:
+    """Whether a layer multiplies vectors by its kernel: dense, or a convolution."""
+    if type(layer) is DenseVariational:
+        return True
+    return (
+        type(layer) in (Conv1DVariational, Conv2DVariational)
+        and layer.groups == 1
+        and layer.data_format == "channels_last"
+    )

@@ -246,6 +246,11 @@ def test_a_layer_called_twice_is_refused():
         PBP().fit(model, np.zeros((5, 20)), Y[:5])
 
 
+def test_features_in_large_units_get_a_warning():
+    with pytest.warns(UserWarning, match=r"feature 0 .* 1e\+03"):
+        PBP(epochs=1).fit(network(), 1000.0 * np.ones((5, 1)), Y[:5], verbose=0)
+
+
 def test_row_weights_are_refused():
     with pytest.raises(ValueError, match="repeat rows"):
         PBP().fit(network(), X, Y, sample_weight=np.full(120, 2.0))

@@ -22,6 +22,8 @@ from tfbbb.types import ArrayLike
 
 # Steps are not made smaller than this share of the way to the matched factor.
 _SMALLEST_STEP = 0.02
+# Passes after which a step that lessens no change becomes smaller.
+_PATIENCE = 10
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def expectation_propagation(
 
     which minimises the divergence KL(tilted || q) site by site. No global divergence is
     minimised, and the iteration may fail to converge: then `damping` and
-    `sites_at_once=1` help. The step becomes smaller by itself where the changes grow.
+    `sites_at_once=1` help. The step becomes smaller by itself where changes stay.
 
     Example:
 
@@ -85,7 +87,8 @@ def expectation_propagation(
             matches means and variances of the tilted.
         damping: Share of the old natural parameters in the new ones, from 0 to below 1.
         sites_at_once: Number of sites that are refined with the same q, a positive
-            integer; None for all. With 1 they are refined one after the other.
+            integer; None for all. With 1 they are refined one after the other, which
+            takes fewer but longer passes.
         max_iterations: Most passes over the sites.
         tolerance: Largest change of means (in standard deviations) and of logarithms of
             variances in a pass that counts as converged.
@@ -116,8 +119,8 @@ def expectation_propagation(
         )
         if changes[-1] <= tolerance:
             break
-        if len(changes) > 2 and changes[-1] > changes[-2]:
-            step = max(0.7 * step, _SMALLEST_STEP)
+        if _stagnate(changes):
+            step = max(0.5 * step, _SMALLEST_STEP)
     cavity = q.cavity(np.arange(count))
     log_z = sites.tilted(cavity.sites, cavity.mean, cavity.cov)[0]
     return EPResult(
@@ -177,6 +180,16 @@ def _refine(q: SiteApproximation, sites: Sites, index: np.ndarray, step: float) 
             q.refresh()
             return
         step *= 0.5
+
+
+def _stagnate(changes: list[float]) -> bool:
+    """Returns whether the last passes have not lessened the changes."""
+    count = len(changes)
+    return (
+        count % _PATIENCE == 0
+        and count > _PATIENCE
+        and (min(changes[-_PATIENCE:]) > 0.9 * min(changes[:-_PATIENCE]))
+    )
 
 
 def _variances(covariance: np.ndarray) -> np.ndarray:

@@ -69,7 +69,7 @@ def local_bound(
     *,
     covariance: Literal["full", "factorised"] = "full",
     max_iterations: int = 1000,
-    tolerance: float = 1e-10,
+    tolerance: float = 1e-8,
 ) -> LocalBoundResult:
     """Approximates the posterior of a logistic regression (Jaakkola and Jordan 2000).
 
@@ -172,7 +172,7 @@ class JaakkolaJordan(InferenceMethod):
         self,
         covariance: Literal["full", "factorised"] = "full",
         max_iterations: int = 1000,
-        tolerance: float = 1e-10,
+        tolerance: float = 1e-8,
     ):
         self.covariance = covariance
         self.max_iterations = positive_integer("max_iterations", max_iterations)

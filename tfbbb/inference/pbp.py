@@ -1,6 +1,7 @@
 """Probabilistic backpropagation."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ from tfbbb.types import ArrayLike
 # A compiled loop takes at most this many rows, so that it serves tables of any length.
 _BLOCK = 512
 _LOG_2PI = math.log(2.0 * math.pi)
+# Features of a larger root mean square get a warning.
+_LARGEST_FEATURE = 10.0
 # A cavity of the prior with a larger variance is as good as improper.
 _LARGEST_VARIANCE = 1e6
 
@@ -162,6 +165,7 @@ class PBP(InferenceMethod):
         chain = DenseChain(model, "PBP", hidden_layers=True)
         batches = Batches(x, y, sample_weight, batch_size)
         features, targets = chain.rows(batches)
+        _warn_of_units(features)
         new = with_posterior(model, "mean_field_normal", layer_options=self._priors)
         with new.training_on(TrainingRows(batches.targets, batches.size)):
             targets = new.likelihood.check_targets(targets)
@@ -453,6 +457,17 @@ def _updated_gamma(precision: Gamma, square: tf.Tensor, variance: tf.Tensor) -> 
     )
     usable = (new_shape > 1.0) & (new_rate > 0.0) & tf.math.is_finite(new_shape)
     return Gamma(tf.where(usable, new_shape, shape), tf.where(usable, new_rate, rate))
+
+
+def _warn_of_units(features: np.ndarray) -> None:
+    size = np.sqrt(np.mean(np.square(features), axis=0))
+    if size.max() > _LARGEST_FEATURE:
+        warnings.warn(
+            "The prior of PBP is for features near 0 with standard deviations near 1; "
+            "standardise them, or put a `keras.layers.Normalization` first. Received: "
+            f"feature {int(size.argmax())} with the root mean square {size.max():.3g}",
+            stacklevel=3,
+        )
 
 
 def _log_normal(deviation: tf.Tensor, variance: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ from keras import tree
 from tfbbb import noise
 from tfbbb.checked_numbers import int32, positive_number
 from tfbbb.evidence.estimate import EvidenceEstimate
-from tfbbb.evidence.log_joint import LogRatio
+from tfbbb.evidence.log_ratio import LogRatio
 from tfbbb.inference.batches import Batches
 from tfbbb.model import BayesianModel
 from tfbbb.types import ArrayLike, Tensor

@@ -4,7 +4,7 @@ import math
 
 from tfbbb.compression import description_length
 from tfbbb.evidence.estimate import EvidenceEstimate
-from tfbbb.evidence.log_joint import check_density
+from tfbbb.evidence.log_ratio import check_density
 from tfbbb.model import BayesianModel
 from tfbbb.types import ArrayLike
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tfbbb import noise
 from tfbbb.checked_numbers import int32
 from tfbbb.evidence.estimate import EvidenceEstimate
-from tfbbb.evidence.log_joint import LogRatio
+from tfbbb.evidence.log_ratio import LogRatio
 from tfbbb.inference.batches import Batches
 from tfbbb.model import BayesianModel
 from tfbbb.prediction.structure import widest_output

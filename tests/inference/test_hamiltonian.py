@@ -66,7 +66,7 @@ def test_fit_returns_evenly_spaced_draws_as_members(tmp_path):
         num_draws=400,
         num_warmup=100,
         members=40,
-        num_leapfrog_steps=5,
+        num_leapfrog_steps=8,
         map_steps=50,
         jit_compile=False,
     )
@@ -98,7 +98,7 @@ def test_noise_is_sampled_from_its_posterior():
         num_draws=1000,
         num_warmup=300,
         members=4,
-        num_leapfrog_steps=6,
+        num_leapfrog_steps=10,
         map_steps=50,
         jit_compile=False,
     )

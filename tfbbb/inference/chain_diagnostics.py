@@ -24,7 +24,7 @@ def compared_chains(target: LogPosterior, draws: np.ndarray) -> dict[str, float 
     count = min(_COMPARED_ROWS, target.num_rows)
     places = np.linspace(0, target.num_rows - 1, count).astype(int)
     x = tree.map_structure(lambda t: tf.gather(t, places), target.rows[0])
-    outputs = tf.function(lambda states: target.outputs(states, x))
+    outputs = tf.function(lambda z: target.outputs(z, x), autograph=False)
     of_draws = [outputs(tf.constant(states)).numpy() for states in draws]
     size = target.network.size
     predicted = np.reshape(of_draws, (*draws.shape[:2], -1))

@@ -125,6 +125,13 @@ class HamiltonianMethod(InferenceMethod):
             target_accept_prob=self.target_acceptance,
         )
 
+    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+        """Returns the results of `adapted`, with the next transition's random length.
+
+        By default the kernel finds the length by itself.
+        """
+        return results
+
     def trace(self, results: Any) -> dict[str, tf.Tensor]:
         """Returns the figures [chains] of one transition by name.
 
@@ -229,11 +236,11 @@ class _Chains:
         if method.map_steps:
             self._states = _ascended(target, self._states, method.map_steps)
 
-        @tf.function
+        @tf.function(autograph=False)
         def start(states: tf.Tensor, scale: tf.Tensor) -> Any:
             return method.adapted(target, scale).bootstrap_results(states / scale)
 
-        @tf.function(jit_compile=method.jit_compile)
+        @tf.function(autograph=False, jit_compile=method.jit_compile)
         def block(
             states: tf.Tensor,
             results: Any,
@@ -244,7 +251,8 @@ class _Chains:
             moving = method.adapted(target, scale)
 
             def move(i: Any, z: Any, results: Any, kept: Any, traces: Any) -> Any:
-                z, results = moving.one_step(z, results, seed=fold(seed, i))
+                results = method.vary(results, fold(seed, i, 0))
+                z, results = moving.one_step(z, results, seed=fold(seed, i, 1))
                 traced = method.trace(results.inner_results)
                 traces = {
                     name: array.write(i, tf.cast(traced[name], tf.float32))
@@ -358,13 +366,16 @@ def _ascended(target: LogPosterior, states: tf.Tensor, steps: int) -> tf.Tensor:
     optimizer = Adam(schedule)
     optimizer.build([variable])
 
-    @tf.function
+    def step(i: tf.Tensor) -> tuple[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            loss = -tf.reduce_sum(target(variable.value))
+        gradient = tape.gradient(loss, variable.value)
+        optimizer.apply([gradient * moves], [variable])
+        return (i + 1,)
+
+    @tf.function(autograph=False)
     def climb() -> None:
-        for _ in tf.range(steps):
-            with tf.GradientTape() as tape:
-                loss = -tf.reduce_sum(target(variable.value))
-            gradient = tape.gradient(loss, variable.value)
-            optimizer.apply([gradient * moves], [variable])
+        tf.while_loop(lambda i: i < steps, step, (tf.constant(0),))
 
     climb.get_concrete_function()()
     return tf.convert_to_tensor(variable)

@@ -13,8 +13,9 @@ from tfbbb.types import Tensor
 class HMC(HamiltonianMethod):
     """Samples the posterior by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011).
 
-    Every trajectory has the same number of leapfrog steps, each of which costs one
-    gradient over all rows; `NUTS` finds the number by itself.
+    A trajectory has between 1 and `num_leapfrog_steps` steps, each of which costs one
+    gradient over all rows. The number is drawn anew for each trajectory: one of fixed
+    length may end where it began. `NUTS` finds the number by itself.
 
     Example:
 
@@ -36,7 +37,7 @@ class HMC(HamiltonianMethod):
         num_warmup: Number of transitions that adapt step size and scales.
         num_chains: Number of chains, which run side by side.
         members: Number K of draws to keep, of all chains together.
-        num_leapfrog_steps: Number of steps of a trajectory.
+        num_leapfrog_steps: Largest number of steps of a trajectory.
         target_acceptance: Acceptance probability that the step size is adapted to.
         learned_scale: Standard deviation of the prior of the learned parameters of the
             likelihood, as for `NUTS`.
@@ -85,10 +86,28 @@ class HMC(HamiltonianMethod):
             num_leapfrog_steps=self.num_leapfrog_steps,
         )
 
+    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+        inner = with_random_length(results.inner_results, self.num_leapfrog_steps, seed)
+        return results._replace(inner_results=inner)
+
     def trace(self, results: Any) -> dict[str, tf.Tensor]:
         log_acceptance = results.log_accept_ratio
+        steps = results.accepted_results.num_leapfrog_steps
         return {
             "log_acceptance": log_acceptance,
-            "gradients": tf.fill(tf.shape(log_acceptance), self.num_leapfrog_steps),
+            "gradients": tf.fill(tf.shape(log_acceptance), steps),
             "diverged": ~(log_acceptance > DIVERGED),
         }
+
+
+def with_random_length(results: Any, most: int, seed: tf.Tensor) -> Any:
+    """Returns results of a Hamiltonian kernel with a random number of leapfrog steps.
+
+    Args:
+        results: The results of `tfp.mcmc.HamiltonianMonteCarlo`.
+        most: The largest number; 1 is the smallest.
+        seed: int32 tensor of shape [2].
+    """
+    steps = tf.random.stateless_uniform([], seed, 1, most + 1, tf.int32)
+    accepted = results.accepted_results._replace(num_leapfrog_steps=steps)
+    return results._replace(accepted_results=accepted)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer, positive_number
 from tfbbb.inference.hamiltonian import ALWAYS, DIVERGED, HamiltonianMethod
+from tfbbb.inference.hmc import with_random_length
 from tfbbb.inference.log_posterior import LogPosterior
 
 
@@ -45,7 +46,7 @@ class ParallelTempering(HamiltonianMethod):
         members: Number K of draws to keep, of all chains together.
         num_replicas: Number R of temperatures, at least 2.
         smallest_beta: The inverse temperature of the hottest replica, below 1.
-        num_leapfrog_steps: Number of steps of a trajectory.
+        num_leapfrog_steps: Largest number of steps of a trajectory, as for `HMC`.
         target_acceptance: Acceptance probability of each replica that its step size is
             adapted to.
         learned_scale: Standard deviation of the prior of the likelihood's learned
@@ -142,9 +143,18 @@ class ParallelTempering(HamiltonianMethod):
             ),
         )
 
+    def vary(self, results: Any, seed: tf.Tensor) -> Any:
+        exchange = results.inner_results
+        inner = with_random_length(
+            exchange.post_swap_replica_results, self.num_leapfrog_steps, seed
+        )
+        exchange = exchange._replace(post_swap_replica_results=inner)
+        return results._replace(inner_results=exchange)
+
     def trace(self, results: Any) -> dict[str, tf.Tensor]:
-        log_acceptance = results.pre_swap_replica_results.log_accept_ratio[0]
-        gradients = self.num_leapfrog_steps * self.num_replicas
+        moved = results.pre_swap_replica_results
+        log_acceptance = moved.log_accept_ratio[0]
+        gradients = moved.accepted_results.num_leapfrog_steps * self.num_replicas
         return {
             "log_acceptance": log_acceptance,
             "gradients": tf.fill(tf.shape(log_acceptance), gradients),

@@ -218,7 +218,7 @@ class StochasticGradientMCMC(InferenceMethod):
             moved = self.step(states, velocity, gradient(states, own), epsilon, noise)
             return k + 1, *moved, seed
 
-        @tf.function
+        @tf.function(autograph=False)
         def advance(
             states: tf.Tensor,
             velocity: tf.Tensor,

@@ -30,7 +30,9 @@ def modules():
 
 
 def is_private(name):
-    return name.startswith("_") and not name.startswith("__") and name != "_"
+    # The methods of named tuples are public.
+    public = {"_", "_replace", "_asdict", "_fields"}
+    return name.startswith("_") and not name.startswith("__") and name not in public
 
 
 def private_names_used(tree):

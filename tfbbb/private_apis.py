@@ -186,6 +186,13 @@ def adam_moments(
     return optimizer._momentums[index], optimizer._velocities[index]
 
 
+def index_in_optimizer(
+    optimizer: keras.optimizers.Optimizer, variable: keras.Variable
+) -> int:
+    """Returns the place of a variable among those that an optimizer was built for."""
+    return int(optimizer._get_variable_index(variable))
+
+
 def wrap_symbolic_build(wrap: Callable[[Any], Any]) -> None:
     """Replaces the trace of a model before its first step under `tf.distribute`.
 

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from tfbbb.checked_numbers import int32, positive_number
 from tfbbb.noise import fold, normal
+from tfbbb.private_apis import index_in_optimizer
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.optimizers")
@@ -119,7 +120,7 @@ class IVON(keras.optimizers.Optimizer):
     def update_step(
         self, gradient: Any, variable: keras.Variable, learning_rate: Any
     ) -> None:
-        index = self._get_variable_index(variable)
+        index = index_in_optimizer(self, variable)
         dtype = variable.dtype
         averaged, noise = self._gradients[index], self._noises[index]
         hessian, delta = self._hessians[index], self._delta
@@ -152,7 +153,7 @@ class IVON(keras.optimizers.Optimizer):
 
     def posterior_scale(self, variable: keras.Variable) -> tf.Tensor:
         """Returns the standard deviation sigma of a variable that was trained."""
-        hessian = self._hessians[self._get_variable_index(variable)]
+        hessian = self._hessians[index_in_optimizer(self, variable)]
         precision = self.num_rows * (tf.convert_to_tensor(hessian) + self._delta)
         return tf.math.rsqrt(precision)
 
@@ -160,7 +161,7 @@ class IVON(keras.optimizers.Optimizer):
         """Sets the variables to the mean of q; `fit` calls it at its end."""
         super().finalize_variable_values(var_list)
         for variable in var_list:
-            noise = self._noises[self._get_variable_index(variable)]
+            noise = self._noises[index_in_optimizer(self, variable)]
             variable.assign_sub(noise)
             noise.assign(tf.zeros_like(noise))
 

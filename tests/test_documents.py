@@ -21,6 +21,8 @@ from tfbbb.data.writing import write_table
 CLIENT_PAGE = "docs/service.md"
 NUM_PROGRAMS = {
     "README.md": 2,
+    "docs/evidence.md": 6,
+    "docs/inference.md": 10,
     "docs/keras.md": 10,
     "docs/saved_models.md": 3,
     "docs/service.md": 1,

@@ -3,7 +3,7 @@
 Run as `python fit_laplace_torch.py INPUT.npz OUTPUT.npz` by `benchmarks/laplace.py`.
 The input has the weights of a network of `tanh` layers, data, prior precision, noise
 and the runs; the output the posterior variances, the log evidence, the linearised
-predictive and the seconds of each run.
+predictive and the processor seconds of each run.
 """
 
 import json
@@ -91,11 +91,11 @@ def fitted(model, loader, run, backend, settings, data):
     seconds = []
     for _ in range(settings["repeats"]):
         laplace = Laplace(model, **options)
-        start = time.perf_counter()
+        start = time.process_time()
         laplace.fit(loader)
         if run["structure"] == "full":
             _ = laplace.posterior_scale
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     result = {
         "log_evidence": float(laplace.log_marginal_likelihood()),
         "seconds": min(seconds),

@@ -41,6 +41,8 @@ class Members(Sequence[Ensemble]):
     def mixture(self, indices: Sequence[int]) -> Ensemble:
         """Returns a new model with the members of these indices, in this order.
 
+        A member may be taken several times.
+
         Raises:
             IndexError: There is no such member.
             ValueError: `indices` is empty.
@@ -78,6 +80,8 @@ def check_shared_layers(model: keras.Model) -> None:
 
 def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
     config = _with_members(model.get_config(), len(indices))
+    # That of a single posterior does not state a number.
+    config["likelihood"]["config"]["members"] = len(indices)
     # Both are of the mixture of all members.
     config.pop("recalibration", None)
     config.pop("inference", None)
@@ -88,7 +92,8 @@ def _mixture(model: Ensemble, indices: Sequence[int]) -> Ensemble:
             value = source.numpy()
             if id(source) in with_axis:
                 value = value[np.asarray(indices) if len(indices) > 1 else indices[0]]
-            target.assign(value)
+            # A single posterior may be taken several times.
+            target.assign(np.broadcast_to(value, target.shape))
         if not isinstance(ensemble, VariationalLayer | keras.Model | Likelihood):
             copy_own_state(ensemble, chosen)
     return mixture

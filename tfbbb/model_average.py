@@ -10,10 +10,11 @@ and, in `member_weights`, the weights v_k.
 
 Every model gets the same number of draws, and a draw weighs as much as its model. The
 mixture is therefore exact for any weights, and only `sample` and `joint_sample`, which
-return draws, choose models at random. An ensemble counts as its members, each with an
-equal part of the weight.
+return draws, choose models at random. All models have the same number of members: a
+posterior of a smaller ensemble, or of a single model, is taken several times.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, Unpack
@@ -25,6 +26,7 @@ from keras import tree
 
 from tfbbb import likelihoods
 from tfbbb import recalibration as recalibrations
+from tfbbb.batch_layout import split_leading
 from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
@@ -131,14 +133,18 @@ def average(
         shares = _named_weights(weights, models)
     else:
         shares = _given_weights(weights, len(models))
-    chosen, of_chosen = [], []
-    for model, share in zip(models, shares, strict=True):
-        members = len(model.members)
-        for member in range(members if share > _LEAST_WEIGHT else 0):
-            chosen.append(model.members.mixture([member]))
-            of_chosen.append(share / members)
-    _give_names(chosen)
-    return ModelAverage(chosen, of_chosen, name=name)
+    kept = [
+        (model, share)
+        for model, share in zip(models, shares, strict=True)
+        if share > _LEAST_WEIGHT
+    ]
+    number = math.lcm(*(len(model.members) for model, _ in kept))
+    copies = [
+        model.members.mixture([i % len(model.members) for i in range(number)])
+        for model, _ in kept
+    ]
+    _give_names(copies)
+    return ModelAverage(copies, [share for _, share in kept], name=name)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
@@ -150,7 +156,7 @@ class ModelAverage(keras.Model):
     `between_members` of its predictions.
 
     Args:
-        models: Models with one member each, of different names.
+        models: Models with equal numbers of members and different names.
         mixture_weights: Their weights, [models], positive.
         name: Name of the average.
         recalibration: A recalibration of its predictions, or None.
@@ -158,7 +164,7 @@ class ModelAverage(keras.Model):
     Attributes:
         models: The models of the mixture, in order.
         mixture_weights: Their weights, which sum to 1, [models].
-        likelihood: The likelihood of all models, one member for each.
+        likelihood: The likelihood of all models, with the members of each.
 
     Raises:
         ValueError: The models have inputs, outputs, likelihoods or targets in standard
@@ -174,6 +180,7 @@ class ModelAverage(keras.Model):
         recalibration: Any = None,
     ):
         _check_same("inputs", [_input_form(model) for model in models])
+        _check_same("number of members", [len(model.members) for model in models])
         _check_same("outputs", [tuple(m.outputs[0].shape[1:]) for m in models])
         inputs = tree.map_structure(
             lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name),
@@ -227,11 +234,13 @@ class ModelAverage(keras.Model):
     def predict_step(self, data: Any) -> Tensor:
         """Returns the mixture's mean for one draw of each model, in raw units."""
         x, _, _ = keras.utils.unpack_x_y_sample_weight(data)
-        outputs = tf.stack(tree.flatten(self(x, training=False)), axis=1)
-        ones = [1] * (len(outputs.shape) - 3)
-        member = tf.reshape(tf.range(len(self._models)), [-1, *ones])
+        by_model = tf.concat(tree.flatten(self(x, training=False)), axis=0)
+        # [members * rows, ...], model by model and member by member.
+        outputs = split_leading(by_model, self.likelihood.members)
+        ones = [1] * (len(outputs.shape) - 2)
+        member = tf.reshape(tf.range(self.likelihood.members), [-1, *ones])
         means = self.likelihood.mean(self.likelihood.of_members(outputs, member))
-        return average_over_draws(self.likelihood, means, axis=1)
+        return average_over_draws(self.likelihood, means, axis=0)
 
     def predictive(
         self,
@@ -373,10 +382,11 @@ def _common_likelihood(models: list[BayesianModel], weights: np.ndarray) -> Like
             {**given[0].get_config(), "name": "likelihood_of_average"}
         )
     )
-    common.members = len(models)
+    members = len(models[0].members)
+    common.members = members * len(models)
     common.build(models[0].outputs[0].shape)
     if len(set(weights.tolist())) > 1:
-        common.member_weights = tuple(weights.tolist())
+        common.member_weights = tuple(np.repeat(weights / members, members).tolist())
     learned = {id(variable) for variable in common.learned_variables}
     for variable, *sources in zip(
         common.variables, *(x.variables for x in given), strict=True

@@ -60,7 +60,7 @@ def test_linear_last_layer_integrates_the_mean_of_a_normal(deep):
     structure = Structure.of(deep)
     for method, integrated in (("local", True), ("auto", True), ("weight", False)):
         plan = plan_for(structure, method, 1, 100, MAX_FLOATS, [Normal(scale=1.0)])
-        assert (plan.integrated is not None) == integrated
+        assert bool(plan.integrated) == integrated
     heteroscedastic = Normal(heteroscedastic=True)
     plan = plan_for(
         Structure.of(network(5, 4)), "local", 1, 100, MAX_FLOATS, [heteroscedastic]
@@ -71,7 +71,7 @@ def test_linear_last_layer_integrates_the_mean_of_a_normal(deep):
     plan = plan_for(
         Structure.of(curved), "local", 1, 100, MAX_FLOATS, [Normal(scale=1.0)]
     )
-    assert plan.integrated is None
+    assert not plan.integrated
 
 
 def test_linear_model_is_integrated_exactly():

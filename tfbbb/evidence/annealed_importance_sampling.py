@@ -50,12 +50,13 @@ def annealed_importance_sampling(
 
     Example:
 
-    >>> import keras, tfbbb
+    >>> import keras, numpy as np, tfbbb
     >>> inputs = keras.Input((1,))
     >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
     >>> model = tfbbb.BayesianModel(inputs, outputs)
+    >>> rows = np.array([[1.0], [2.0]])
     >>> estimate = tfbbb.evidence.annealed_importance_sampling(
-    ...     model, [[1.0], [2.0]], [[1.0], [2.0]], num_temperatures=10
+    ...     model, rows, rows, num_temperatures=10
     ... )
     >>> sorted(estimate.diagnostics)
     ['acceptance', 'effective_sample_size', 'least_acceptance']

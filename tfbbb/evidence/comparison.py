@@ -129,14 +129,15 @@ def compare(
 
     Example:
 
-    >>> import keras, tfbbb
+    >>> import keras, numpy as np, tfbbb
     >>> def line(scale):
     ...     inputs = keras.Input((1,))
     ...     prior = tfbbb.priors.Normal(scale)
     ...     outputs = tfbbb.layers.DenseVariational(1, prior=prior)(inputs)
     ...     return tfbbb.BayesianModel(inputs, outputs)
+    >>> rows = np.array([[1.0], [2.0]])
     >>> table = tfbbb.evidence.compare(
-    ...     {"narrow": line(1.0), "wide": line(100.0)}, [[1.0], [2.0]], [[1.0], [2.0]]
+    ...     {"narrow": line(1.0), "wide": line(1000.0)}, rows, rows
     ... )
     >>> table.best.name
     'narrow'

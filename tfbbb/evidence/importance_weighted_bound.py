@@ -41,14 +41,14 @@ def importance_weighted_bound(
 
     Example:
 
-    >>> import keras, tfbbb
+    >>> import keras, numpy as np, tfbbb
     >>> inputs = keras.Input((1,))
     >>> outputs = tfbbb.layers.DenseVariational(1)(inputs)
     >>> model = tfbbb.BayesianModel(inputs, outputs)
-    >>> rows = [[1.0], [2.0]], [[1.0], [2.0]]
+    >>> rows = np.array([[1.0], [2.0]])
     >>> one, ten = (
     ...     tfbbb.evidence.importance_weighted_bound(
-    ...         model, *rows, importance_samples=k, repetitions=100 // k
+    ...         model, rows, rows, importance_samples=k, repetitions=100 // k
     ...     )
     ...     for k in (1, 10)
     ... )

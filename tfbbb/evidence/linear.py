@@ -38,7 +38,7 @@ def linear_log_evidence(
     ...     )
     ...     for degree in range(4)
     ... ]
-    [-1400.33, 11.75, 9.9, 8.31]
+    [-1455.11, 13.27, 10.72, 8.67]
 
     Args:
         x: Design matrix X, [n, d]; a bias is a column of ones.

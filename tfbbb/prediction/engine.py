@@ -66,21 +66,25 @@ class Engine:
         # are folded into it; the tensor is kept so that its id stays its own.
         self._batches: dict[int, tuple[Any, bool]] = {}
         self._input_is_folded = True
-        self._location_variance: Any = None
+        self._location_variances: dict[int, Any] = {}
 
-    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], Any]:
+    def run(self, inputs: Tensor) -> tuple[list[tf.Tensor], list[Any]]:
         """Runs the model.
 
         Returns:
             Its outputs for every sample and row, [S, rows, ...] each, in a list, and
-            the variance of the means that were integrated, not drawn, [S, rows, k], or
-            None.
+            for each of them the variance of the means that were integrated, not drawn,
+            [S, rows, k], or None.
         """
         with call_with(engine=self):
             tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
             outputs = self._walk(self._model, inputs)
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
-            return folded, self._location_variance
+            indices = self._structure.indices
+            lasts = [indices[id(x)] for x in self._structure.lasts if id(x) in indices]
+            if len(lasts) != len(folded):
+                return folded, [None] * len(folded)
+            return folded, [self._location_variances.get(index) for index in lasts]
 
     def outputs(self, layer: LinearVariationalLayer, inputs: Tensor) -> tf.Tensor:
         """Returns draws of a layer's pre-activations, [S * rows, ...]."""
@@ -88,10 +92,10 @@ class Engine:
         folded = self._input_is_folded
         if index not in self._plan.local:
             return self._by_weights(layer, inputs, folded)
-        if index != self._plan.integrated:
+        if index not in self._plan.integrated:
             return self._by_pre_activations(layer, inputs, folded, 0)[0]
         num_integrated = self._plan.num_integrated
-        draws, self._location_variance = self._by_pre_activations(
+        draws, self._location_variances[index] = self._by_pre_activations(
             layer, inputs, folded, num_integrated
         )
         return draws

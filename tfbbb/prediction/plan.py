@@ -24,10 +24,10 @@ class Plan:
     Attributes:
         local: Indices of the layers whose pre-activations are drawn; the weights of
             all others are.
-        integrated: Index of the last layer if its mean is integrated instead of drawn,
-            or None.
-        num_integrated: Number of the outputs of this layer, from the first on, that are
-            integrated.
+        integrated: Indices of the last layers, one of each output, if their means are
+            integrated instead of drawn; else empty.
+        num_integrated: Number of the outputs of each of these layers, from the first
+            on, that are integrated.
         dropout: Whether dropout layers drop.
         propagated: Whether nothing is drawn, and moments are propagated.
         linearised: Whether the network is replaced by one that is linear in its
@@ -35,7 +35,7 @@ class Plan:
     """
 
     local: frozenset[int] = frozenset()
-    integrated: int | None = None
+    integrated: frozenset[int] = frozenset()
     num_integrated: int = 0
     dropout: bool = False
     propagated: bool = False
@@ -76,8 +76,9 @@ def plan_for(
         num_rows: Number of rows.
         num_samples: Number of samples S.
         max_floats: How many numbers of drawn weights may be kept.
-        likelihoods: The likelihoods of the outputs. If there is one output, its mean is
-            integrated where the likelihood can and the last layer is linear.
+        likelihoods: The likelihoods of the outputs. If there is one, for one output or
+            for all, the mean is integrated where the likelihood can and the last layer
+            of every output is linear.
         dropout: Whether dropout layers drop.
     """
     if method == "moments":
@@ -95,25 +96,32 @@ def plan_for(
         if num_rows * _PER_MULTIPLY_ADD > per_weight:
             exact = [info for info in exact if info.is_first]
     local = frozenset(info.index for info in exact)
-    last = _last_layer_info(structure)
-    if last is None or len(likelihoods) != 1 or not likelihoods[0].integrates_location:
+    lasts = _last_layer_infos(structure)
+    if not lasts or len(likelihoods) != 1 or not likelihoods[0].integrates_location:
         return Plan(local, dropout=dropout)
+    integrated = frozenset(info.index for info in lasts)
     return Plan(
-        local=local | {last.index},
-        integrated=last.index,
-        num_integrated=last.num_outputs // likelihoods[0].num_outputs(1),
+        local=local | integrated,
+        integrated=integrated,
+        num_integrated=lasts[0].num_outputs // likelihoods[0].num_outputs(1),
         dropout=dropout,
     )
 
 
-def _last_layer_info(structure: Structure) -> LayerInfo | None:
-    """Returns a last layer whose linear outputs are one vector for each row."""
+def _last_layer_infos(structure: Structure) -> list[LayerInfo]:
+    """Returns the last layers, if the linear outputs of each are a vector per row.
+
+    If those of one output are not, or one layer is the last of two outputs, there are
+    none.
+    """
+    found = []
     for info in structure.layer_infos:
         linear = getattr(info.layer, "activation", None) is keras.activations.linear
         vectors = isinstance(info.layer, DenseVariational)
-        if info.layer is structure.last and info.is_local and linear and vectors:
-            return info
-    return None
+        is_last = any(info.layer is last for last in structure.lasts)
+        if is_last and info.is_local and linear and vectors:
+            found.append(info)
+    return found if len(found) == len(structure.lasts) else []
 
 
 def check_method(method: str) -> None:

@@ -139,33 +139,28 @@ class Program:
             )
             nodes = draws["nodes"]
             found = [
-                propagated.outputs_at_nodes(self.likelihoods[place], *pair, **nodes)
-                for place, pair in zip(self._places, pairs, strict=True)
-            ]
-            return [
-                self._complete(likelihood, *map(_joined, zip(*parts, strict=True)))
-                for likelihood, parts in zip(
-                    self.likelihoods, self._by_likelihood(found), strict=True
+                propagated.outputs_at_nodes(
+                    self.likelihoods[index // self.networks], *pair, **nodes
                 )
+                for index, pair in enumerate(pairs)
             ]
+            return self._joined(found)
         count = 2 * self.structure.members * draws["source"]["count"]
-        location_variance: Any = None
         if self.plan.linearised:
             outputs = linearised_outputs(
                 self.model, self.structure, inputs, moments, draws, count
             )
+            variances: list[Any] = [None] * len(outputs)
         else:
             engine = Engine(
                 self.model, self.structure, self.plan, moments, draws, count
             )
-            outputs, location_variance = engine.run(inputs)
-        if location_variance is not None:
-            location_variance = self._rows_first(location_variance)
-        by_likelihood = self._by_likelihood(list(map(self._rows_first, outputs)))
-        return [
-            self._complete(likelihood, _joined(values), location_variance)
-            for likelihood, values in zip(self.likelihoods, by_likelihood, strict=True)
+            outputs, variances = engine.run(inputs)
+        found = [
+            tuple(None if x is None else self._rows_first(x) for x in pair)
+            for pair in zip(outputs, variances, strict=True)
         ]
+        return self._joined(found)
 
     def sums(
         self, inputs: Tensor, moments: Tensors, draws: Tensors
@@ -183,19 +178,23 @@ class Program:
         weights = self.likelihoods[0].member_weights
         return summary(found, drawn=not self.plan.propagated, weights=weights)
 
-    @property
-    def _places(self) -> list[int]:
-        """The index of the likelihood of each output."""
-        return [
-            place
-            for place in range(len(self.likelihoods))
-            for _ in range(self.networks)
-        ]
+    def _joined(self, found: list[Any]) -> list[tf.Tensor]:
+        """Returns outputs as the likelihoods take them, those of networks as members.
 
-    def _by_likelihood(self, values: list[Any]) -> list[list[Any]]:
-        """Returns values of all outputs as one list for each likelihood."""
-        step = self.networks
-        return [values[i : i + step] for i in range(0, len(values), step)]
+        Args:
+            found: Of each output, [rows, R, 2, K, ..., P], with the variance of its
+                integrated mean, [rows, R, 2, K, k], or None.
+        """
+        outputs = []
+        for index, likelihood in enumerate(self.likelihoods):
+            parts = found[index * self.networks : (index + 1) * self.networks]
+            values, variances = zip(*parts, strict=True)
+            variance = variances[0]
+            if variance is not None and len(parts) > 1:
+                variance = tf.concat(variances, axis=3)
+            joined = values[0] if len(parts) == 1 else tf.concat(values, axis=3)
+            outputs.append(self._complete(likelihood, joined, variance))
+        return outputs
 
     def _rows_first(self, outputs: Tensor) -> tf.Tensor:
         """Returns [S, rows, ...] by member, sign and round as [rows, R, 2, K, ...]."""
@@ -237,13 +236,6 @@ class Program:
             variance = example[..., :integrated]
             outputs = likelihood.with_location_variance(outputs, variance)
         return tf.TensorShape([*shape[1:-1], outputs.shape[-1]])
-
-
-def _joined(values: Sequence[Any]) -> Any:
-    """Returns values of networks, [rows, R, 2, 1, ...], as members of one mixture."""
-    if len(values) == 1:
-        return values[0]
-    return None if values[0] is None else tf.concat(values, axis=3)
 
 
 def structure_of_outputs(model: keras.Model, inputs: Tensor) -> Any:

@@ -346,7 +346,8 @@ class Predictive:
         It is the log likelihood of all targets of the row together. `log_prob` is the
         log of an average over the draws; the evidence lower bound has the average of
         these values, if all weights are drawn (`method="weight"`). Other methods
-        integrate a last layer that gives a normal mean.
+        integrate a last layer that gives a normal mean. Of an average of M models, draw
+        s is that of model `s mod M` and has its weight.
 
         Args:
             y: Targets in raw units, as for `log_prob`.

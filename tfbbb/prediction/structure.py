@@ -85,7 +85,8 @@ class Structure:
             if isinstance(layer, VariationalLayer)
         )
         self.widest = widest_output(model)
-        self.last = _last_layer(model)
+        # The last layer of each output; None where it is not one layer's, as it is.
+        self.lasts = _last_layers(model)
         # The compiled predictions of this structure; the key says what they compute.
         self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
 
@@ -174,13 +175,19 @@ def _is_local(model: keras.Model, layer: VariationalLayer) -> bool:
     )
 
 
-def _last_layer(model: keras.Model) -> keras.Layer | None:
-    """Returns the layer whose output is the only one of the model, as it is."""
+def _last_layers(model: keras.Model) -> tuple[keras.Layer | None, ...]:
+    """Returns the layers whose outputs are those of the model, as they are."""
     graph = graph_of(model)
-    if graph is None or len(graph.outputs) != 1:
-        return None
-    operation = producer(graph.outputs[0])
-    return _last_layer(operation) if graph_of(operation) is not None else operation
+    if graph is None:
+        return ()
+    found: list[keras.Layer | None] = []
+    for output in graph.outputs:
+        last = producer(output)
+        if graph_of(last) is not None:
+            inner = _last_layers(last)
+            last = inner[0] if len(inner) == 1 else None
+        found.append(last)
+    return tuple(found)
 
 
 def _first_layers(model: keras.Layer) -> set[int]:

@@ -206,7 +206,6 @@ def test_rows_of_a_shuffled_dataset_keep_their_targets():
     ("network", "message"),
     [
         (lambda: linear_network("bernoulli"), "CAVI takes the likelihood `Normal`"),
-        (lambda: linear_network(use_bias=True), "covariance='factorised'"),
         (lambda: linear_network(prior="laplace"), "CAVI takes the prior"),
         (lambda: linear_network(activation="tanh"), "one dense layer"),
     ],

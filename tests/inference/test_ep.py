@@ -210,6 +210,31 @@ def test_standard_units_change_the_evidence_by_the_scale():
     assert model.log_evidence == pytest.approx(evidence, rel=1e-5)
 
 
+def test_kernel_and_bias_have_one_normal():
+    likelihood = tfbbb.likelihoods.Normal(scale=NOISE, standardize=False)
+    model = ExpectationPropagation().fit(linear_network(likelihood, True), X, Y)
+    design = np.column_stack([X, np.ones(30)])
+    precision = design.T @ design / NOISE**2 + np.eye(3) / PRIOR_SCALE**2
+    layer = model.variational_layers[0]
+    factor = np.concatenate(
+        [
+            weight.posterior.factor(weight.parameters)
+            for weight in layer.variational_weights
+        ]
+    )
+    np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(precision), rtol=1e-3)
+    mean = np.linalg.solve(precision, design.T @ Y / NOISE**2)
+    np.testing.assert_allclose(layer.bias.mean, mean[2:], rtol=1e-5)
+    # The output's variance has the covariance of kernel and bias.
+    far = np.add(X, [3.0, 0.0])
+    ones = np.column_stack([far, np.ones(30)])
+    expected = ((ones @ np.linalg.inv(precision)) * ones).sum(1)
+    draws = 4000
+    found = model.predictive(far, num_samples=draws, method="weight", seed=0).epistemic
+    error = 5 * math.sqrt(2 / draws)
+    np.testing.assert_allclose(np.asarray(found)[:, 0], expected, rtol=error)
+
+
 def test_logistic_model_predicts_by_its_posterior():
     model = ExpectationPropagation("factorised").fit(
         linear_network("bernoulli", use_bias=True), X, LABELS
@@ -240,7 +265,6 @@ def test_logistic_model_predicts_by_its_posterior():
     ("model", "method", "message"),
     [
         (lambda: linear_network("poisson"), {}, "EP takes the likelihood `Bernoulli`"),
-        (lambda: linear_network("bernoulli", True), {}, "covariance='factorised'"),
         (
             lambda: linear_network("bernoulli", activation="relu"),
             {},

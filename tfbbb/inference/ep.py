@@ -263,8 +263,7 @@ class ExpectationPropagation(InferenceMethod):
             verbose: Has no effect: there is no progress bar.
 
         Raises:
-            ValueError: The model has another architecture, likelihood or prior, or the
-                posterior cannot be stored in the layer.
+            ValueError: The model has another architecture, likelihood or prior.
         """
         problem = LinearModel(
             model,

@@ -203,8 +203,7 @@ class JaakkolaJordan(InferenceMethod):
             verbose: Has no effect: there is no progress bar.
 
         Raises:
-            ValueError: The model has another architecture, likelihood or prior, or the
-                posterior cannot be stored in the layer.
+            ValueError: The model has another architecture, likelihood or prior.
         """
         problem = LinearModel(
             model,

@@ -1,6 +1,6 @@
 """A model of one dense layer as a linear model: design, targets and priors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,13 +15,15 @@ from tfbbb.inference_result import InferenceResult
 from tfbbb.layers import DenseVariational
 from tfbbb.likelihoods import Likelihood, Normal
 from tfbbb.model import BayesianModel
+from tfbbb.posteriors import FullCovarianceNormal, JointNormal, MeanFieldNormal
+from tfbbb.posteriors.posterior import Posterior
 from tfbbb.priors import GammaNormal
 from tfbbb.priors import Normal as NormalPrior
 from tfbbb.training_rows import TrainingRows
 from tfbbb.types import ArrayLike
 from tfbbb.variational_weight import VariationalWeight
 
-_POSTERIORS = {"full": "full_covariance_normal", "factorised": "mean_field_normal"}
+_COVARIANCES = ("full", "factorised")
 
 
 class PriorOfColumns(NamedTuple):
@@ -59,6 +61,7 @@ class LinearModel:
         noise: Standard deviation of normal noise in these units; NaN for classes.
         learns_noise: Whether the likelihood learns the noise.
         target_unit: The standard deviation of the targets in the units of the outputs.
+        factorised: Whether the posterior is that of independent weights.
         log_units: log |d y / d target| summed over the rows: to subtract from the log
             density of the targets.
         priors: The prior of the weights, by columns.
@@ -86,8 +89,8 @@ class LinearModel:
         _check(method, covariance, model.likelihood, chain.layers[0], likelihoods)
         batches = Batches(x, y, sample_weight, batch_size)
         features, targets = chain.rows(batches)
-        self._covariance = covariance
-        self._model = with_posterior(model, _POSTERIORS[covariance])
+        self.factorised = covariance == "factorised"
+        self._model = with_posterior(model, self._posterior(features.shape[1], chain))
         with self._model.training_on(TrainingRows(batches.targets, batches.size)):
             self.likelihood = self._model.likelihood
             targets = self.likelihood.check_targets(targets)
@@ -116,10 +119,13 @@ class LinearModel:
             self.priors.append(_prior(weight, place, method, precisions))
             first += weight.size
 
-    @property
-    def factorised(self) -> bool:
-        """Whether the posterior is that of independent weights."""
-        return self._covariance == "factorised"
+    def _posterior(self, size: int, chain: DenseChain) -> Posterior:
+        """Returns the family that can store the posterior."""
+        if self.factorised:
+            return MeanFieldNormal()
+        if chain.layers[0].use_bias:
+            return JointNormal(size + 1)
+        return FullCovarianceNormal()
 
     @property
     def _layer(self) -> DenseVariational:
@@ -153,7 +159,7 @@ class LinearModel:
         if self.factorised:
             set_normals(layer, mean[:, None], covariance[:, None])
         else:
-            _set_full(layer.kernel, mean, covariance)
+            _set_full(layer.variational_weights, mean, covariance)
         self._model.inference = inference
         return self._model
 
@@ -165,7 +171,7 @@ def _check(
     layer: DenseVariational,
     likelihoods: tuple[type[Likelihood], ...],
 ) -> None:
-    if covariance not in _POSTERIORS:
+    if covariance not in _COVARIANCES:
         raise ValueError(
             "`covariance` must be 'full' or 'factorised'. "
             f"Received: covariance={covariance!r}"
@@ -182,12 +188,6 @@ def _check(
         raise ValueError(
             f"{method} takes a layer of one unit; fit one model for each target. "
             f"Received: '{layer.name}' with {layer.units} units"
-        )
-    if covariance == "full" and layer.use_bias:
-        raise ValueError(
-            "Kernel and bias have separate posteriors, which cannot store their "
-            "covariance. Use a constant column of the inputs and `use_bias=False`, or "
-            f"`covariance='factorised'`. Received: '{layer.name}' with a bias"
         )
 
 
@@ -208,16 +208,25 @@ def _prior(
 
 
 def _set_full(
-    weight: VariationalWeight, mean: np.ndarray, covariance: np.ndarray
+    weights: Sequence[VariationalWeight], mean: np.ndarray, covariance: np.ndarray
 ) -> None:
-    """Sets the variables of a full-covariance normal posterior."""
+    """Sets the variables of a normal over a kernel, or over a kernel and a bias."""
     import tensorflow_probability as tfp
 
     factor = np.linalg.cholesky(covariance)
-    scales = np.diag(factor)
-    weight.variables["mean"].assign(mean.reshape(weight.shape))
-    weight.variables["log_scale"].assign(np.log(scales))
-    if len(mean) > 1:
-        lower = (factor / scales[:, None])[1:, :-1]
-        correlations = tfp.math.fill_triangular_inverse(np.tril(lower))
-        weight.variables["correlations"].assign(correlations)
+    first = 0
+    for weight in weights:
+        place = slice(first, first + weight.size)
+        variables = weight.variables
+        variables["mean"].assign(mean[place].reshape(weight.shape))
+        if isinstance(weight.posterior, JointNormal):
+            variables["factor"].assign(factor[place])
+            variables["first"].assign(float(first))
+        else:
+            scales = np.diag(factor)
+            variables["log_scale"].assign(np.log(scales))
+            if len(scales) > 1:
+                lower = np.tril((factor / scales[:, None])[1:, :-1])
+                correlations = tfp.math.fill_triangular_inverse(lower)
+                variables["correlations"].assign(correlations)
+        first += weight.size

@@ -157,8 +157,8 @@ class Program:
             )
             outputs, variances = engine.run(inputs)
         found = [
-            tuple(None if x is None else self._rows_first(x) for x in pair)
-            for pair in zip(outputs, variances, strict=True)
+            (self._rows_first(x), None if v is None else self._rows_first(v))
+            for x, v in zip(outputs, variances, strict=True)
         ]
         return self._joined(found)
 

@@ -19,7 +19,7 @@ class MAP(MaximumLikelihood):
     >>> import keras, numpy as np, tfbbb
     >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
     >>> network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    >>> method = tfbbb.inference.MAP(epochs=100, learning_rate=0.1)
+    >>> method = tfbbb.inference.MAP(epochs=2)
     >>> model = method.fit(network, x, 3.0 * x, likelihood="normal", verbose=0)
     >>> model.variational_layers[0].posterior
     Point()

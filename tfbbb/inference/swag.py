@@ -40,7 +40,7 @@ class SWAG(GradientTraining):
     >>> import keras, numpy as np, tfbbb
     >>> x = np.linspace(-1, 1, 20, dtype="float32")[:, np.newaxis]
     >>> network = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    >>> mode = tfbbb.inference.MAP(epochs=20).fit(
+    >>> mode = tfbbb.inference.MAP(epochs=2).fit(
     ...     network, x, 3.0 * x, likelihood="normal", verbose=0
     ... )
     >>> model = tfbbb.inference.SWAG(rank=3, epochs=5).fit(mode, x, 3.0 * x, verbose=0)

@@ -35,13 +35,14 @@ PRECISION = 2.0
 # Widths (inputs, units, outputs), and the noise of a regression.
 NETWORKS: dict[str, tuple[tuple[int, ...], float | None]] = {
     "regression, 501 weights": ((8, 50, 1), 0.5),
-    "regression of noise 1, 501 weights": ((8, 50, 1), 1.0),
+    "regression of variance 1/2, 501 weights": ((8, 50, 1), 0.5**0.5),
     "5 classes, 785 weights": ((20, 30, 5), None),
     "10 classes, 13 910 weights": ((128, 100, 10), None),
 }
-# The peer divides the outer products of the gradients of a regression by noise^2, where
-# those of the log likelihood have noise^4: they are equal for a noise of 1 alone.
-NOISE_OF_EQUAL_FISHER = (None, 1.0)
+# For a regression the peer sums `2 (r J)^T (r J) / noise^2` of residuals r, where the
+# gradients of the log likelihood give `(r J)^T (r J) / noise^4`: they are equal for a
+# variance of 1/2 alone.
+NOISE_OF_EQUAL_FISHER = (None, 0.5**0.5)
 # Structures whose matrices fit a network of so many weights.
 MOST_WEIGHTS = {"diagonal": 10**6, "kron": 10**6, "full": 1000}
 TEST_ROWS = 50

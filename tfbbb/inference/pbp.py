@@ -3,7 +3,8 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import keras
 import numpy as np
@@ -33,7 +34,8 @@ _LARGEST_FEATURE = 10.0
 _LARGEST_VARIANCE = 1e6
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """The approximate posterior, and the factors of the prior in it.
 
     Attributes:
@@ -184,7 +186,7 @@ class PBP(InferenceMethod):
             noise = Gamma(
                 tf.fill(scale.shape, _float64(2.0)), noise_of(new.likelihood) ** 2
             )
-            state = state._replace(noise=noise)
+            state = replace(state, noise=noise)
         state, log_z = self._filtered(state, features, targets, learns_noise, verbose)
         for layer, mean, variance in zip(
             layers, state.means, state.variances, strict=True
@@ -261,7 +263,7 @@ class PBP(InferenceMethod):
                     tf.constant(len(rows)),
                     learns_noise=learns_noise,
                 )
-                state = state._replace(means=q[0], variances=q[1], noise=Gamma(*q[2]))
+                state = replace(state, means=q[0], variances=q[1], noise=Gamma(*q[2]))
                 log_z += float(found)
             state = _with_refined_prior(state)
             sums.append(log_z)
@@ -482,8 +484,8 @@ def _as_json(name: str, precision: Gamma | None) -> dict[str, Any]:
     if precision is None:
         return {}
     return {
-        f"{name}_{part}": np.asarray(value).tolist()
-        for part, value in precision._asdict().items()
+        f"{name}_shape": np.asarray(precision.shape).tolist(),
+        f"{name}_rate": np.asarray(precision.rate).tolist(),
     }
 
 

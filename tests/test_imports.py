@@ -23,7 +23,7 @@ callbacks
 evidence
 inference
 bandits compression conversion compat
-model model_average
+model model_average predictive_model
 acquisition export metrics members finite_inputs
 prediction recalibration
 likelihood_model losses

@@ -3,10 +3,9 @@
 import contextlib
 import inspect
 import math
-import os
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, Unpack
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -15,7 +14,6 @@ from keras import ops, tree
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)
 from tfbbb import kl_schedules, likelihoods
-from tfbbb import recalibration as recalibrations
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
 from tfbbb.diverged_training import FiniteLoss
@@ -30,17 +28,16 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.members import Members, check_shared_layers
 from tfbbb.metrics.step_prediction import StepPrediction
 from tfbbb.optimizers import Adam
-from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction.structure import num_members
+from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import is_validation_of_fit, producer, sublayers
-from tfbbb.recalibration import Recalibration
+from tfbbb.private_apis import is_validation_of_fit, producer
 from tfbbb.training_rows import TrainingRows, check_weights, training_rows
 from tfbbb.types import ArrayLike, Tensor
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class BayesianModel(keras.Model):
+class BayesianModel(PredictiveModel):
     """A functional Keras model with a likelihood, trained on the evidence lower bound.
 
     For a minibatch of B rows out of N,
@@ -144,29 +141,6 @@ class BayesianModel(keras.Model):
         )
         self._nll_tracker = keras.metrics.Mean(name="nll")
         self._kl_tracker = keras.metrics.Mean(name="kl")
-
-    @property
-    def variational_layers(self) -> list[VariationalLayer]:
-        """The layers whose weights have a posterior, nested ones too."""
-        return [
-            layer for layer in sublayers(self) if isinstance(layer, VariationalLayer)
-        ]
-
-    @property
-    def recalibration(self) -> Recalibration | None:
-        """The recalibration of the predictions, or None.
-
-        A recalibration is valid only for the weights that it was fitted to, so `fit`
-        removes it. Losses and metrics of `fit` and `evaluate` do not use it.
-        """
-        return self._recalibration
-
-    @recalibration.setter
-    def recalibration(self, given: Any) -> None:
-        if given is not None:
-            given = recalibrations.get(given)
-            given.check(self.likelihood)
-        self._recalibration = given
 
     @property
     def log_evidence(self) -> float | None:
@@ -594,67 +568,13 @@ class BayesianModel(keras.Model):
         by_draw = tf.reshape(of_batch, [copies, num_rows, *dimensions(of_batch, 1)])
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
-    def predictive(
-        self,
-        x: ArrayLike,
-        num_samples: int = 100,
-        method: str = "auto",
-        seed: int = 0,
-        **options: Unpack[PredictiveOptions],
-    ) -> Predictive:
-        """Computes the posterior predictive distribution p(y | x, data).
-
-        Args:
-            x: Inputs of the rows: an array, or a list or dictionary of arrays.
-            num_samples: Number of draws from the posterior, at least two.
-            method: `"local"`, `"weight"`, `"linearised"`, `"moments"` or `"auto"`.
-            seed: The same seed gives the same answer.
-            **options: `max_standard_error`, `deadline_ms` and others: see
-                `tfbbb.predictive`.
-
-        Returns:
-            A `tfbbb.Predictive`, in raw units.
-        """
-        return predictive(
-            self,
-            x,
-            likelihood=self.likelihood,
-            num_samples=num_samples,
-            method=method,
-            seed=seed,
-            **options,
-        )
-
-    def recalibrate(
-        self, x: ArrayLike, y: ArrayLike, method: Any = "auto", **options: Any
-    ) -> Recalibration:
-        """Calibrates the predictions on rows that the model was not trained on.
-
-        See `tfbbb.recalibrate` for the methods and options.
-        """
-        return recalibrations.recalibrate(self, x, y, method, **options)
-
-    def export_predictive(
-        self, path: str | os.PathLike[str], **description: Any
-    ) -> None:
-        """Writes the posterior predictive as a SavedModel at `path`.
-
-        See `tfbbb.export.write_saved_model` for the signatures, and for the arguments
-        that describe the training table.
-        """
-        from tfbbb.export import write_saved_model
-
-        write_saved_model(self, path, **description)
-
     def get_config(self) -> dict[str, Any]:
         config = {
             **super().get_config(),
+            **self.config_of_recalibration(),
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
         }
-        if self._recalibration is not None:
-            serialized = recalibrations.serialize(self._recalibration)
-            config["recalibration"] = serialized
         if self.inference is not None:
             config["inference"] = self.inference.get_config()
         return config

@@ -15,9 +15,8 @@ posterior of a smaller ensemble, or of a single model, is taken several times.
 """
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -25,15 +24,11 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb import likelihoods
-from tfbbb import recalibration as recalibrations
 from tfbbb.batch_layout import split_leading
-from tfbbb.layers import VariationalLayer
 from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel
-from tfbbb.prediction import Predictive, PredictiveOptions, predictive
 from tfbbb.prediction.draw_weights import average_over_draws
-from tfbbb.private_apis import sublayers
-from tfbbb.recalibration import Recalibration
+from tfbbb.predictive_model import PredictiveModel
 from tfbbb.stacking import stacking_weights
 from tfbbb.types import ArrayLike, Tensor
 
@@ -148,7 +143,7 @@ def average(
 
 
 @keras.saving.register_keras_serializable(package="tfbbb")
-class ModelAverage(keras.Model):
+class ModelAverage(PredictiveModel):
     """A weighted mixture of models: make one with `tfbbb.average`.
 
     It predicts, is recalibrated, saved (`.keras`), exported and served as a
@@ -200,29 +195,10 @@ class ModelAverage(keras.Model):
         return tuple(self._models)
 
     @property
-    def variational_layers(self) -> list[VariationalLayer]:
-        """The layers of all models whose weights have a posterior."""
-        return [
-            layer for layer in sublayers(self) if isinstance(layer, VariationalLayer)
-        ]
-
-    @property
     def num_rows(self) -> float | None:
         """Number of the training rows, if it is the same for all models."""
         numbers = {model.num_rows for model in self._models}
         return numbers.pop() if len(numbers) == 1 else None
-
-    @property
-    def recalibration(self) -> Recalibration | None:
-        """The recalibration of the predictions, or None."""
-        return self._recalibration
-
-    @recalibration.setter
-    def recalibration(self, given: Any) -> None:
-        if given is not None:
-            given = recalibrations.get(given)
-            given.check(self.likelihood)
-        self._recalibration = given
 
     def fit(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ValueError: the models are trained, then averaged."""
@@ -242,66 +218,13 @@ class ModelAverage(keras.Model):
         means = self.likelihood.mean(self.likelihood.of_members(outputs, member))
         return average_over_draws(self.likelihood, means, axis=0)
 
-    def predictive(
-        self,
-        x: ArrayLike,
-        num_samples: int = 100,
-        method: str = "auto",
-        seed: int = 0,
-        **options: Unpack[PredictiveOptions],
-    ) -> Predictive:
-        """Computes the predictive distribution of the mixture.
-
-        Args:
-            x: Inputs of the rows: an array, or a list or dictionary of arrays.
-            num_samples: Number of draws of all models together, equally many of each.
-            method: `"local"`, `"weight"`, `"moments"` or `"auto"`.
-            seed: The same seed gives the same answer.
-            **options: As for `tfbbb.predictive`.
-
-        Returns:
-            A `tfbbb.Predictive`, in raw units.
-        """
-        return predictive(
-            self,
-            x,
-            likelihood=self.likelihood,
-            num_samples=num_samples,
-            method=method,
-            seed=seed,
-            **options,
-        )
-
-    def recalibrate(
-        self, x: ArrayLike, y: ArrayLike, method: Any = "auto", **options: Any
-    ) -> Recalibration:
-        """Calibrates the predictions on rows that no model was trained on.
-
-        See `tfbbb.recalibrate` for the methods and options.
-        """
-        return recalibrations.recalibrate(self, x, y, method, **options)
-
-    def export_predictive(
-        self, path: str | os.PathLike[str], **description: Any
-    ) -> None:
-        """Writes the predictive distribution as a SavedModel at `path`.
-
-        See `tfbbb.export.write_saved_model`.
-        """
-        from tfbbb.export import write_saved_model
-
-        write_saved_model(self, path, **description)
-
     def get_config(self) -> dict[str, Any]:
-        config: dict[str, Any] = {
+        return {
+            **self.config_of_recalibration(),
             "models": [keras.saving.serialize_keras_object(m) for m in self._models],
             "mixture_weights": self.mixture_weights.tolist(),
             "name": self.name,
         }
-        if self._recalibration is not None:
-            serialized = recalibrations.serialize(self._recalibration)
-            config["recalibration"] = serialized
-        return config
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Any = None) -> Self:

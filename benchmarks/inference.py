@@ -34,7 +34,7 @@ REFERENCE = "NUTS"
 LEVELS = (np.arange(32) + 0.5) / 32
 _ROWS = 40
 _CURVES = ("cubic", "waves")
-_STEPS = 20_000
+_STEPS = 5000
 _DROPOUT_RATE = 0.05
 
 
@@ -91,8 +91,8 @@ def _by_fit(posterior: str) -> Callable[..., Any]:
 def _nuts(model: Any, x: Any, y: Any, steps: int) -> Any:
     from tfbbb import inference
 
-    draws = 1000 if steps == _STEPS else 50
-    method = inference.NUTS(num_draws=draws, num_warmup=draws)
+    draws = 500 if steps == _STEPS else 50
+    method = inference.NUTS(num_draws=draws, num_warmup=draws, max_tree_depth=8)
     return method.fit(model, x, y, verbose=0)
 
 

@@ -109,10 +109,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "MAP": _trained("MAP"),
     "mean field": _by_fit("mean_field_normal"),
     "full covariance per tensor": _by_fit("full_covariance_normal"),
-    "Laplace, diagonal": _after_map("Laplace", "diagonal"),
-    "Laplace, Kronecker": _after_map("Laplace", "kron"),
-    "Laplace, last layer": _after_map("Laplace", "full", subset="last_layer"),
-    "Laplace, full": _after_map("Laplace", "full"),
+    "Laplace diagonal": _after_map("Laplace", "diagonal"),
+    "Laplace Kronecker": _after_map("Laplace", "kron"),
+    "Laplace last layer": _after_map("Laplace", "full", subset="last_layer"),
+    "Laplace full": _after_map("Laplace", "full"),
     "PBP": _pbp,
     "IVON": _trained("IVON"),
     "SWAG": _trained("SWAG"),
@@ -135,7 +135,8 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
     """Adds one record per set, method and split; the reference comes first."""
     steps = 100 if options.smoke else _STEPS
     sets = [name for name in options.sets or _CURVES if name in _CURVES]
-    tables = find_tables(options.data, _others(options.sets))
+    others = _others(options.sets)
+    tables = [] if others == [] else find_tables(options.data, others)
     cases: list[tuple[str, int, Callable[[], Any]]] = [
         (name, 0, functools.partial(_curve_rows, name)) for name in sets
     ]

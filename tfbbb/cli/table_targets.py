@@ -74,8 +74,10 @@ def read_labels_or_numbers(
     """Returns the targets of a table as the service takes them: numbers or labels [n].
 
     Raises:
-        TableError: A value is missing or does not fit.
+        TableError: The table has no column of the target, or a value is missing or does
+            not fit.
     """
+    check_column_exists(table, name, role="target")
     if classes is None:
         return regression_targets(table, name, notation)
     codes = class_targets(table, name, tuple(classes), notation)

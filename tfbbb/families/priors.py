@@ -39,7 +39,11 @@ class CorrelatedNormalPrior(PriorFamily):
     """A normal around zero whose weights are correlated, with a covariance matrix."""
 
     correlation: Annotated[
-        Annotated[Number, Field(gt=-1, lt=1)] | tuple[tuple[Number, ...], ...],
+        Annotated[Number, Field(gt=-1, lt=1)]
+        | Annotated[
+            tuple[Annotated[tuple[Number, ...], Field(fail_fast=True)], ...],
+            Field(fail_fast=True),
+        ],
         Field(
             description="The correlation of the weights of a unit, or a covariance "
             "matrix of the weights of a unit or of all weights."

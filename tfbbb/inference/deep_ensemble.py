@@ -56,7 +56,7 @@ class DeepEnsemble(GradientTraining):
         self.members = positive_integer("members", members)
         self.prior = bool(prior)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

@@ -238,7 +238,7 @@ class ExpectationPropagation(InferenceMethod):
         self.max_iterations = max_iterations
         self.tolerance = tolerance
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

@@ -35,7 +35,7 @@ class GradientTraining(InferenceMethod):
         self.batch_size = positive_integer("batch_size", batch_size)
         self.learning_rate = positive_number("learning_rate", learning_rate)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

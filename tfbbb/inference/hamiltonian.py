@@ -139,7 +139,7 @@ class HamiltonianMethod(InferenceMethod):
         """
         raise NotImplementedError
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

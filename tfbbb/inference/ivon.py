@@ -70,7 +70,7 @@ class IVON(GradientTraining):
         self.clip_radius = clip_radius
         self.seed = int32("seed", seed)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

@@ -178,7 +178,7 @@ class JaakkolaJordan(InferenceMethod):
         self.max_iterations = positive_integer("max_iterations", max_iterations)
         self.tolerance = positive_number("tolerance", tolerance)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

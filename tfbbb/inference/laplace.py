@@ -137,7 +137,7 @@ class Laplace(InferenceMethod):
                 f"Received: structure={structure!r}, curvature={curvature!r}"
             )
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,
@@ -289,9 +289,10 @@ class _Approximation:
     def _start(self) -> tuple[list[np.ndarray], float]:
         """Returns the prior's curvature and the factor before any choice."""
         method, factor = self._method, 1.0
-        if isinstance(self._noise_choice(), int | float):
+        noise = self._noise_choice()
+        if isinstance(noise, int | float):
             (scale,) = _noise_of(self._model.likelihood)
-            factor = (scale / float(self._noise_choice())) ** 2  # type: ignore[arg-type]
+            factor = (scale / noise) ** 2
         if method.prior_precision is None:
             prior = [
                 prior_curvature(weight, mean)

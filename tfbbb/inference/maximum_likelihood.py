@@ -39,7 +39,7 @@ class MaximumLikelihood(GradientTraining):
 
     _priors: Mapping[str, Any] = {"prior": None, "bias_prior": None}
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

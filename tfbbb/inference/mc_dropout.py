@@ -50,7 +50,7 @@ class MCDropout(GradientTraining):
         learning_rate: The learning rate of Adam at the start; it decays to 0.
     """
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

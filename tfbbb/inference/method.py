@@ -1,6 +1,6 @@
 """The base class of inference methods."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
@@ -18,23 +18,20 @@ class InferenceMethod(Strategy):
     The model that `fit` is given stays as it is. The returned model predicts, saves,
     exports and is served like any other, and has `log_evidence` and `diagnostics`.
 
-    A subclass has its arguments as annotated attributes of its constructor's names, so
-    that two methods of equal arguments are equal, and implements `fit`.
+    A subclass keeps each argument of its constructor, and nothing else, as an attribute
+    of the same name, so that methods of equal arguments are equal. It implements `fit`.
+
+    Attributes:
+        fit: `fit(model, x, y, *, likelihood=None, ...)` returns a new `BayesianModel`.
+            `model` is a `BayesianModel`, or a Keras model with `likelihood=`; `x` are
+            inputs, or a dataset, as `BayesianModel.fit` takes them; `y` are targets in
+            raw units. Each method has options of its own.
     """
+
+    fit: Callable[..., BayesianModel]
 
     def get_config(self) -> dict[str, Any]:
         return dict(vars(self))
-
-    def fit(self, model: keras.Model, x: Any, y: Any = None, **options: Any) -> Any:
-        """Returns a `BayesianModel` with the posterior of this method.
-
-        Args:
-            model: A `BayesianModel`, or a Keras model with `likelihood=`.
-            x: Inputs, or a dataset, as `BayesianModel.fit` takes them.
-            y: Targets in raw units.
-            **options: See the method.
-        """
-        raise NotImplementedError
 
     def result(
         self, log_evidence: float | None = None, **diagnostics: Any

@@ -110,7 +110,7 @@ class StochasticGradientMCMC(InferenceMethod):
         """
         raise NotImplementedError
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

@@ -79,7 +79,7 @@ class SVI(InferenceMethod):
         self.noise_rate = positive_number("noise_rate", noise_rate)
         self.seed = int32("seed", seed, least=0)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

@@ -75,7 +75,7 @@ class SWAG(GradientTraining):
             )
         self.momentum = momentum and positive_number("momentum", momentum)
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         model: keras.Model,
         x: Any,

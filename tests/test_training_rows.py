@@ -175,3 +175,9 @@ def test_validation_data_overrides_the_split():
 def test_several_weights_of_a_row_are_refused():
     with pytest.raises(ValueError, match=r"one sample weight.*shape \(10, 2\)"):
         training_rows(X, Y, sample_weight=np.ones((10, 2)))
+
+
+@pytest.mark.parametrize("x", [X.tolist(), {"a": X, "b": X[:, 0].tolist()}])
+def test_inputs_that_are_lists_of_numbers_are_refused(x):
+    with pytest.raises(ValueError, match=r"Pass `np.asarray\(x\)`.*of type float"):
+        training_rows(x, Y)

@@ -1,6 +1,7 @@
 """The base class of Keras models that predict distributions."""
 
 import os
+from collections.abc import Callable
 from typing import Any, Unpack
 
 import keras
@@ -87,16 +88,42 @@ class PredictiveModel(keras.Model):
         return recalibrations.recalibrate(self, x, y, method, **options)
 
     def export_predictive(
-        self, path: str | os.PathLike[str], **description: Any
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "saved_model",
+        **options: Any,
     ) -> None:
-        """Writes the posterior predictive as a SavedModel at `path`.
+        """Writes the posterior predictive at `path`.
 
-        See `tfbbb.export.write_saved_model` for the signatures, and for the arguments
-        that describe the training table.
+        - `"saved_model"`: a directory for TensorFlow and for the service, see
+          `tfbbb.export.write_saved_model`;
+        - `"onnx"`: one file for the runtimes of ONNX, see `tfbbb.export.write_onnx`;
+        - `"mlflow"`: a directory for `mlflow.pyfunc`, around a SavedModel, see
+          `tfbbb.export.write_mlflow`.
+
+        Args:
+            path: Where to write; nothing may be there yet.
+            format: What to write.
+            **options: The names of features, target and classes, and other options of
+                these functions.
+
+        Raises:
+            ValueError: The format is unknown, or as these functions say.
         """
-        from tfbbb.export import write_saved_model
+        from tfbbb import export
 
-        write_saved_model(self, path, **description)
+        writers: dict[str, Callable[..., None]] = {
+            "saved_model": export.write_saved_model,
+            "onnx": export.write_onnx,
+            "mlflow": export.write_mlflow,
+        }
+        if format not in writers:
+            known = ", ".join(f"'{name}'" for name in writers)
+            raise ValueError(
+                f"`format` must be one of {known}. Received: format={format!r}"
+            )
+        writers[format](self, path, **options)
 
     def config_of_recalibration(self) -> dict[str, Any]:
         """Returns the part of `get_config` that tells the recalibration, if any."""

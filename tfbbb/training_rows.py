@@ -8,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
+from keras import tree
 
 from tfbbb.types import ArrayLike
 
@@ -65,9 +66,11 @@ def training_rows(
     needs `dataset_size`.
 
     Raises:
-        ValueError: The number of rows is not known or not positive, or a weight is not
-            finite.
+        ValueError: The number of rows is not known or not positive, a weight is not
+            finite, or inputs are lists of numbers instead of arrays.
     """
+    if y is not None:
+        _check_arrays(x)
     if dataset_size is not None and not (
         math.isfinite(dataset_size) and dataset_size > 0
     ):
@@ -127,6 +130,18 @@ def check_weights(weights: ArrayLike, first_row: int = 0) -> None:
         raise ValueError(
             "Every sample weight must be a finite number; give rows that should not "
             f"count the weight 0. Received: {weights[row]} in row {first_row + row}"
+        )
+
+
+def _check_arrays(x: Any) -> None:
+    """Raises ValueError for lists of numbers, which Keras takes for many inputs."""
+    plain = [leaf for leaf in tree.flatten(x) if isinstance(leaf, int | float | str)]
+    if plain:
+        raise ValueError(
+            "Inputs must be arrays: a list of lists could be the rows of one input, or "
+            "several inputs. Pass `np.asarray(x)`, or a list or dictionary of arrays. "
+            f"Received: x of type {type(x).__name__} that holds {plain[0]!r} of type "
+            f"{type(plain[0]).__name__}"
         )
 
 

@@ -35,6 +35,12 @@ def test_help_names_every_benchmark(tfbbb):
         assert describe_program(path).split()[0] in printed
 
 
+@pytest.mark.parametrize("name", find_programs())
+def test_a_benchmark_runs_as_a_script(name):
+    text = find_programs()[name].read_text("utf-8")
+    assert text.endswith('if __name__ == "__main__":\n    main()\n')
+
+
 def test_an_unknown_benchmark_is_refused_with_the_names(tfbbb):
     result = tfbbb("benchmark", "nothing")
     assert result.exit_code == 1

@@ -173,6 +173,7 @@ def test_empty_texts_among_numbers_are_missing_values():
         (["1:30", "0:10", ""], "numeric", "duration", [5400, 600, np.nan]),
         (["01.02.1970", "31.12.1969"], "date", "date", [31 * 86400, -86400]),
         (["red", "?", "NA"], "categorical", "text", ["red", "", ""]),
+        (["red", "sky blue", " -"], "categorical", "text", ["red", "sky blue", ""]),
     ],
 )
 def test_cells_are_understood_as_people_write_them(cells, kind, meaning, read):
@@ -183,6 +184,29 @@ def test_cells_are_understood_as_people_write_them(cells, kind, meaning, read):
     values = restored.values(pa.table({"a": cells}))
     expected = np.array(read, dtype=values.dtype)
     np.testing.assert_array_equal(values, expected)
+
+
+def test_the_only_dash_among_words_is_said_to_be_missing():
+    cells = ["red", "-", "blue", "-"]
+    column = inferred(cells)
+    assert column.num_missing == 2
+    assert column.remarks == (
+        "Its '-', in 2 cells, is read as a missing value; text overrules this.",
+    )
+    # Another mark, that came later, is missing as well.
+    assert column.values(pa.table({"a": ["-", "?", "--"]})).tolist() == ["", "", "--"]
+    asked = Column.infer(pa.table({"a": cells}), "a", None, as_text=True)
+    assert asked.categories == ("-", "blue", "red")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["+", "-"], ["red", "-"], ["red", "blue", "-", "--"], ["red", "blue", "-", "?"]],
+)
+def test_a_dash_that_may_be_a_category_is_one(cells):
+    column = inferred(cells)
+    assert "-" in column.categories
+    assert not column.remarks
 
 
 def test_dates_of_every_type_are_seconds():

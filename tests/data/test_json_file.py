@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tfbbb.data import TableError, TableScan, json_file, read_table
+from tfbbb.data import Column, TableError, TableScan, json_file, read_table
 
 SCALARS = (
     st.none()
@@ -53,6 +53,15 @@ def test_text_columns_keep_numbers_as_text(tmp_path):
     path = written(tmp_path, '{"a": 7, "b": 1}\n')
     table = read_table(path, text_columns=["a"])
     assert table.to_pydict() == {"a": ["7"], "b": [1]}
+
+
+def test_text_columns_keep_booleans(tmp_path):
+    path = written(tmp_path, '{"a": true, "b": true}\n{"a": null, "b": "x"}\n')
+    table = read_table(path, text_columns=["a", "b"])
+    assert table.to_pydict() == {"a": [True, None], "b": ["true", "x"]}
+    # As booleans of other files are, in a column that was text in training.
+    column = Column("a", "categorical", categories=("true", "false"))
+    assert column.values(table).tolist() == ["true", ""]
 
 
 def expected(rows, name):

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tfbbb.data import Schema, TableError, samples
+from tfbbb.data.target import rows_with_target
 
 
 def table_of(**columns):
@@ -319,6 +320,15 @@ def test_the_task_of_a_target_is_chosen_and_said(target, task, remark):
     for other in ("regression", "classification"):
         if remark is not None:
             assert Schema.infer({"z": Z, "y": target}, "y", task=other).task == other
+
+
+def test_rows_whose_class_is_a_dash_have_no_target():
+    cells = ["win", "draw", "-", "win"] * 4
+    table = pa.table({"y": cells, "x": np.square(range(16))})
+    known = rows_with_target(table, "y")
+    assert known.tolist() == [True, True, False, True] * 4
+    schema = Schema.infer(table.filter(pa.array(known)), "y")
+    assert schema.classes == ("draw", "win")
 
 
 def test_a_target_of_classes_that_hardly_repeat_is_refused_with_advice():

@@ -123,6 +123,33 @@ def test_noise_is_no_better_than_the_mean():
     assert judged["warnings"] == ["The model is no better than the mean."]
 
 
+def test_a_row_that_decides_the_error_is_named():
+    targets = Y.copy()
+    targets[7] = 1e9
+    rows = {
+        "model": PredictedRows(np.zeros(ROWS), Y + 0.1 * RNG.normal(size=Y.shape), 0.9),
+        "linear model": PredictedRows(np.zeros(ROWS), Y + RNG.normal(size=Y.shape)),
+    }
+    judged = judge(rows, targets, places=np.arange(100, 100 + ROWS))
+    others = np.arange(ROWS) != 7
+    own, other = (np.sqrt(np.mean(rows[name].errors(targets)[others])) for name in rows)
+    assert judged["warnings"][-1] == (
+        "Row 108 carries 99.9 % of the squared error of the model. Without it: "
+        f"The model has {100 * (1 - own / other):.2g} % less error than a linear model."
+    )
+    assert "no better" in judged["sentences"][0]
+    targets[[9, 40]] = -1e9
+    assert "Rows 8, 10 and 41 carry" in judge(rows, targets)["warnings"][-1]
+
+
+def test_no_row_of_normal_errors_decides():
+    for seed in range(20):
+        errors = np.random.default_rng(seed).normal(size=(20, 1))
+        model = PredictedRows(np.zeros(20), errors, 0.9)
+        sentences = judge({"model": model}, np.zeros((20, 1)))["sentences"]
+        assert not any("squared error" in sentence for sentence in sentences)
+
+
 def test_intervals_that_miss_their_level_are_called_narrow_or_wide():
     def sentence(coverage):
         model = PredictedRows(np.zeros(ROWS), Y, coverage)

@@ -1,3 +1,4 @@
+import math
 import weakref
 
 import numpy as np
@@ -10,6 +11,7 @@ from tfbbb.kl_schedules import LinearWarmup
 from tfbbb.training.progress import Interrupted
 from tfbbb.training.spec.training import EarlyStopping
 from tfbbb.training.steps import Steps
+from tfbbb.training.time_limit import TimeLimit
 
 
 def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch):
@@ -22,6 +24,36 @@ def test_an_epoch_has_exactly_its_batches_however_steps_are_executed(monkeypatch
     assert seen[0].steps == 21
     assert model.optimizer.iterations == 21
     assert (outcome.epoch, outcome.best_epoch) == (3, 3)
+
+
+def test_time_is_left_for_what_follows_the_steps(monkeypatch):
+    """The first step takes 10 s, each other one 1 s, on a clock that they move."""
+    now, take = [0.0], Steps.take
+    monkeypatch.setattr("tfbbb.training.loop.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfbbb.training.steps._MOST_STEPS_PER_EXECUTION", 1)
+
+    def timed(steps, first, end):
+        now[0] += 1.0 if first else 10.0
+        return take(steps, first, end)
+
+    monkeypatch.setattr(Steps, "take", timed)
+    for reserve, steps in ((0.0, 21), (1.0, 11), (9.0, 6)):
+        now[0] = 0.0
+        outcome = trainings.train(trainings.model(), max_seconds=30.0, reserve=reserve)
+        assert (outcome.step, outcome.out_of_time) == (steps, True)
+
+
+def test_networks_share_the_time_that_is_left(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("tfbbb.training.time_limit.time.monotonic", lambda: now[0])
+    limit = TimeLimit(60.0)
+    now[0] += 4.0
+    assert limit.of_steps(0, networks=2, taken=0.0) == 26.0
+    now[0] += 28.0
+    assert limit.of_steps(1, networks=2, taken=26.0) == 28.0
+    # A later attempt knows only the time of the steps.
+    assert TimeLimit(60.0).of_steps(1, networks=2, taken=26.0) == 34.0
+    assert TimeLimit(None).of_steps(0, networks=2, taken=9.0) == math.inf
 
 
 def test_the_threads_that_read_batches_end_with_the_training(monkeypatch):

@@ -67,6 +67,7 @@ def test_time_that_runs_out_ends_training_and_is_said():
     trained = train_table(table(), spec)
     assert trained.recipe["out_of_time"]
     assert trained.recipe["epochs"] < 1000
+    assert trained.recipe["seconds"] > 1e-6
     assert math.isfinite(trained.metrics["rmse"])
 
 

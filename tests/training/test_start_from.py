@@ -1,3 +1,4 @@
+import json
 import shutil
 from dataclasses import replace
 
@@ -7,10 +8,16 @@ import pytest
 
 from tfbbb.data import Schema, TableError, TableScan
 from tfbbb.data.writing import write_table
+from tfbbb.export.description import describe_recalibration
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
+from tfbbb.recalibration import ConformalIntervals, VarianceScaling
 from tfbbb.training import JobSpec, SpecError, train_table
 from tfbbb.training.network import make_network
-from tfbbb.training.parent_version import ParentVersion, learned_variables
+from tfbbb.training.parent_version import (
+    ParentVersion,
+    learned_variables,
+    made_recalibration,
+)
 from tfbbb.training.preparation import prepare
 from tfbbb.training.record import RECORD_FILE, TrainingRecord
 
@@ -140,6 +147,52 @@ def test_scaling_is_that_of_the_version(after_monday, after_tuesday):
     assert after_tuesday.schema == after_monday.schema
     assert after_tuesday.spec.model == after_monday.spec.model
     assert after_tuesday.model.num_rows == ROWS - 10
+
+
+def test_a_version_is_judged_beside_the_one_it_started_from(
+    tuesday, after_monday, after_tuesday
+):
+    rows = tuesday.slice(ROWS - 10)
+    prediction = after_monday.model.predictive(after_monday.schema.inputs(rows))
+    targets = after_monday.schema.targets(rows)
+    judged = after_tuesday.judgement
+    found = judged["figures"]["parent version"]
+    rmse = np.sqrt(np.mean(np.square(prediction.mean - targets)))
+    assert found["rmse"] == pytest.approx(rmse, rel=1e-5)
+    mean = prediction.log_prob(targets).mean()
+    assert found["log_likelihood"] == pytest.approx(mean, rel=1e-5)
+    (sentence,) = [text for text in judged["sentences"] if "started from" in text]
+    assert sentence.startswith("The model has ")
+    assert sentence.endswith(
+        " less error than the version it started from on 10 new rows."
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        VarianceScaling([2.0]),
+        ConformalIntervals([[0.0, 0.5, 1.5]], density=VarianceScaling([2.0])),
+    ],
+)
+def test_a_parent_version_answers_as_it_was_recalibrated(after_monday, given):
+    described = json.loads(json.dumps(describe_recalibration(given)))
+    assert describe_recalibration(made_recalibration(described)) == described
+    parent = replace(
+        ParentVersion.from_model(
+            after_monday.model, after_monday.schema, after_monday.spec
+        ),
+        recalibration=given,
+    )
+    x = np.ones((3, 1), np.float32)
+    plain, answered = (
+        after_monday.model.predictive(x),
+        parent.model(seed=0).predictive(x),
+    )
+    factor = 1.0 if given is None else 2.0
+    np.testing.assert_allclose(answered.mean, plain.mean, rtol=1e-6)
+    np.testing.assert_allclose(answered.stddev, factor * plain.stddev, rtol=1e-6)
 
 
 def test_text_column_is_read_as_text_from_numbers_alone(tmp_path):

@@ -46,6 +46,7 @@ def evaluate(
                 given.inputs,
                 targets,
                 baselines,
+                places=given.places,
                 num_samples=num_samples,
                 seed=seed,
                 track=track_blocks,

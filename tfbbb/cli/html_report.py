@@ -73,6 +73,7 @@ def _page(
         given.inputs,
         targets,
         baselines,
+        places=given.places,
         num_samples=num_samples,
         track=track_blocks,
     )

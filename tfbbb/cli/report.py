@@ -68,7 +68,10 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
     for remark in recipe.get("remarks", ()):
         typer.echo(f"Warning: {remark}", err=True)
     if recipe["out_of_time"]:
-        typer.echo(f"training stopped by max_seconds after {recipe['steps']} steps")
+        said = f"training stopped by max_seconds after {recipe['steps']} steps"
+        if "seconds" in recipe:
+            said += f"; with its judgement it took {recipe['seconds']:.1f} s"
+        typer.echo(said)
     _echo_likelihoods(recipe.get("likelihoods", ()))
     if len(recipe["tried"]) < 2:
         return

@@ -2,6 +2,7 @@
 
 import shlex
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -111,7 +112,9 @@ def train(
 
         echo_schema(schema)
         echo_columns(schema)
+        began = time.monotonic()
         import_tensorflow()
+        loading = time.monotonic() - began
         from rich.console import Console
 
         from tfbbb.cli.epoch_bar import EpochBar
@@ -135,6 +138,12 @@ def train(
             ) from None
         echo_figures(trained)
         typer.echo(f"exported to {trained.export(output)}")
+        if job.training.max_seconds is not None:
+            whole = time.monotonic() - began
+            typer.echo(
+                f"it took {whole:.1f} s, of which {loading:.1f} s to load TensorFlow, "
+                "which max_seconds does not count"
+            )
 
 
 def _find_parent_version(job: "JobSpec", output: Path) -> Path | None:

@@ -10,7 +10,12 @@ import pyarrow.compute
 
 from tfbbb.data.column_names import check_column_exists
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.notations import Notation, infer_notation, notation_from_dict
+from tfbbb.data.notations import (
+    Notation,
+    infer_marks,
+    infer_notation,
+    notation_from_dict,
+)
 from tfbbb.data.notations.boolean import BooleanNotation
 from tfbbb.data.notations.date import DateNotation
 from tfbbb.data.notations.duration import DurationNotation
@@ -333,10 +338,11 @@ def choose_notation(
     asked = None if override is None else override.kind
     options = () if override is None else override.options
     if asked in ("text", "hashed"):
-        marked = kind == "categorical" and _has_marks(table, name)
-        if kind == "categorical" and not marked:
-            return None, ()
-        return TextNotation(marks=marked, numbers=kind != "categorical"), ()
+        if kind != "categorical":
+            return TextNotation(numbers=True), ()
+        marks = infer_marks(Texts.of(table.column(name))).notation
+        # Someone who asks for texts means "-" as one.
+        return (None if getattr(marks, "dash", "") else marks), ()
     if asked == "ordered":
         return OrderedNotation(options), ()
     if asked == "boolean":
@@ -364,7 +370,7 @@ def choose_notation(
             known = len(unreadable) - texts.missing().sum()
             if known - unreadable.sum() >= MOSTLY * known:
                 raise _mostly(name, table, unreadable, found.notation)
-        return (TextNotation(marks=True) if _has_marks(table, name) else None), ()
+        found = infer_marks(texts)
     return found.notation, tuple(map(_sentence, found.remarks))
 
 
@@ -504,12 +510,6 @@ def _check_texts(column: Column, table: ColumnSource, required: bool) -> Column:
 
 def _count_empty(texts: pa.ChunkedArray) -> int:
     return pa.compute.sum(pa.compute.equal(texts, "")).as_py() or 0
-
-
-def _has_marks(table: ColumnSource, name: str) -> bool:
-    texts = Texts.of(table.column(name))
-    filled = pa.compute.fill_null(pa.compute.not_equal(texts.values, ""), False)
-    return bool((texts.missing(in_text=True) & filled.to_numpy(False)).any())
 
 
 def _mostly(

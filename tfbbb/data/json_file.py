@@ -31,6 +31,7 @@ class JsonFile:
     Args:
         path: The file.
         text_columns: Columns to read as text, even if their values are numbers.
+            Booleans alone stay booleans, which no spelling changes.
     """
 
     def __init__(self, path: Path, *, text_columns: Iterable[str] = ()) -> None:
@@ -104,9 +105,13 @@ class JsonFile:
 
     def _schema(self) -> pa.Schema:
         return pa.schema(
-            (name, pa.string() if name in self._text_columns else _column_type(kinds))
-            for name, kinds in self._kinds.items()
+            (name, self._type(name, kinds)) for name, kinds in self._kinds.items()
         )
+
+    def _type(self, name: str, kinds: set[type]) -> pa.DataType:
+        if name in self._text_columns and kinds != {bool}:
+            return pa.string()
+        return _column_type(kinds)
 
     def _check_size(self, num_rows: int) -> None:
         if num_rows * len(self._kinds) > _MOST_VALUES:

@@ -9,7 +9,7 @@ import pyarrow.compute
 from tfbbb.data.column import Column, choose_notation
 from tfbbb.data.column_names import list_names
 from tfbbb.data.column_source import ColumnSource
-from tfbbb.data.notations import Notation, infer_notation
+from tfbbb.data.notations import Notation, infer_marks, infer_notation
 from tfbbb.data.notations.date import DateNotation
 from tfbbb.data.notations.notation import Texts
 from tfbbb.data.notations.number import NumberNotation
@@ -127,8 +127,12 @@ def _choose(
         return _choose_of_numbers(column, read_numbers(table, name))
     texts = Texts.of(table.column(name))
     distinct = texts.distinct()
-    marks = TextNotation(marks=True)
-    as_classes = replace(column, notation=marks if texts.missing().any() else None)
+    marks = infer_marks(texts)
+    notation = marks.notation
+    if notation is None and texts.missing().any():
+        notation = TextNotation(marks=True)
+    said = tuple(f"{text[0].upper()}{text[1:]}." for text in marks.remarks)
+    as_classes = replace(column, notation=notation, remarks=said)
     if task == "classification":
         return task, as_classes
     found = infer_notation(distinct)

@@ -140,7 +140,7 @@ def as_dates(seconds: np.ndarray) -> np.ndarray:
 def read_texts(
     table: ColumnSource, name: str, notation: Notation | None = None
 ) -> pa.ChunkedArray:
-    """Returns a column as texts, `""` for missing.
+    """Returns a column as texts, `""` for missing; booleans as `true` and `false`.
 
     Args:
         table: Table with a column of this name.
@@ -154,7 +154,7 @@ def read_texts(
     column = table.column(name)
     text = notation if isinstance(notation, TextNotation) else TextNotation()
     if column_kind(table, name) != "categorical" and column.null_count < len(column):
-        if not text.numbers:
+        if not (text.numbers or is_boolean(table, name)):
             raise TableError(
                 f"Column {name!r} holds values of type {column.type}, but must hold "
                 "text; cast it to text, or read it from a CSV file with "
@@ -163,7 +163,7 @@ def read_texts(
         column = _digits(column)
     texts = column.cast(pa.string()).fill_null("")
     if text.marks:
-        missing = pa.array(Texts.of(texts).missing(in_text=True))
+        missing = pa.array(Texts.of(texts).missing(in_text=True, dash=text.dash))
         texts = pa.chunked_array([pa.compute.if_else(missing, "", _one_chunk(texts))])
     return texts
 

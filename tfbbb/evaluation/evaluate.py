@@ -18,6 +18,7 @@ def evaluate(
     targets: np.ndarray,
     baselines: Baselines | None = None,
     *,
+    places: np.ndarray | None = None,
     num_samples: int | None = None,
     seed: int | None = None,
     track: Callable[[range], Iterable[int]] = lambda starts: starts,
@@ -29,6 +30,7 @@ def evaluate(
         inputs: Arrays [n] by name, or a matrix [n, d].
         targets: Targets [n, 1], or class indices [n].
         baselines: The baselines of the training rows; None to judge the model alone.
+        places: The index of each row in its table, [n]; None if these are all rows.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the draws; the model's own by default.
         track: Shows the progress through the first rows of the blocks.
@@ -48,17 +50,18 @@ def evaluate(
     draws: dict[str, Any] = {"num_samples": num_samples, "seed": seed}
     draws = {name: value for name, value in draws.items() if value is not None}
     parts: list[dict[str, PredictedRows]] = []
-    places = []
+    blocks = []
     for start in track(range(0, len(targets), _ROWS_AT_ONCE)):
         block = slice(start, start + _ROWS_AT_ONCE)
         rows, truth = _rows(inputs, block), targets[block]
         prediction = model.predictive(rows, **draws)
         others = {} if baselines is None else baselines.predict(rows, truth)
         parts.append({MODEL: PredictedRows.score(prediction, truth), **others})
-        places.append(np.arange(len(targets))[block])
+        blocks.append(np.arange(len(targets))[block])
     return judge(
-        {name: joined([part[name] for part in parts], places) for name in parts[0]},
+        {name: joined([part[name] for part in parts], blocks) for name in parts[0]},
         targets,
+        places,
     )
 
 

@@ -8,30 +8,40 @@ from scipy.stats import rankdata
 
 from tfbbb.evaluation.predicted_rows import LEVEL, PredictedRows
 
-MODEL = "model"
+MODEL, PARENT = "model", "parent version"
 _CONSTANTS = ("mean", "commonest class")
 # A difference counts from this number of its standard errors on.
 STANDARD_ERRORS = 2.0
+# Rows that carry half of a squared error, each of them a tenth. Of normal errors, it
+# takes twice as many.
+_MOST_DECIDING, _FEWEST_PER_DECIDING, _LEAST_SHARE = 3, 20, 0.1
 _ARTICLES = {
     "mean": "the mean",
     "commonest class": "the commonest class",
     "linear model": "a linear model",
     "logistic model": "a logistic model",
+    PARENT: "the version it started from",
 }
 
 
 def judge(
-    predictions: Mapping[str, PredictedRows], targets: np.ndarray
+    predictions: Mapping[str, PredictedRows],
+    targets: np.ndarray,
+    places: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Compares a model with baselines on the same rows.
 
     The error of a row is the squared difference from the mean, or whether the most
     probable class is wrong. The model is better than a baseline if the mean difference
-    of their errors is more than two standard errors of the paired differences.
+    of their errors is more than two standard errors of the paired differences. If up to
+    three of many rows carry half of a squared error, a sentence names them and compares
+    the predictions of the others.
 
     Args:
-        predictions: The rows as `"model"` and as the baselines predict them, by name.
+        predictions: The rows as `"model"` and as the baselines predict them, by name,
+            and as the `"parent version"` does if the model started from one.
         targets: Targets [n, 1], or class indices [n].
+        places: The index of each row in its table, [n]; None if these are all rows.
 
     Returns:
         Plain JSON values: the number of `rows`; `figures` by name; `comparisons` with
@@ -54,7 +64,11 @@ def judge(
         for name, other in predictions.items()
         if name != MODEL
     }
-    said = [_sentence(name, model, found) for name, found in comparisons.items()]
+    said = [
+        _sentence(name, model, found, len(targets))
+        for name, found in comparisons.items()
+    ]
+    said += _deciding_rows_sentence(predictions, targets, places)
     figures = {name: _figures(rows, targets) for name, rows in predictions.items()}
     said.append(_calibration_sentence(model, targets, figures[MODEL]))
     return {
@@ -138,10 +152,13 @@ def _z(differences: np.ndarray) -> float:
 
 
 def _sentence(
-    name: str, model: PredictedRows, comparison: Mapping[str, Any]
+    name: str, model: PredictedRows, comparison: Mapping[str, Any], num_rows: int
 ) -> tuple[str, bool]:
     """Returns a sentence, and whether it tells of a fault."""
     other = _ARTICLES.get(name, name)
+    if name == PARENT:
+        # Only the new rows are there: the old ones may tell another story.
+        other += " on 1 new row" if num_rows == 1 else f" on {num_rows} new rows"
     error, likelihood = comparison["error"], comparison["log_likelihood"]
     percent = f"{100 * abs(error['reduction'] or 0.0):.2g} %"
     gain = likelihood["gain"]
@@ -169,6 +186,55 @@ def _sentence(
     if unlikelier:
         return f"{said}, and {worse}.", True
     return f"{said}.", name in _CONSTANTS
+
+
+def _deciding_rows_sentence(
+    predictions: Mapping[str, PredictedRows],
+    targets: np.ndarray,
+    places: np.ndarray | None,
+) -> list[tuple[str, bool]]:
+    """Returns a sentence if a few rows carry most of a squared error."""
+    model = predictions[MODEL]
+    if model.of_classes:
+        return []
+    most = min(_MOST_DECIDING, len(targets) // _FEWEST_PER_DECIDING)
+    for name, rows in predictions.items():
+        errors = rows.errors(targets)
+        deciding = np.argsort(-errors, kind="stable")[:most]
+        shares = errors[deciding] / (errors.sum() or 1.0)
+        deciding = np.sort(deciding[shares > _LEAST_SHARE])
+        share = float(shares[shares > _LEAST_SHARE].sum())
+        if share > 0.5:
+            whose = _ARTICLES.get(name, f"the {name}")
+            break
+    else:
+        return []
+    where = deciding if places is None else np.sort(places[deciding])
+    said = f"{_carriers(where)} {min(100 * share, 99.9):.3g} % of the squared error of "
+    said += f"{whose}."
+    others = np.setdiff1d(np.arange(len(targets)), deciding)
+    own = model.take(others)
+    compared = [
+        _sentence(
+            other,
+            own,
+            _compare(own, found.take(others), targets[others]),
+            len(others),
+        )[0]
+        for other, found in predictions.items()
+        if other != MODEL
+    ]
+    if compared:
+        without = "it" if len(deciding) == 1 else "them"
+        said += f" Without {without}: {' '.join(compared)}"
+    return [(said, True)]
+
+
+def _carriers(places: np.ndarray) -> str:
+    *first, last = [str(place + 1) for place in places]
+    if not first:
+        return f"Row {last} carries"
+    return f"Rows {', '.join(first)} and {last} carry"
 
 
 def _calibration_sentence(

@@ -44,6 +44,16 @@ class PredictedRows:
             coverage = float(np.mean((lower <= targets) & (targets <= upper)))
         return cls(log_prob, np.asarray(prediction.mean), coverage)
 
+    def take(self, rows: np.ndarray) -> "PredictedRows":
+        """Returns some of the rows, without their coverage.
+
+        Args:
+            rows: Indices of the rows.
+        """
+        return PredictedRows(
+            self.log_prob[rows], self.mean[rows], of_classes=self.of_classes
+        )
+
     @property
     def probabilities(self) -> np.ndarray:
         """Probabilities of the classes, [n, c]; of numbers an AttributeError."""

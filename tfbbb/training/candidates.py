@@ -1,6 +1,5 @@
 """Trains the networks that are tried for a table, one after the other."""
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,11 @@ from tfbbb.training.progress import Progress
 from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
 from tfbbb.training.temperature_choice import TemperatureChoice, choose
+from tfbbb.training.time_limit import TimeLimit
+
+# Choice, calibration, judgement and export trace graphs too, which takes this many
+# times as long as the first step.
+_RESERVE = 5.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ def train_candidates(
     prepared: Prepared,
     members: MemberRows,
     training: TrainingSpec,
+    limit: TimeLimit,
     *,
     directory: Path | None,
     checkpoint_seconds: float,
@@ -65,6 +70,7 @@ def train_candidates(
         prepared: The rows.
         members: The rows of each member.
         training: The training of the spec.
+        limit: The time of the training.
         directory: Directory of the checkpoints of the first network; those of the
             others have directories of their own in it. None for no checkpoints.
         checkpoint_seconds: As for `fit`.
@@ -80,7 +86,6 @@ def train_candidates(
         assert isinstance(rows, MemoryRows)
         rows = rows.weighted(members.weights)
     number_of_all, seconds = len(plan.networks), 0.0
-    limit = training.max_seconds or math.inf
     held_out: HeldOut | None = None
     if len(prepared.held_out_rows):
         held_out = prepared.held_out
@@ -109,7 +114,8 @@ def train_candidates(
             member_rows=members,
             held_out=held_out,
             early_stopping=training.early_stopping,
-            max_seconds=limit * (number + 1) / number_of_all - seconds,
+            max_seconds=limit.of_steps(number, number_of_all, seconds),
+            reserve=_RESERVE if number + 1 == number_of_all else 0.0,
             checkpoint_directory=of_this,
             checkpoint_seconds=checkpoint_seconds,
             fingerprint=f"{fingerprint} {plan.temperatures} {name}",

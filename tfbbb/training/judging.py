@@ -10,7 +10,7 @@ from tfbbb.data import Schema
 from tfbbb.data.memory_rows import BatchSource
 from tfbbb.evaluation.baselines import MOST_ROWS, Baselines
 from tfbbb.evaluation.input_encoding import named_columns
-from tfbbb.evaluation.judgement import MODEL, judge
+from tfbbb.evaluation.judgement import MODEL, PARENT, judge
 from tfbbb.evaluation.predicted_rows import PredictedRows, joined
 
 # Of a sample of the training rows, in numbers.
@@ -26,6 +26,8 @@ def judge_training(
     model: PredictedRows,
     *,
     discrete: bool,
+    places: np.ndarray | None = None,
+    parent: PredictedRows | None = None,
 ) -> tuple[dict[str, Any], Baselines]:
     """Compares a model with baselines on the rows that its metrics are of.
 
@@ -41,6 +43,8 @@ def judge_training(
         targets: Their targets.
         model: Their predictions by the model.
         discrete: Whether the targets are whole numbers.
+        places: The index of each measured row in its table, [n].
+        parent: Predictions of the measured rows by the parent version, if there is one.
 
     Returns:
         The judgement, as `tfbbb.evaluation.judge` returns it, and the baselines of all
@@ -59,7 +63,9 @@ def judge_training(
     else:
         baselines = Baselines.fit(inputs, targets, **options)
         others = _cross_fitted(inputs, targets, folds[0], options)
-    return judge({MODEL: model, **others}, targets), baselines
+    if parent is not None:
+        others[PARENT] = parent
+    return judge({MODEL: model, **others}, targets, places), baselines
 
 
 def _cross_fitted(

@@ -65,6 +65,7 @@ def fit(
     held_out: HeldOut | None = None,
     early_stopping: EarlyStopping | None = None,
     max_seconds: float = math.inf,
+    reserve: float = 0.0,
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     fingerprint: str = "",
@@ -95,7 +96,10 @@ def fit(
             stopping.
         early_stopping: When to stop because `val_nll` no longer falls; epochs count
             once the `kl_schedule` has settled.
-        max_seconds: Time of all steps together, after which training ends early.
+        max_seconds: Time of all steps together, after which training ends early. The
+            first step counts with its compilation, and is taken in any case.
+        reserve: Part of `max_seconds` to leave unused, in units of the time of the
+            first step with its compilation; at most half.
         checkpoint_directory: Directory of checkpoints. If it has one, the training
             continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
@@ -141,6 +145,7 @@ def fit(
             held_out,
             early_stopping,
             max_seconds,
+            reserve,
             stage,
             report,
         )
@@ -188,6 +193,7 @@ class _Training:
         held_out: HeldOut | None,
         early_stopping: EarlyStopping | None,
         max_seconds: float,
+        reserve: float,
         stage: str,
         report: Callable[[Progress], object],
     ):
@@ -195,8 +201,9 @@ class _Training:
         self._saved_step = 0
         self._seconds = 0.0
         self._losses: list[float] = []
-        self._max_seconds = max_seconds
-        self._stopped = False
+        self._max_seconds, self._reserve = max_seconds, reserve
+        self._first_seconds: float | None = None
+        self._stopped = self._out_of_time = False
         self._model = model
         self._temperature = temperature
         self._timetable = timetable
@@ -229,15 +236,22 @@ class _Training:
             stop = self._timetable.next_stop(self.step)
             began = time.monotonic()
             self.step = steps.take(self.step, stop)
-            self._seconds += time.monotonic() - began
+            self._count(time.monotonic() - began)
             self._check_loss()
-            self._stopped |= self._seconds >= self._max_seconds
+            self._stopped |= self._out_of_time
             if self.step == stop:
                 self._end_epoch()
             elif time.monotonic() > self._reported_at + _SECONDS_BETWEEN_REPORTS:
                 self._send({})
             if checkpoints is not None and checkpoints.due:
                 self._write(checkpoints)
+
+    def _count(self, seconds: float) -> None:
+        if self._first_seconds is None:
+            self._first_seconds = seconds
+        self._seconds += seconds
+        reserved = min(self._reserve * self._first_seconds, 0.5 * self._max_seconds)
+        self._out_of_time = self._seconds + reserved >= self._max_seconds
 
     def end(self) -> Outcome:
         """Leaves the model with its final weights and objective."""
@@ -250,7 +264,7 @@ class _Training:
             epoch=epoch,
             best_epoch=best or epoch,
             seconds=self._seconds,
-            out_of_time=self._seconds >= self._max_seconds,
+            out_of_time=self._out_of_time,
             losses=tuple(self._losses),
         )
 
@@ -259,6 +273,7 @@ class _Training:
         self.step = self._saved_step = checkpoint.step
         self._stopped = checkpoint.state["stopped"]
         self._seconds = checkpoint.state.get("seconds", 0.0)
+        self._out_of_time = checkpoint.state.get("out_of_time", False)
         self._losses = list(checkpoint.state.get("losses", ()))
         assign(self._model, checkpoint.arrays)
         if self._best is not None:
@@ -277,6 +292,7 @@ class _Training:
             for number, weight in enumerate(self._best.weights):
                 arrays[f"{_OF_BEST_EPOCH}{number}"] = weight
         state["seconds"] = self._seconds
+        state["out_of_time"] = self._out_of_time
         state["losses"] = self._losses
         checkpoints.write(self.step, state, arrays)
         self._saved_step = self.step

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,6 +14,7 @@ from tfbbb.data import Schema
 from tfbbb.export.manifest import Manifest, ManifestError
 from tfbbb.model import BayesianModel
 from tfbbb.priors import FromPosterior
+from tfbbb.recalibration import Recalibration, deserialize
 from tfbbb.training.network import make_network
 from tfbbb.training.record import RECORD_FILE, TrainingRecord, continuation_error
 from tfbbb.training.spec import JobSpec
@@ -51,10 +53,12 @@ class ParentVersion:
     Attributes:
         record: The training record of the version.
         learned: The values of the learned variables, by name.
+        recalibration: The recalibration of its answers; None for none.
     """
 
     record: TrainingRecord
     learned: Mapping[str, np.ndarray]
+    recalibration: Recalibration | None = None
 
     @classmethod
     def from_model(
@@ -68,7 +72,7 @@ class ParentVersion:
             spec: Its spec, with the chosen network.
         """
         learned = {name: value.numpy() for name, value in learned_variables(model)}
-        return cls(TrainingRecord(spec, schema), learned)
+        return cls(TrainingRecord(spec, schema), learned, model.recalibration)
 
     @property
     def sha256(self) -> str:
@@ -87,16 +91,29 @@ class ParentVersion:
         """
         record = TrainingRecord.read(version)
         try:
-            Manifest.read(version).verify(version)
+            manifest = Manifest.read(version)
+            manifest.verify(version)
             with np.load(
                 version / "assets.extra" / POSTERIOR_FILE, allow_pickle=False
             ) as archive:
-                return cls(record, dict(archive))
+                return cls(
+                    record, dict(archive), made_recalibration(manifest.recalibration)
+                )
         except FileNotFoundError:
             reason = f"it has no file {POSTERIOR_FILE}"
             raise continuation_error(version, reason) from None
         except ManifestError as error:
             raise continuation_error(version, str(error).rstrip(".")) from None
+
+    def model(self, seed: int) -> BayesianModel:
+        """Builds the model of the version, with its answers.
+
+        Args:
+            seed: Seed of the noise.
+        """
+        model = self._learned_model(seed)
+        model.recalibration = self.recalibration
+        return model
 
     def network(self, seed: int) -> BayesianModel:
         """Builds a network whose prior and initial values are the learned posterior.
@@ -105,9 +122,7 @@ class ParentVersion:
             seed: Seed of the noise.
         """
         schema, network = self.record.schema, self.record.spec.model
-        parent = make_network(schema, network, seed=seed)
-        for name, variable in learned_variables(parent):
-            variable.assign(self.learned[name])
+        parent = self._learned_model(seed)
         temperature = self.record.spec.training.temperature
         if temperature != 1.0:
             untemper(parent, temperature)
@@ -116,6 +131,22 @@ class ParentVersion:
         for name, variable in learned_variables(child):
             variable.assign(values[name])
         return child
+
+    def _learned_model(self, seed: int) -> BayesianModel:
+        model = make_network(self.record.schema, self.record.spec.model, seed=seed)
+        for name, variable in learned_variables(model):
+            variable.assign(self.learned[name])
+        return model
+
+
+def made_recalibration(described: Mapping[str, Any] | None) -> Recalibration | None:
+    """Makes the recalibration that a manifest describes; None for None."""
+    if described is None:
+        return None
+    # A manifest has the class without its package.
+    name = f"tfbbb.recalibration>{described['class_name']}"
+    found: Recalibration = deserialize({**described, "registered_name": name})
+    return found
 
 
 def learned_variables(model: BayesianModel) -> Iterator[tuple[str, keras.Variable]]:

@@ -34,6 +34,7 @@ class Prepared:
         held_out: Inputs and targets of the held-out rows.
         held_out_rows: Indices of the held-out rows in the table; empty if members leave
             out folds of the training rows instead.
+        training_rows: Indices of the training rows in the table, in order.
         groups: The group of each training row, `[n]`, of which folds leave out all rows
             or none; None for a group per row, and if rows are held out.
         split: What decided which rows are held out: see `Split.description`.
@@ -47,6 +48,7 @@ class Prepared:
     rows: BatchSource
     held_out: tuple[Any, np.ndarray]
     held_out_rows: np.ndarray
+    training_rows: np.ndarray
     groups: np.ndarray | None = None
     split: Mapping[str, Any] = field(default_factory=dict)
     rows_without_target: int = 0
@@ -106,6 +108,7 @@ def prepare(
         rows=_training_rows(table, RowLayout(schema), rows, directory),
         held_out=(schema.inputs(held_out), schema.targets(held_out)),
         held_out_rows=kept[rows.held_out],
+        training_rows=kept[np.sort(rows.training)],
         groups=rows.groups if num_folds else None,
         split=rows.description,
         rows_without_target=whole_table.num_rows - table.num_rows,

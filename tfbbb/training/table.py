@@ -34,6 +34,7 @@ from tfbbb.training.target_likelihood import (
     LikelihoodChoice,
     choose_likelihood,
 )
+from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.types import ArrayLike, TableLike
 
@@ -111,9 +112,10 @@ def train_table(
             "`spec` must be a `tfbbb.training.JobSpec` or a mapping of its fields, "
             f"such as {{'target': 'price'}}. Received: spec={spec!r}"
         )
+    limit = TimeLimit(spec.training.max_seconds)
     source: Any = table if isinstance(table, TableScan) else as_source(table)
     weights = None if row_weights is None else _checked_weights(row_weights)
-    training = spec.training
+    training, parent = spec.training, None
     if start_from is None:
         prepared = prepare(source, spec, directory=directory, row_weights=weights)
         plan = _plan(spec, prepared, _choose_likelihood(spec, prepared))
@@ -126,9 +128,11 @@ def train_table(
             for network in plan.networks.values()
         ]
     else:
-        parent = start_from
-        if not isinstance(parent, ParentVersion):
-            parent = ParentVersion.read(parent)
+        parent = (
+            start_from
+            if isinstance(start_from, ParentVersion)
+            else ParentVersion.read(start_from)
+        )
         check_continuation(spec, parent.record, source.schema.names)
         spec = _continued(spec, parent.record.spec.model)
         prepared = prepare(source, spec, parent.record.schema, directory, weights)
@@ -155,6 +159,7 @@ def train_table(
         prepared,
         members,
         training,
+        limit,
         directory=directory,
         checkpoint_seconds=checkpoint_seconds,
         fingerprint=f"{spec.model_dump_json()} {_name(start_from)}",
@@ -187,6 +192,14 @@ def train_table(
             calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
         ),
         discrete=model.likelihood.discrete,
+        places=prepared.held_out_rows
+        if members.folds is None
+        else prepared.training_rows,
+        parent=None
+        if parent is None
+        else PredictedRows.score(
+            parent.model(training.seed).predictive(inputs), targets
+        ),
     )
     convergence = describe_convergence(
         best.outcome.losses,
@@ -215,6 +228,7 @@ def train_table(
         recipe={
             **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
             "rows_without_target": prepared.rows_without_target,
+            **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
         },
         judgement=judgement,
         baselines=baselines,

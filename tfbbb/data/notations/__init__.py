@@ -1,6 +1,10 @@
 """Notations: how the cells of a column are written, one kind per file."""
 
-from tfbbb.data.notations.inference import infer_notation, notation_from_dict
+from tfbbb.data.notations.inference import (
+    infer_marks,
+    infer_notation,
+    notation_from_dict,
+)
 from tfbbb.data.notations.notation import Notation, Parsed
 
-__all__ = ["Notation", "Parsed", "infer_notation", "notation_from_dict"]
+__all__ = ["Notation", "Parsed", "infer_marks", "infer_notation", "notation_from_dict"]

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from tfbbb.data.notations.boolean import BooleanNotation
 from tfbbb.data.notations.date import DateNotation
 from tfbbb.data.notations.duration import DurationNotation
-from tfbbb.data.notations.notation import Notation
+from tfbbb.data.notations.missing_marks import DASHES
+from tfbbb.data.notations.notation import Notation, Texts
 from tfbbb.data.notations.number import CURRENCY, MULTIPLES, UNIT, NumberNotation
 from tfbbb.data.notations.ordered import OrderedNotation
 from tfbbb.data.notations.text import TextNotation
@@ -115,6 +116,37 @@ multiples=False, lenient=False)
         if best.share == 1.0:
             break
     return best
+
+
+def infer_marks(texts: Texts) -> Finding:
+    """Finds which texts of a column of categories mark a missing value.
+
+    Dashes alone may be a category. They are a missing value if they are the only mark
+    of one and all other texts, two at least, have letters.
+
+    Example:
+    >>> infer_marks(Texts.of(pa.array(["red", "blue", "-"]))).notation
+    TextNotation(marks=True, numbers=False, lenient=False, dash='-')
+    >>> infer_marks(Texts.of(pa.array(["+", "-"]))).notation
+    """
+    missing = pa.array(texts.missing(in_text=True))
+    marks = pc.unique(texts.values.filter(missing))
+    others = pc.unique(texts.values.filter(pc.invert(missing)))
+    if len(marks):
+        filled = pc.fill_null(pc.not_equal(marks, ""), False)
+        return Finding(TextNotation(marks=True) if pc.any(filled).as_py() else None)
+    are_dashes = pc.is_in(others, pa.array(DASHES, others.type))
+    dashes, words = others.filter(are_dashes), others.filter(pc.invert(are_dashes))
+    lettered = pc.match_substring_regex(words, r"\pL")
+    if len(dashes) != 1 or len(words) < 2 or not pc.all(lettered).as_py():
+        return Finding(None)
+    dash = dashes[0].as_py()
+    number = int(pc.sum(pc.equal(texts.values, dash)).as_py())
+    cells = "1 cell" if number == 1 else f"{number} cells"
+    remark = (
+        f"its {dash!r}, in {cells}, is read as a missing value; text overrules this"
+    )
+    return Finding(TextNotation(marks=True, dash=dash), remarks=(remark,))
 
 
 def _share(notation: Notation, texts: pa.Array) -> float:

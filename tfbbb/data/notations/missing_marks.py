@@ -8,7 +8,8 @@ _IN_TEXT = (
     *("", "?", "na", "n/a", "#n/a", "#na", "#n/a n/a", "<na>"),
     *("nan", "-nan", "null", "(null)", "nat"),
 )
-_IN_NUMBERS = (*_IN_TEXT, "-", "--", "---", "–", "—", ".", "none", "nil", "n.a.")
+DASHES = ("-", "--", "---", "–", "—")
+_IN_NUMBERS = (*_IN_TEXT, *DASHES, ".", "none", "nil", "n.a.")
 
 
 def are_missing(texts: pa.Array, *, in_text: bool = False) -> pa.Array:

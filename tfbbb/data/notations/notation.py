@@ -82,9 +82,17 @@ class Texts:
         texts = pc.unique(self.values)
         return texts.filter(pc.invert(are_missing(texts)))
 
-    def missing(self, *, in_text: bool = False) -> np.ndarray:
-        """Returns which texts `[n]` mark a missing value."""
-        return are_missing(self.values, in_text=in_text).to_numpy(zero_copy_only=False)
+    def missing(self, *, in_text: bool = False, dash: str = "") -> np.ndarray:
+        """Returns which texts `[n]` mark a missing value.
+
+        Args:
+            in_text: Whether they are categories, of which "-" and "none" may be two.
+            dash: A text of dashes that marks a missing value all the same.
+        """
+        missing = are_missing(self.values, in_text=in_text)
+        if dash:
+            missing = pc.or_kleene(missing, pc.equal(self.values, dash))
+        return missing.to_numpy(zero_copy_only=False)
 
     def _per_distinct(self, parse: Callable[[pa.Array], Parsed]) -> Parsed:
         beginning = self.values.slice(0, _BEGINNING)

@@ -15,6 +15,8 @@ class TextNotation:
 
     Attributes:
         marks: Whether texts such as `?` and `NA` are missing values.
+        dash: The text of dashes, such as `-`, that is a missing value as well; empty
+            for none.
         numbers: Whether whole numbers are categories, written as their digits.
         lenient: Whether an unreadable cell counts as missing; every text is readable.
     """
@@ -24,6 +26,7 @@ class TextNotation:
     marks: bool = False
     numbers: bool = False
     lenient: bool = False
+    dash: str = ""
 
     def parse(self, texts: pa.Array) -> Parsed:
         """Texts stand for no numbers: all are unreadable."""

@@ -157,8 +157,9 @@ class TrainingSpec(SpecPart):
     max_seconds: Annotated[
         PositiveNumber | None,
         Field(
-            description="Time of the steps of training; the model is then the best so "
-            "far.",
+            description="Time of the training with its judgement and export, from its "
+            "start; the model is then that of the last step. One step is taken in any "
+            "case.",
             examples=[60],
         ),
     ] = None

@@ -1,0 +1,39 @@
+"""The time that a training may take."""
+
+import math
+import time
+
+
+class TimeLimit:
+    """The time of a training, which counts from the creation of this object.
+
+    Args:
+        seconds: Most time, with the choices before the first step and the judgement and
+            export after the last; None for no limit.
+
+    Example:
+
+    >>> limit = TimeLimit(60.0)
+    >>> 29.0 < limit.of_steps(0, networks=2, taken=0.0) <= 30.0
+    True
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = math.inf if seconds is None else seconds
+        self._began = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._began
+
+    def of_steps(self, number: int, networks: int, taken: float) -> float:
+        """Returns the time for a network and what follows it, possibly negative.
+
+        Args:
+            number: Number of networks that were trained before.
+            networks: Number of networks, which get equal shares.
+            taken: Time of the steps before, also by earlier attempts, whose other time
+                is unknown.
+        """
+        return self.seconds * (number + 1) / networks - max(taken, self.elapsed)

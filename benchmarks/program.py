@@ -286,3 +286,17 @@ def skipped_lines(measured: RecordFile) -> list[str]:
 def published(name: str) -> dict[str, Any]:
     """Returns the published figures of a benchmark, a table of `published.toml`."""
     return tomllib.loads((FOLDER / "published.toml").read_text("utf-8"))[name]
+
+
+def published_score(method: str, score: str, name: str) -> float | None:
+    """Returns a published score of a set, None where the paper has none.
+
+    Args:
+        method: A method of `[uci.methods]` in `published.toml`.
+        score: `log_likelihood` or `rmse`.
+        name: The name of a set; it may be longer than the paper's.
+    """
+    for known, value in published("uci")["methods"][method].get(score, {}).items():
+        if name.lower().startswith(known.lower()):
+            return value
+    return None

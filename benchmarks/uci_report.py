@@ -10,6 +10,7 @@ from program import (
     markdown_table,
     mean_and_error,
     published,
+    published_score,
     skipped_lines,
     splits_line,
     with_error,
@@ -87,13 +88,6 @@ class Means:
             return None
         return tuple(mean_and_error(v[i] for i in splits)[0] for v in (ours, theirs))
 
-    def published_value(self, name: str, method: str, score: str) -> float | None:
-        """Returns a published figure of the set of this or a longer name."""
-        for known, value in self.published[method].get(score, {}).items():
-            if name.lower().startswith(known.lower()):
-                return value
-        return None
-
     def rivals(
         self, name: str, score: str, others: Sequence[str]
     ) -> dict[str, tuple[float, float]]:
@@ -111,7 +105,7 @@ class Means:
         found = {}
         for other in others:
             if other in self.published:
-                value = self.published_value(name, other, score)
+                value = published_score(other, score, name)
                 # Papers give two decimals.
                 pair = None if value is None else (round(own, 2), value)
             else:
@@ -150,7 +144,7 @@ def _scores_table(means: Means, score: str, title: str) -> str:
             cells.append(with_error(values, digits, 100.0 if percent else 1.0))
         rows.append([method, *cells])
     for method, figures in means.published.items():
-        cells = [means.published_value(name, method, score) for name in sets]
+        cells = [published_score(method, score, name) for name in sets]
         if any(cell is not None for cell in cells):
             texts = ["" if cell is None else f"{cell:.2f}" for cell in cells]
             rows.append([f"{method} ({figures['source']})", *texts])
@@ -255,7 +249,7 @@ def draw(measured: RecordFile) -> "dict[str, Figure]":
         drawn_axes(axes)
         for place, method in enumerate(rows):
             if method in means.published:
-                value = means.published_value(name, method, "log_likelihood")
+                value = published_score(method, "log_likelihood", name)
                 error, color = np.nan, DARK
             else:
                 values = means.values(name, method, "log_likelihood").values()

@@ -12,6 +12,9 @@ import pytest
 os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ["MPLBACKEND"] = "Agg"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+# TensorFlow decides by the processor, and has convolutions of `channels_first` and
+# dilated transposed ones with oneDNN only.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 # Tracing allocates many objects that live on; the collector's default of a search after
 # every 700 of them takes a twentieth of the time of the tests.

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
@@ -9,6 +10,8 @@ PAGES = {
     for pattern in ("*.md", "docs/*.md", "benchmarks/*.md")
     for path in sorted(ROOT.glob(pattern))
 }
+# Their own programs draw the pictures that they show.
+PICTURED_PAGES = ("docs/evidence.md", "docs/inference.md")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -20,6 +23,19 @@ def blocks(page: str, language: str, heading: str = "") -> list[str]:
         assert found, f"{page} has no heading {heading!r}"
         text = re.split(r"^#{1,2} ", text, maxsplit=1, flags=re.MULTILINE)[0]
     return [block for name, block in _FENCED.findall(text) if name == language]
+
+
+def run_programs(page: str) -> dict[str, Any]:
+    """Runs the programs of a page in its order, in one namespace; returns that."""
+    namespace: dict[str, Any] = {}
+    for program in blocks(page, "python"):
+        exec(compile(program, page, "exec"), namespace)
+    return namespace
+
+
+def pictures(page: str) -> list[str]:
+    """Returns the names of the pictures beside a page that the page shows."""
+    return re.findall(r"^!\[[^]]*\]\((\w+\.png)\)$", prose(page), re.MULTILINE)
 
 
 def prose(page: str) -> str:

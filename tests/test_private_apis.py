@@ -473,6 +473,15 @@ def test_version_changes_with_each_assignment(how):
     np.testing.assert_array_equal(kept, values)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int64"])
+def test_version_of_a_scalar_is_its_value(dtype):
+    variable = keras.Variable(0, dtype=dtype)
+    kept = [read(variable) for _ in range(50)]
+    assert {private_apis.version_read(value) for value in kept} == {0}
+    variable.assign(1)
+    assert private_apis.version_read(read(variable)) == 1
+
+
 def test_version_stays_while_others_read():
     variable = keras.Variable(np.zeros(3, "float32"))
     kept = read(variable)

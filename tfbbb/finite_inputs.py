@@ -1,5 +1,7 @@
 """Checks that a network has finite outputs for inputs that are not finite."""
 
+import math
+
 import keras
 import numpy as np
 from keras import tree
@@ -90,7 +92,7 @@ class FiniteInputs:
             array: [rows, ...].
         """
         found: set[int] = set()
-        flat = array.reshape(len(array), -1)
+        flat = array.reshape(len(array), math.prod(array.shape[1:]))
         step = max(1, _VALUES_AT_ONCE // max(1, flat.shape[1]))
         for first in range(0, len(flat), step):
             values = _as_keras_floats(flat[first : first + step])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from tfbbb.types import Distribution, Tensor
@@ -275,7 +276,7 @@ def variable_identity(variable: tf.Variable) -> str:
     return variable._unique_id
 
 
-def version_read(value: tf.Tensor) -> int:
+def version_read(value: tf.Tensor) -> Any:
     """Returns the version of a variable from a value that was read eagerly.
 
     If two values that are both still referenced have one version, the variable has not
@@ -286,8 +287,14 @@ def version_read(value: tf.Tensor) -> int:
     compiled steps, past every hook of Python. But no assignment writes into a buffer
     that another tensor references (`PrepareToUpdateVariable` in the kernels): it gives
     the variable another buffer. So a buffer that is kept is a version.
+
+    TensorFlow gives a scalar as a NumPy scalar, a copy. The version of a scalar is its
+    value.
     """
-    return value._numpy_internal().__array_interface__["data"][0]
+    array = value._numpy_internal()
+    if not isinstance(array, np.ndarray):
+        return array
+    return array.__array_interface__["data"][0]
 
 
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:

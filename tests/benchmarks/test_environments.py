@@ -90,7 +90,9 @@ def test_an_environment_is_made_once(tmp_path, monkeypatch):
     assert len(commands) == 2
 
 
-@pytest.mark.parametrize("program", ["fit_bde", "fit_catboost", "fit_ngboost"])
+@pytest.mark.parametrize(
+    "program", ["fit_bde", "fit_catboost", "fit_ngboost", "sample_bde"]
+)
 def test_programs_of_peers_compile(program):
     path = environments._PROGRAMS / f"{program}.py"
     compile(path.read_text(), str(path), "exec")

@@ -9,12 +9,12 @@ inference = load("inference")
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inference")
-    options = ("--sets", "cubic", "--methods", "MAP,Laplace full")
+    options = ("--sets", "cubic", "--methods", "MAP,Laplace full,SGHMC,SWAG")
     return run_smoke("inference", folder, folder / "inference.json", *options)
 
 
 def test_every_method_does_better_than_nothing(smoke):
-    assert len(smoke.records) == 2
+    assert len(smoke.records) == 4
     # The test rows reach beyond the training rows, where the cubic is steep.
     targets = load("toy").cubic(load("toy").curve("cubic").grid, 0.0)
     for record in smoke.records:
@@ -29,3 +29,12 @@ def test_the_distance_is_that_of_shifted_distributions(smoke):
     expected = 3.0 / reference["target_scale"]
     assert inference.distance(moved, reference) == pytest.approx(expected)
     assert "distance from NUTS" in inference.report(smoke)
+
+
+def test_published_scores_stand_beside_those_of_a_standard_set():
+    assert inference._published_row("yacht", "PBP")[:3] == [
+        *("PBP, published", "-1.63", "1.02")
+    ]
+    assert inference._published_row("yacht", "NUTS")[0] == "HMC, published"
+    assert inference._published_row("cubic", "PBP") == []
+    assert inference._published_row("yacht", "SWAG") == []

@@ -212,3 +212,12 @@ def test_kronecker_factors_are_those_of_inputs_and_signals():
     full = summed(model, x, y, "full", "ggn").blocks[0].matrix
     bias = slice(9, 12)
     np.testing.assert_allclose(first.columns, full[bias, bias], rtol=1e-5, atol=1e-7)
+
+
+def test_a_negative_row_weight_is_refused():
+    model, x, y = built("classes")
+    batches = Batches(x, y, np.where(np.arange(N) == 3, -0.5, WEIGHTS), 4)
+    with pytest.raises(ValueError, match="cannot be negative"):
+        curvature(
+            NetworkFunction(model), model.variational_layers, batches, "kron", "ggn"
+        )

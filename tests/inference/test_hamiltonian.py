@@ -6,6 +6,7 @@ from scipy import special, stats
 
 import tfbbb
 from tfbbb.inference import HMC, NUTS
+from tfbbb.inference.backup import Backup
 from tfbbb.inference.chain_diagnostics import bulk_effective_size
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.network_function import NetworkFunction
@@ -37,7 +38,15 @@ def exact():
 
 @pytest.fixture(scope="module")
 def sampled():
-    method = NUTS(num_draws=1000, num_warmup=200, members=40, map_steps=100)
+    method = NUTS(
+        num_draws=250,
+        num_warmup=100,
+        num_chains=8,
+        members=40,
+        map_steps=50,
+        max_tree_depth=4,
+        jit_compile=False,
+    )
     target = LogPosterior(linear_model(normal_of_known_noise()), X, Y)
     draws, figures = method.sample(target)
     return target, draws, figures
@@ -57,6 +66,33 @@ def test_nuts_has_the_moments_of_the_conjugate_posterior(sampled, exact):
     np.testing.assert_allclose(found, np.eye(3), atol=6.0 * np.sqrt(2.0 / size))
     assert figures["divergences"] == 0
     assert 0.7 < figures["acceptance"] < 0.97
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.slow
+def test_interrupted_run_continues_to_the_same_draws(tmp_path, monkeypatch):
+    method = HMC(60, 60, 2, num_leapfrog_steps=3, map_steps=5, jit_compile=False)
+    target = LogPosterior(linear_model(normal_of_known_noise()), X, Y)
+    expected, _ = method.sample(target)
+    part, backup_dir = Backup.part, tmp_path / "run"
+
+    def interrupted(self, *arguments):
+        # After the five windows of the warm-up and the first draws.
+        if self._count == 6:
+            raise Interrupted
+        return part(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Backup, "part", interrupted)
+        with pytest.raises(Interrupted):
+            method.sample(target, backup_dir=backup_dir)
+    found, figures = method.sample(target, backup_dir=backup_dir)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert figures["gradients_per_draw"] > 1.0
+    assert not backup_dir.exists()
 
 
 def test_fit_returns_evenly_spaced_draws_as_members(tmp_path):
@@ -95,10 +131,11 @@ def test_noise_is_sampled_from_its_posterior():
     x, y = X[:12, :1], X[:12, 0] + 0.4 * X[12:24, 0]
     target = LogPosterior(model, x, y, learned_scale=1.5)
     method = HMC(
-        num_draws=1000,
-        num_warmup=300,
+        num_draws=200,
+        num_warmup=100,
+        num_chains=16,
         members=4,
-        num_leapfrog_steps=10,
+        num_leapfrog_steps=8,
         map_steps=50,
         jit_compile=False,
     )

@@ -275,11 +275,33 @@ def test_models_are_saved_and_exported(network, structure, tmp_path):
     np.testing.assert_allclose(again, expected, rtol=1e-5)
     assert loaded.log_evidence == new.log_evidence
     assert loaded.diagnostics == new.diagnostics
-    if structure in ("kron", "full"):
+    if structure == "kron":
         new.export_predictive(tmp_path / "exported" / "1")
         exported = tfbbb.load(tmp_path / "exported" / "1")
         found = exported.predictive(X[:4], num_samples=64, seed=1).mean
         np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_an_exported_model_answers_linearised_and_sampled(network, tmp_path):
+    new = Laplace("full", prior_precision=1.0).fit(network, X, CLASSES, verbose=0)
+    new.export_predictive(tmp_path / "1", method="linearised", num_samples=64)
+    exported = tfbbb.load(tmp_path / "1")
+    by = {}
+    for method in ("linearised", "weight"):
+        by[method] = new.predictive(X[:4], num_samples=64, method=method)
+        found = exported.predictive(X[:4], method=method)
+        for name in ("mean", "epistemic", "mutual_information"):
+            expected = getattr(by[method], name)
+            np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-4)
+        np.testing.assert_allclose(
+            found.joint_sample(3), by[method].joint_sample(3), rtol=1e-4
+        )
+    # The network is not linear: the test can fail.
+    assert not np.allclose(by["weight"].mean, by["linearised"].mean, rtol=1e-3)
+    summary = exported.predict(X[:4])
+    np.testing.assert_allclose(
+        summary["probabilities"], by["linearised"].probabilities, rtol=1e-4
+    )
 
 
 def test_a_keras_model_becomes_bayesian():

@@ -5,7 +5,7 @@ from scipy import special
 
 import tfbbb
 from tfbbb.inference import HMC, ParallelTempering
-from tfbbb.inference.chain_diagnostics import r_hat
+from tfbbb.inference.chain_diagnostics import bulk_effective_size, r_hat
 from tfbbb.inference.log_posterior import LogPosterior
 
 # y = w1 w2 x has the modes (a, b) and (-a, -b), with a saddle between them.
@@ -55,8 +55,11 @@ def test_moments_are_those_of_quadrature(tempered):
     # Even functions have no share of the modes in them.
     for function in (np.abs, np.square):
         expected = (prob * function(first)).sum()
-        found = function(draws).mean(axis=(0, 1))
-        np.testing.assert_allclose(found, expected, rtol=0.06)
+        values = function(draws)
+        size = bulk_effective_size(values)
+        assert size.min() > 100.0
+        error = values.std(axis=(0, 1)) / np.sqrt(size)
+        assert np.abs((values.mean(axis=(0, 1)) - expected) / error).max() < 4.0
 
 
 def test_one_replica_alone_stays_in_its_mode(target):

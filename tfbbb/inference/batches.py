@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
+from tfbbb.finite_inputs import FiniteInputs
 from tfbbb.training_rows import training_rows
 from tfbbb.types import ArrayLike
 
@@ -22,14 +23,17 @@ class Batches:
         y: Targets in raw units; None with a dataset.
         sample_weight: Weight of each row: the number of rows that it counts as.
         batch_size: Rows at a time; a dataset has its own batches.
+        model: A model whose outputs must be finite for all inputs, or None.
 
     Attributes:
         targets: All targets, [N, ...].
         size: Number N of rows, or the sum of their weights.
 
     Raises:
-        ValueError: There are no rows, a weight is not finite, or the data can be read
-            only once (a generator).
+        ValueError: There are no rows, a weight is not finite, inputs are lists of
+            numbers, inputs, targets and weights differ in their number of rows, the
+            model has no finite output for a row, or the data can be read only once (a
+            generator).
     """
 
     def __init__(
@@ -38,8 +42,14 @@ class Batches:
         y: ArrayLike = None,
         sample_weight: ArrayLike = None,
         batch_size: int = 256,
+        model: keras.Model | None = None,
     ):
-        rows = training_rows(x, y, sample_weight=sample_weight)
+        if model is None:
+            rows = training_rows(x, y, sample_weight=sample_weight)
+        else:
+            finite = FiniteInputs(model)
+            rows = training_rows(x, y, sample_weight=sample_weight, observe=finite.add)
+            finite.check()
         if rows.targets is None:
             raise ValueError(
                 "This method reads the rows more than once: pass arrays, a "
@@ -54,6 +64,7 @@ class Batches:
             self._arrays = (tree.map_structure(np.asarray, x), np.asarray(y))
             if sample_weight is not None:
                 self._arrays += (np.asarray(sample_weight),)
+            _check_lengths(*self._arrays)
         self._batch_size = batch_size
 
     def __iter__(self) -> Iterator[tuple[Any, tf.Tensor, tf.Tensor]]:
@@ -87,3 +98,14 @@ class Batches:
             yield from (data[index] for index in range(data.num_batches))
         else:
             yield from data
+
+
+def _check_lengths(x: Any, *others: np.ndarray) -> None:
+    inputs = [len(array) if array.ndim else 0 for array in tree.flatten(x)]
+    if len({*inputs, *map(len, others)}) > 1:
+        names = ("targets", "weights")
+        received = [f"{len(a)} {name}" for name, a in zip(names, others, strict=False)]
+        raise ValueError(
+            "Inputs, targets and sample weights must have one entry for each row. "
+            f"Received: inputs of {inputs} rows, {', '.join(received)}"
+        )

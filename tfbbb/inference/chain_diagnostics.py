@@ -12,6 +12,7 @@ from tfbbb.inference.log_posterior import LogPosterior
 
 # Rows whose outputs are compared between chains.
 _COMPARED_ROWS = 64
+_STATES_AT_ONCE = 128
 
 
 def compared_chains(target: LogPosterior, draws: np.ndarray) -> dict[str, float | None]:
@@ -21,20 +22,48 @@ def compared_chains(target: LogPosterior, draws: np.ndarray) -> dict[str, float 
         target: What was sampled.
         draws: [draws, chains, D + L].
     """
+    values = function_values(target, draws)
+    weights = draws[..., : target.network.size]
+    return {
+        "r_hat": _figure(np.nanmax, r_hat(values)),
+        "ess_bulk": _figure(np.nanmin, bulk_effective_size(values)),
+        "r_hat_weights": _figure(np.nanmax, r_hat(weights)),
+        "ess_bulk_weights": _figure(np.nanmin, bulk_effective_size(weights)),
+    }
+
+
+def function_values(target: LogPosterior, draws: np.ndarray) -> np.ndarray:
+    """Returns the outputs for (at most 64) rows and the learned parameters of draws.
+
+    Args:
+        target: What was sampled.
+        draws: [draws, chains, D + L].
+
+    Returns:
+        [draws, chains, rows * P + L].
+    """
     count = min(_COMPARED_ROWS, target.num_rows)
     places = np.linspace(0, target.num_rows - 1, count).astype(int)
     x = tree.map_structure(lambda t: tf.gather(t, places), target.rows[0])
-    outputs = tf.function(lambda z: target.outputs(z, x), autograph=False)
-    of_draws = [outputs(tf.constant(states)).numpy() for states in draws]
-    size = target.network.size
-    predicted = np.reshape(of_draws, (*draws.shape[:2], -1))
-    predicted = np.concatenate([predicted, draws[..., size:]], axis=-1)
-    return {
-        "r_hat": _figure(np.nanmax, r_hat(predicted)),
-        "ess_bulk": _figure(np.nanmin, bulk_effective_size(predicted)),
-        "r_hat_weights": _figure(np.nanmax, r_hat(draws[..., :size])),
-        "ess_bulk_weights": _figure(np.nanmin, bulk_effective_size(draws[..., :size])),
-    }
+    states = draws.reshape(-1, draws.shape[-1])
+    outputs = in_blocks(lambda z: target.outputs(z, x), states)
+    values = outputs.reshape(*draws.shape[:2], -1)
+    return np.concatenate([values, draws[..., target.network.size :]], axis=-1)
+
+
+def in_blocks(function: Callable[[tf.Tensor], tf.Tensor], states: Any) -> np.ndarray:
+    """Returns a function of states [K, D + L], of a bounded number of them at a time.
+
+    Args:
+        function: Returns a tensor [K, ...].
+        states: The states.
+    """
+    compiled = tf.function(function, autograph=False, reduce_retracing=True)
+    parts = [
+        compiled(tf.constant(states[i : i + _STATES_AT_ONCE], tf.float32)).numpy()
+        for i in range(0, len(states), _STATES_AT_ONCE)
+    ]
+    return np.concatenate(parts)
 
 
 def _figure(reduce: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:

@@ -16,16 +16,17 @@ from tfbbb.inference.curvature_blocks import (
     DiagonalBlock,
     KroneckerBlock,
 )
+from tfbbb.inference.curvature_sums import Structure, curvature_sums, weights_of
 from tfbbb.inference.network_function import NetworkFunction
-from tfbbb.inference.row_derivatives import RowDerivatives, RowPass
+from tfbbb.inference.output_curvature import curvature_roots, gradient
+from tfbbb.inference.row_derivatives import RowPass
 from tfbbb.likelihoods import Likelihood
-from tfbbb.types import Tensor
+from tfbbb.prediction import structure as prediction_structure
 from tfbbb.variational_weight import VariationalWeight
 
-Structure = Literal["diagonal", "kron", "layer", "full"]
 Kind = Literal["ggn", "empirical_fisher", "hessian"]
 
-# With fewer batches a trace takes longer than it saves.
+# Batches from which on a trace takes less time than it saves.
 _BATCHES_WORTH_A_TRACE = 12
 # Rows of the Hessian that are computed at once.
 _HESSIAN_ROWS = 64
@@ -74,7 +75,8 @@ def curvature(
     and `B = sum r g^T H g` of its signals (Botev et al. 2017), also summed over the
     places of a convolution, A divided by their number (Eschenhagen et al. 2023).
 
-    Sums are in float64.
+    Sums are in float64; those of a diagonal over the rows of one batch are in the
+    precision of the network.
 
     Args:
         network: The network.
@@ -83,31 +85,28 @@ def curvature(
         structure: What is kept of the matrix.
         kind: Which curvature.
         progress: Called with the number of batches that are done.
+
+    Raises:
+        ValueError: The weight of a row is negative.
     """
-    values = network.split(network.means()[:1])
-    step: Callable[..., Any]
-    hessian = _HessianStep(network, layers, values) if kind == "hessian" else None
-    step = hessian or _RowStep(network, layers, [v[0] for v in values], structure, kind)
+    step: _RowStep | _HessianStep
+    if kind == "hessian":
+        step = _HessianStep(network, layers)
+    else:
+        step = _RowStep.of(network, layers, kind)
     sums: list[Any] | None = None
     for number, (x, y, weights) in enumerate(batches, 1):
-        if number == 1 and len(batches) >= _BATCHES_WORTH_A_TRACE:
-            signature = tf.nest.map_structure(_any_rows, (x, y, weights))
-            step = tf.function(step, input_signature=signature)
-        parts = [part.numpy() for part in step(x, y, weights)]
-        if hessian is not None:
-            parts.append(hessian.matrix(x, y, weights))
+        parts = step(x, y, weights, structure)
         if sums is None:
             # A tensor's memory is read-only.
-            sums = [np.array(part) for part in parts]
+            sums = [np.array(part, np.float64) for part in parts]
         else:
-            sums = [
+            for total, part in zip(sums, parts, strict=True):
                 np.add(total, part, out=total)
-                for total, part in zip(sums, parts, strict=True)
-            ]
         progress(number)
     assert sums is not None
     log_likelihood, squares, num_values, num_clipped, *matrices = sums
-    weighted = _weighted(layers)
+    weighted = weights_of(layers)
     if kind == "hessian":
         blocks = _blocks_of_matrix(matrices[0], weighted, structure)
     else:
@@ -121,10 +120,6 @@ def curvature(
     )
 
 
-def _any_rows(tensor: tf.Tensor) -> tf.TensorSpec:
-    return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
-
-
 def learns_scale(likelihood: Likelihood) -> bool:
     """Whether a likelihood has one learned scale of normal noise for all rows."""
     return (
@@ -135,130 +130,104 @@ def learns_scale(likelihood: Likelihood) -> bool:
 
 
 class _RowStep:
-    """Sums of one batch, from derivatives of its rows."""
+    """Sums of one batch, from derivatives of its rows.
+
+    A model keeps its step, which is compiled once it has run so many batches, in one
+    fit or in several, that the trace is worth its time.
+
+    Args:
+        network: The network.
+        layers: The layers whose weights have a curvature.
+        kind: Which curvature.
+    """
 
     def __init__(
-        self,
-        network: NetworkFunction,
-        layers: Sequence[keras.Layer],
-        values: Sequence[Tensor],
-        structure: Structure,
-        kind: Kind,
+        self, network: NetworkFunction, layers: Sequence[keras.Layer], kind: Kind
     ):
         self._network = network
         self._layers = layers
-        self._values = values
-        self._structure = structure
         self._kind = kind
+        self._likelihood = network.model.likelihood
+        self._num_batches = 0
+        self._traced: dict[str, Any] = {}
 
-    def __call__(self, x: Any, y: Any, weights: Any) -> list[Any]:
-        network, likelihood = self._network, self._network.model.likelihood
-        rows = RowPass(network, self._values, self._layers, x)
+    @classmethod
+    def of(
+        cls, network: NetworkFunction, layers: Sequence[keras.Layer], kind: Kind
+    ) -> "_RowStep":
+        """Returns the step of a model, which the first call of its kind makes."""
+        model_structure = prediction_structure.Structure.of(network.model)
+        indices = [model_structure.indices[id(layer)] for layer in layers]
+        # The step references the likelihood, so its id is that of no other.
+        key = (kind, *indices, id(network.model.likelihood))
+        step = model_structure.row_steps.get(key)
+        if step is None:
+            step = cls(network, layers, kind)
+            model_structure.row_steps.keep(key, step)
+        return step
+
+    def __call__(self, x: Any, y: Any, weights: Any, structure: Structure) -> list[Any]:
+        """Returns log likelihood, squares, their number, clipped, and the matrices."""
+        if np.any(np.asarray(weights) < 0):
+            raise ValueError(
+                "A row counts as a number of rows: its weight cannot be negative. Give "
+                "rows that should not count the weight 0. "
+                f"Received: sample_weight={np.min(weights)}"
+            )
+        values = [weight.mean for weight in self._network.weights]
+        differentiate = self._differentiate
+        self._num_batches += 1
+        if self._num_batches >= _BATCHES_WORTH_A_TRACE:
+            differentiate = self._trace((values, x, y, weights))
+        sums, derivatives = tf.nest.map_structure(
+            np.asarray, differentiate(values, x, y, weights)
+        )
+        matrices = curvature_sums(
+            self._layers, derivatives, np.asarray(weights), structure
+        )
+        return [*sums, *matrices]
+
+    def _trace(self, arguments: Any) -> Callable[..., Any]:
+        """Returns `_differentiate` compiled for any number of rows."""
+        values, *rows = arguments
+        signature = (
+            tf.nest.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), values),
+            *tf.nest.map_structure(_any_rows, rows),
+        )
+        key = repr(signature)
+        if key not in self._traced:
+            self._traced[key] = tf.function(
+                self._differentiate, input_signature=signature, autograph=False
+            )
+        return self._traced[key]
+
+    def _differentiate(self, values: Any, x: Any, y: Any, weights: Any) -> Any:
+        """Returns the sums over the rows, and derivatives S of each row.
+
+        The curvature of a row is `sum_q S_q S_q^T`: S_q are the derivatives of the
+        outputs, weighted by column q of a root of the second derivatives, or by the
+        gradient of the row's log likelihood.
+        """
+        likelihood = self._likelihood
+        rows = RowPass(self._network, values, self._layers, x)
         outputs = tf.cast(tf.stop_gradient(rows.outputs), tf.float64)
         weights = tf.cast(weights, tf.float64)
-        clipped: Any = tf.constant(0)
+        clipped: Any = 0
         if self._kind == "ggn":
-            log_prob, seconds = _second_derivatives(likelihood, y, outputs)
-            if not _is_log_concave(likelihood):
-                seconds, clipped = _without_negative(seconds)
-            size = seconds.shape[-1]
-            units = tf.eye(size, batch_shape=[tf.shape(outputs)[0]])
-            shape = tf.concat([tf.shape(units)[:2], tf.shape(outputs)[1:]], 0)
-            directions = tf.ensure_shape(
-                tf.reshape(units, shape), [None, size, *outputs.shape[1:]]
-            )
-            middle = seconds * weights[:, tf.newaxis, tf.newaxis]
+            log_prob, directions, clipped = curvature_roots(likelihood, y, outputs)
         else:
-            log_prob, gradient = _gradient(likelihood, y, outputs)
-            directions = gradient[:, tf.newaxis]
-            middle = weights[:, tf.newaxis, tf.newaxis]
+            log_prob, slopes = gradient(likelihood, y, outputs)
+            directions = slopes[:, tf.newaxis]
         squares, number = _residuals(likelihood, y, outputs, weights)
-        sums = [tf.reduce_sum(weights * log_prob), squares, number, clipped]
-        derivatives = rows.derivatives(directions)
-        return sums + self._matrices(derivatives, middle, weights)
-
-    def _matrices(
-        self, derivatives: RowDerivatives, middle: tf.Tensor, weights: tf.Tensor
-    ) -> list[tf.Tensor]:
-        weighted = _weighted(self._layers)
-        if self._structure == "kron":
-            return [
-                factor
-                for layer, weight in weighted
-                for factor in _factors(derivatives, layer, weight, middle, weights)
-            ]
-        if self._structure == "diagonal":
-            return [
-                _diagonal(derivatives, layer, weight, middle)
-                for layer, weight in weighted
-            ]
-        jacobians = [derivatives.jacobian(*each) for each in weighted]
-        if self._structure == "full":
-            jacobians = [tf.concat(jacobians, axis=-1)]
-        return [_product(each, middle) for each in jacobians]
+        ones = [1] * (len(directions.shape) - 1)
+        directions *= tf.reshape(tf.sqrt(weights), [-1, *ones])
+        total = tf.reduce_sum(weights * log_prob)
+        sums = total, squares, number, tf.convert_to_tensor(clipped)
+        return sums, rows.derivatives(directions)
 
 
-def _weighted(
-    layers: Sequence[keras.Layer],
-) -> list[tuple[keras.Layer, VariationalWeight]]:
-    return [(layer, weight) for layer in layers for weight in layer.variational_weights]
-
-
-def _product(jacobian: tf.Tensor, middle: tf.Tensor) -> tf.Tensor:
-    """Returns `sum_i J_i^T M_i J_i`, [n, n]."""
-    size = jacobian.shape[-1]
-    right = tf.reshape(tf.matmul(middle, jacobian), [-1, size])
-    return tf.matmul(tf.reshape(jacobian, [-1, size]), right, transpose_a=True)
-
-
-def _diagonal(
-    derivatives: RowDerivatives,
-    layer: keras.Layer,
-    weight: VariationalWeight,
-    middle: tf.Tensor,
-) -> tf.Tensor:
-    products = derivatives.products.get(id(layer), [])
-    if len(products) == 1 and products[0].inputs.shape[1] == 1:
-        (product,) = products
-        signals = product.signals[:, :, 0]
-        squares = tf.reduce_sum(signals * tf.matmul(middle, signals), axis=1)
-        if weight.name == "bias":
-            return tf.reduce_sum(squares, axis=0)
-        inputs = tf.square(product.inputs[:, 0])
-        return tf.reshape(tf.matmul(inputs, squares, transpose_a=True), [-1])
-    jacobian = derivatives.jacobian(layer, weight)
-    return tf.reduce_sum(jacobian * tf.matmul(middle, jacobian), axis=[0, 1])
-
-
-def _factors(
-    derivatives: RowDerivatives,
-    layer: keras.Layer,
-    weight: VariationalWeight,
-    middle: tf.Tensor,
-    weights: tf.Tensor,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the sums behind the factors A and B of a weight tensor."""
-    (product,) = derivatives.products[id(layer)]
-    inputs, signals = product.inputs, product.signals
-    units, width = signals.shape[-1], inputs.shape[-1]
-    if weight.name == "bias":
-        # The bias is the kernel of a constant input; its places add up in a row.
-        total = tf.reduce_sum(signals, axis=2)
-        return tf.reduce_sum(weights)[tf.newaxis, tf.newaxis], _product(total, middle)
-    places = tf.cast(tf.shape(inputs)[1], tf.float64)
-    scaled = inputs * (weights / places)[:, tf.newaxis, tf.newaxis]
-    row_factor = tf.matmul(
-        tf.reshape(inputs, [-1, width]),
-        tf.reshape(scaled, [-1, width]),
-        transpose_a=True,
-    )
-    right = tf.einsum("bkl,bltu->bktu", middle, signals)
-    column_factor = tf.matmul(
-        tf.reshape(signals, [-1, units]),
-        tf.reshape(right, [-1, units]),
-        transpose_a=True,
-    )
-    return row_factor, column_factor
+def _any_rows(tensor: tf.Tensor) -> tf.TensorSpec:
+    return tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype)
 
 
 def _blocks(
@@ -307,81 +276,6 @@ def _blocks_of_matrix(
     return blocks
 
 
-def _second_derivatives(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns log p [rows] and `-d^2 log p / df^2`, [rows, Q, Q], of Q outputs."""
-    known = _known_second_derivatives(likelihood, outputs)
-    if known is not None:
-        return -likelihood.negative_log_likelihood(y, outputs), known
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(outputs)
-        log_prob, gradient = _gradient(likelihood, y, outputs)
-        size = outputs.shape[1:].num_elements()
-        flat = tf.reshape(gradient, [-1, size])
-        each = [flat[:, q] for q in range(size)]
-    columns = [
-        tf.reshape(
-            -tape.gradient(one, outputs, unconnected_gradients="zero"), [-1, size]
-        )
-        for one in each
-    ]
-    return log_prob, tf.stack(columns, axis=-1)
-
-
-def _known_second_derivatives(
-    likelihood: Likelihood, outputs: tf.Tensor
-) -> tf.Tensor | None:
-    """Returns `-d^2 log p / df^2` of the commonest likelihoods, which is quicker."""
-    if len(outputs.shape) != 2:
-        return None
-    if type(likelihood) is likelihoods.Categorical:
-        shares = likelihood.probabilities(outputs)
-        return tf.linalg.diag(shares) - shares[:, :, tf.newaxis] * shares[:, tf.newaxis]
-    if type(likelihood) is likelihoods.Normal and not likelihood.heteroscedastic:
-        parameters = likelihood.parameters(outputs)
-        scale = tf.broadcast_to(parameters["scale"], tf.shape(outputs))
-        slope = tf.convert_to_tensor(likelihood.target_scale)
-        unit = tf.cast(slope, scale.dtype) if likelihood.standardize else 1.0
-        diagonal = tf.linalg.diag(tf.square(unit / scale))
-        return tf.ensure_shape(diagonal, [None, *[outputs.shape[1]] * 2])
-    return None
-
-
-def _gradient(
-    likelihood: Likelihood, y: Any, outputs: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns log p [rows] and its gradient in the outputs, [rows, ..., P]."""
-    with tf.GradientTape() as tape:
-        tape.watch(outputs)
-        log_prob = -likelihood.negative_log_likelihood(y, outputs)
-    return log_prob, tape.gradient(log_prob, outputs)
-
-
-def _is_log_concave(likelihood: Likelihood) -> bool:
-    """Whether log p(y | f) is known to be concave in the outputs f together."""
-    if isinstance(likelihood, likelihoods.Categorical | likelihoods.Bernoulli):
-        return True
-    return (
-        isinstance(likelihood, likelihoods.Normal | likelihoods.MultivariateNormal)
-        and not likelihood.heteroscedastic
-    )
-
-
-def _without_negative(matrices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns matrices without their negative eigenvalues, and the number of these."""
-    if matrices.shape[-1] == 1:
-        eigenvalues, kept = matrices, tf.maximum(matrices, 0.0)
-    else:
-        eigenvalues, vectors = tf.linalg.eigh(matrices)
-        scaled = vectors * tf.maximum(eigenvalues, 0.0)[:, tf.newaxis]
-        kept = tf.matmul(scaled, vectors, transpose_b=True)
-    # Rounding gives the zeros of a singular matrix either sign.
-    largest = tf.reduce_max(tf.abs(matrices), axis=[1, 2])
-    threshold = -1e-10 * tf.reshape(largest, [-1, *[1] * (len(eigenvalues.shape) - 1)])
-    return kept, tf.math.count_nonzero(eigenvalues < threshold, dtype=tf.int32)
-
-
 def _residuals(
     likelihood: Likelihood, y: Any, outputs: tf.Tensor, weights: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
@@ -404,26 +298,32 @@ class _HessianStep:
         self,
         network: NetworkFunction,
         layers: Sequence[keras.Layer],
-        values: Sequence[Tensor],
     ):
         self._network = network
-        self._values = [value[0] for value in values]
-        wanted = [id(weight) for _, weight in _weighted(layers)]
+        self._values = [weight.mean for weight in network.weights]
+        wanted = [id(weight) for _, weight in weights_of(layers)]
         order = {id(weight): i for i, weight in enumerate(network.weights)}
         self._chosen = [order[each] for each in wanted]
         self._size = sum(network.sizes[i] for i in self._chosen)
         self._rows = tf.function(self._hessian_rows, reduce_retracing=True)
 
-    def __call__(self, x: Any, y: Any, weights: Any) -> list[Any]:
+    def __call__(self, x: Any, y: Any, weights: Any, structure: Structure) -> list[Any]:
         likelihood = self._network.model.likelihood
         outputs = self._network.outputs([v[tf.newaxis] for v in self._values], x)[0]
         outputs = tf.cast(outputs, tf.float64)
         weights = tf.cast(weights, tf.float64)
         log_prob = -likelihood.negative_log_likelihood(y, outputs)
         squares, number = _residuals(likelihood, y, outputs, weights)
-        return [tf.reduce_sum(weights * log_prob), squares, number, tf.constant(0)]
+        total = tf.reduce_sum(weights * log_prob)
+        return [
+            total,
+            squares,
+            number,
+            0,
+            self._matrix(x, y, tf.cast(weights, tf.float32)),
+        ]
 
-    def matrix(self, x: Any, y: Any, weights: Any) -> np.ndarray:
+    def _matrix(self, x: Any, y: Any, weights: Any) -> np.ndarray:
         """Returns the Hessian of one batch, [D, D], float64."""
         parts = []
         for first in range(0, self._size, _HESSIAN_ROWS):

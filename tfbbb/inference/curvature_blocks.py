@@ -99,8 +99,8 @@ class KroneckerBlock(Block):
     @functools.cached_property
     def eigen(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Eigenvalues [R, C] of the product, and the eigenvectors of A and of B."""
-        row_values, row_vectors = linalg.eigh(self.rows)
-        column_values, column_vectors = linalg.eigh(self.columns)
+        row_values, row_vectors = linalg.eigh(self.rows, driver="evd")
+        column_values, column_vectors = linalg.eigh(self.columns, driver="evd")
         values = np.outer(np.maximum(row_values, 0.0), np.maximum(column_values, 0.0))
         return values, row_vectors, column_vectors
 
@@ -145,7 +145,7 @@ class DenseBlock(Block):
     @functools.cached_property
     def eigen(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues and eigenvectors of the curvature."""
-        return linalg.eigh(self.matrix)
+        return linalg.eigh(self.matrix, driver="evd")
 
     def decompose(self) -> None:
         """Computes the eigenvectors, which speed up calls with one precision."""

@@ -1,5 +1,6 @@
 """Deep ensembles."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,6 +66,7 @@ class DeepEnsemble(GradientTraining):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         model = as_bayesian_model(model, likelihood)
         without = {} if self.prior else {"prior": None, "bias_prior": None}
@@ -72,6 +74,8 @@ class DeepEnsemble(GradientTraining):
             model, "point", members=self.members, same_start=False, **without
         )
         optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(ensemble, optimizer, x, y, sample_weight, verbose)
+        figures = self.train(
+            ensemble, optimizer, x, y, sample_weight, verbose, backup_dir
+        )
         ensemble.inference = self.result(**figures)
         return ensemble

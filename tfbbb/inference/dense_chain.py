@@ -71,6 +71,8 @@ class DenseChain:
             for node in nodes
         }
         remaining = {id(layer): layer for layer in model.variational_layers}
+        if not remaining:
+            raise self._refusal("no layer with a posterior")
         tensor, chain = model.outputs[0], []
         while remaining:
             layer = producer(tensor)

@@ -1,9 +1,11 @@
 """The base class of methods that train by stochastic gradients."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy as np
 
 from tfbbb.checked_numbers import positive_integer, positive_number
 from tfbbb.inference.batches import Batches
@@ -47,6 +49,11 @@ class GradientTraining(InferenceMethod):
     ) -> BayesianModel:
         """Returns the trained model.
 
+        Methods whose state is the trained model alone also take `backup_dir`: a
+        directory that keeps the weights after each epoch until the end
+        (`keras.callbacks.BackupAndRestore`), so that the same call continues an
+        interrupted training.
+
         Args:
             model: A `BayesianModel` with one member, or a Keras model; training starts
                 at its weights.
@@ -71,11 +78,16 @@ class GradientTraining(InferenceMethod):
         y: ArrayLike,
         sample_weight: ArrayLike,
         verbose: int | str,
+        backup_dir: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> dict[str, float]:
         """Trains the model in place; returns the loss of the last epoch, by name."""
         model.compile(optimizer)
         if y is not None:
             options |= {"batch_size": self.batch_size, "sample_weight": sample_weight}
+            y = np.asarray(y)
+        if backup_dir is not None:
+            backup = keras.callbacks.BackupAndRestore(backup_dir)
+            options = {"callbacks": [backup], **options}
         history = model.fit(x, y, epochs=self.epochs, verbose=verbose, **options)
         return {name: history.history[name][-1] for name in ("loss", "nll", "kl")}

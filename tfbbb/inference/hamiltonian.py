@@ -1,7 +1,10 @@
 """The base class of samplers that follow Hamiltonian dynamics."""
 
+import functools
+import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -9,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.checked_numbers import int32, positive_integer, positive_number
+from tfbbb.inference.backup import Backup
 from tfbbb.inference.chain_diagnostics import compared_chains
 from tfbbb.inference.log_posterior import LogPosterior
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
@@ -29,6 +33,8 @@ ALWAYS = 2**30
 DIVERGED = -1000.0
 # Transitions of one compiled call: often enough for a progress bar.
 _BLOCK = 50
+# The figures of one transition.
+_TRACED = ("log_acceptance", "gradients", "diverged")
 # Shares of the warm-up after which the scales are estimated anew; the last part adapts
 # the step size alone. Each estimate doubles the draws of the one before.
 _WINDOWS = (0.1, 0.2, 0.4, 0.9)
@@ -36,6 +42,7 @@ _WINDOWS = (0.1, 0.2, 0.4, 0.9)
 _DRAWS_OF_KNOWN_SCALE = 50
 
 
+@dataclass(eq=False, repr=False)
 class HamiltonianMethod(InferenceMethod):
     """Samples all weights and the learned noise by Hamiltonian dynamics.
 
@@ -56,57 +63,64 @@ class HamiltonianMethod(InferenceMethod):
     - `ess_bulk`: the smallest bulk effective sample size.
     - `acceptance`: the mean acceptance probability.
     - `divergences`: the number of transitions whose energy error diverged.
-    - `step_size`, `gradients_per_draw`, `warmup_seconds`, `sampling_seconds` (both
-      with compilation).
+    - `step_size`, `gradients_per_draw`, `warmup_seconds` (with compilation),
+      `sampling_seconds`, and `sampling_processor_seconds` of all threads.
+
+    Args:
+        num_draws: Number of draws of each chain after the warm-up.
+        num_warmup: Number of transitions that adapt step size and scales.
+        num_chains: Number of chains, which run side by side.
+        members: Number K of draws to keep, of all chains together.
+        target_acceptance: Acceptance probability that the step size is adapted to;
+            a higher one takes smaller steps.
+        learned_scale: Standard deviation of the prior of the likelihood's learned
+            parameters, such as the noise before its softplus, around their values
+            before any training.
+        map_steps: Steps of Adam from the start of each chain; 0 for none.
+        jit_compile: Whether XLA compiles the sampler. This takes some ten seconds once,
+            and makes each step of a small network several times faster.
+        seed: The same seed gives the same draws.
+
+    Raises:
+        ValueError: An argument is out of range, or there are fewer draws than members.
     """
 
-    num_draws: int
-    num_warmup: int
-    num_chains: int
-    members: int
-    target_acceptance: float
-    learned_scale: float
-    map_steps: int
-    jit_compile: bool
-    seed: int
+    num_draws: int = 1000
+    num_warmup: int = 500
+    num_chains: int = 4
+    members: int = 100
+    target_acceptance: float = 0.75
+    learned_scale: float = 2.0
+    map_steps: int = 500
+    jit_compile: bool = True
+    seed: int = 0
 
-    def _set(
-        self,
-        num_draws: int,
-        num_warmup: int,
-        num_chains: int,
-        members: int,
-        target_acceptance: float,
-        learned_scale: float,
-        map_steps: int,
-        jit_compile: bool,
-        seed: int,
-    ) -> None:
-        """Validates and sets the arguments that all these samplers have."""
-        self.num_draws = positive_integer("num_draws", num_draws)
-        self.num_warmup = positive_integer("num_warmup", num_warmup)
-        self.num_chains = positive_integer("num_chains", num_chains)
-        self.members = positive_integer("members", members)
-        if members > num_draws * num_chains:
+    def __post_init__(self) -> None:
+        for name in ("num_draws", "num_warmup", "num_chains", "members"):
+            positive_integer(name, getattr(self, name))
+        if self.members > self.num_draws * self.num_chains:
             raise ValueError(
                 "There are fewer draws than `members` to keep. Received: "
-                f"members={members}, num_draws={num_draws}, num_chains={num_chains}"
+                f"members={self.members}, num_draws={self.num_draws}, "
+                f"num_chains={self.num_chains}"
             )
-        if num_draws < 4:
+        if self.num_draws < 4:
             raise ValueError(
                 "`num_draws` must be at least 4, for chains to be compared. "
-                f"Received: num_draws={num_draws}"
+                f"Received: num_draws={self.num_draws}"
             )
-        self.target_acceptance = positive_number("target_acceptance", target_acceptance)
+        self.target_acceptance = positive_number(
+            "target_acceptance", self.target_acceptance
+        )
         if self.target_acceptance >= 1.0:
             raise ValueError(
                 "`target_acceptance` must be between 0 and 1. "
-                f"Received: target_acceptance={target_acceptance!r}"
+                f"Received: target_acceptance={self.target_acceptance!r}"
             )
-        self.learned_scale = positive_number("learned_scale", learned_scale)
-        self.map_steps = int32("map_steps", map_steps, least=0)
-        self.jit_compile = bool(jit_compile)
-        self.seed = int32("seed", seed, least=0)
+        self.learned_scale = positive_number("learned_scale", self.learned_scale)
+        self.map_steps = int32("map_steps", self.map_steps, least=0)
+        self.jit_compile = bool(self.jit_compile)
+        self.seed = int32("seed", self.seed, least=0)
 
     def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
         """Returns the kernel of `tfp.mcmc` for a log density of states [chains, D].
@@ -148,6 +162,7 @@ class HamiltonianMethod(InferenceMethod):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         """Returns the model with K draws from its posterior as members.
 
@@ -159,17 +174,19 @@ class HamiltonianMethod(InferenceMethod):
             likelihood: The likelihood of a Keras model.
             sample_weight: The number of rows that each row counts as.
             verbose: 0 for no progress bar.
+            backup_dir: A directory that keeps the draws until the end, so that the same
+                call continues an interrupted run.
 
         Raises:
             ValueError: The model has dropout, batch normalisation, or a weight without
-                a fixed prior.
+                a fixed prior; or `backup_dir` has other files.
         """
         model = as_bayesian_model(model, likelihood)
         refuse_dropout(self, model)
         refuse_batch_normalization(self, model)
         require_priors(self, model)
         target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
-        draws, figures = self.sample(target, verbose=verbose)
+        draws, figures = self.sample(target, verbose, backup_dir)
         chosen = np.linspace(0, self.num_draws * self.num_chains - 1, self.members)
         # Chain by chain, so that each chain gives as many members as any other.
         by_chain = np.swapaxes(draws, 0, 1).reshape(-1, target.size)
@@ -178,9 +195,12 @@ class HamiltonianMethod(InferenceMethod):
         return result
 
     def sample(
-        self, target: LogPosterior, verbose: int | str = 0
+        self,
+        target: LogPosterior,
+        verbose: int | str = 0,
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Draws states from a log posterior.
+        """Draws states from a log posterior; the arguments are those of `fit`.
 
         Returns:
             The draws, [draws, chains, D + L], and figures of the run by name.
@@ -191,11 +211,13 @@ class HamiltonianMethod(InferenceMethod):
             unit_name="draw",
         )
         begin = time.perf_counter()
-        chains = _Chains(self, target, progress)
+        starts = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
+        backup = target.backup(backup_dir, repr(self), starts)
+        chains = _Chains(self, target, starts, progress, backup)
         chains.warm_up(self.num_warmup)
-        warm = time.perf_counter()
+        warm, warm_processor = time.perf_counter(), time.process_time()
         draws, traces = chains.run(self.num_draws)
-        end = time.perf_counter()
+        end, end_processor = time.perf_counter(), time.process_time()
         figures = {
             "acceptance": float(np.exp(np.minimum(traces["log_acceptance"], 0)).mean()),
             "divergences": int(traces["diverged"].sum()),
@@ -203,7 +225,9 @@ class HamiltonianMethod(InferenceMethod):
             "gradients_per_draw": float(traces["gradients"].mean()),
             "warmup_seconds": warm - begin,
             "sampling_seconds": end - warm,
+            "sampling_processor_seconds": end_processor - warm_processor,
         }
+        backup.finish()
         return draws, figures
 
 
@@ -216,25 +240,28 @@ class _Chains:
     Args:
         method: Gives the kernel.
         target: The log density.
-        progress: Is told of each block.
+        starts: The first states, [chains, D + L].
+        progress: Shows the transitions that are done.
+        backup: Keeps the blocks.
     """
 
     def __init__(
         self,
         method: HamiltonianMethod,
         target: LogPosterior,
+        starts: tf.Tensor,
         progress: keras.utils.Progbar,
+        backup: Backup,
     ):
         self._method = method
         self._progress = progress
+        self._backup = backup
         self._seed = tf.constant([method.seed, 0])
         self._blocks = 0
         self._scale = tf.constant(target.prior_scale(), tf.float32)
-        self._states = tf.constant(
-            target.starts(method.num_chains, method.seed), tf.float32
-        )
+        self._states = starts
         if method.map_steps:
-            self._states = _ascended(target, self._states, method.map_steps)
+            self._states = _ascended(target, starts, method.map_steps)
 
         @tf.function(autograph=False)
         def start(states: tf.Tensor, scale: tf.Tensor) -> Any:
@@ -263,7 +290,6 @@ class _Chains:
             def array(*shape: int) -> tf.TensorArray:
                 return tf.TensorArray(tf.float32, _BLOCK, element_shape=shape)
 
-            names = ("log_acceptance", "gradients", "diverged")
             _, z, results, kept, traces = tf.while_loop(
                 lambda i, *_: i < count,
                 move,
@@ -272,7 +298,7 @@ class _Chains:
                     states / scale,
                     results,
                     array(*states.shape),
-                    {name: array(method.num_chains) for name in names},
+                    {name: array(method.num_chains) for name in _TRACED},
                 ),
             )
             stacked = {name: array.stack() for name, array in traces.items()}
@@ -312,9 +338,12 @@ class _Chains:
             size = min(_BLOCK, count - first)
             seed = fold(self._seed, self._blocks)
             self._blocks += 1
-            self._states, self._results, kept, traced = self._block(
-                self._states, self._results, self._scale, tf.constant(size), seed
+            block = functools.partial(
+                self._block,
+                *(self._states, self._results, self._scale, tf.constant(size), seed),
             )
+            like = self._states, self._results, self._states, dict.fromkeys(_TRACED)
+            self._states, self._results, kept, traced = self._backup.part(block, like)
             draws.append(kept.numpy()[:size])
             traces.append(
                 {name: value.numpy()[:size] for name, value in traced.items()}

@@ -1,6 +1,7 @@
 """Hamiltonian Monte Carlo."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +11,7 @@ from tfbbb.inference.hamiltonian import DIVERGED, HamiltonianMethod
 from tfbbb.types import Tensor
 
 
+@dataclass(eq=False, repr=False)
 class HMC(HamiltonianMethod):
     """Samples the posterior by Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011).
 
@@ -30,52 +32,21 @@ class HMC(HamiltonianMethod):
     >>> len(hmc.fit(model, x, 3.0 * x, verbose=0).members)
     8
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
+    diagnostics.
 
     Args:
-        num_draws: Number of draws of each chain after the warm-up.
-        num_warmup: Number of transitions that adapt step size and scales.
-        num_chains: Number of chains, which run side by side.
-        members: Number K of draws to keep, of all chains together.
         num_leapfrog_steps: Largest number of steps of a trajectory.
-        target_acceptance: Acceptance probability that the step size is adapted to.
-        learned_scale: Standard deviation of the prior of the learned parameters of the
-            likelihood, as for `NUTS`.
-        map_steps: Steps of Adam from the start of each chain; 0 for none.
-        jit_compile: Whether XLA compiles the sampler.
-        seed: The same seed gives the same draws.
 
     Raises:
         ValueError: An argument is out of range, or there are fewer draws than members.
     """
 
-    def __init__(
-        self,
-        num_draws: int = 1000,
-        num_warmup: int = 500,
-        num_chains: int = 4,
-        members: int = 100,
-        num_leapfrog_steps: int = 30,
-        target_acceptance: float = 0.75,
-        learned_scale: float = 2.0,
-        map_steps: int = 500,
-        jit_compile: bool = True,
-        seed: int = 0,
-    ):
-        self._set(
-            num_draws,
-            num_warmup,
-            num_chains,
-            members,
-            target_acceptance,
-            learned_scale,
-            map_steps,
-            jit_compile,
-            seed,
-        )
-        self.num_leapfrog_steps = positive_integer(
-            "num_leapfrog_steps", num_leapfrog_steps
-        )
+    num_leapfrog_steps: int = 30
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer("num_leapfrog_steps", self.num_leapfrog_steps)
 
     def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
         import tensorflow_probability as tfp

@@ -1,5 +1,6 @@
 """Variational inference by the improved variational online Newton method."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,6 +80,7 @@ class IVON(GradientTraining):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         model = as_bayesian_model(model, likelihood)
         refuse_batch_normalization(self, model)
@@ -96,7 +98,9 @@ class IVON(GradientTraining):
             clip_radius=self.clip_radius,
             seed=self.seed,
         )
-        figures = self.train(points, optimizer, x, y, sample_weight, verbose)
+        figures = self.train(
+            points, optimizer, x, y, sample_weight, verbose, backup_dir
+        )
         result = with_posterior(points, "mean_field_normal")
         for trained, weight in zip(
             NetworkFunction(points).weights,

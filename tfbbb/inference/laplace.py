@@ -12,19 +12,14 @@ from tfbbb.checked_numbers import positive_number
 from tfbbb.conversion import with_posterior
 from tfbbb.families.posteriors import MAX_COVARIANCE, matrix_sides
 from tfbbb.inference.batches import Batches
-from tfbbb.inference.curvature import (
-    Curvature,
-    Kind,
-    Structure,
-    curvature,
-    learns_scale,
-)
+from tfbbb.inference.curvature import Curvature, Kind, curvature, learns_scale
 from tfbbb.inference.curvature_blocks import (
     Block,
     DenseBlock,
     DiagonalBlock,
     KroneckerBlock,
 )
+from tfbbb.inference.curvature_sums import Structure
 from tfbbb.inference.hyperparameters import Evidence
 from tfbbb.inference.method import InferenceMethod, as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
@@ -157,7 +152,7 @@ class Laplace(InferenceMethod):
             x: Inputs, or a dataset as `BayesianModel.fit` takes it.
             y: Targets in raw units.
             likelihood: p(y | outputs) of a Keras model, as `tfbbb.convert` takes it.
-            sample_weight: Weight of each row.
+            sample_weight: Weight of each row, not negative.
             batch_size: Rows whose derivatives are in memory at a time.
             validation_data: (x, y) for `prior_precision="validation"`.
             verbose: 1 for a progress bar, 0 for none.
@@ -168,13 +163,13 @@ class Laplace(InferenceMethod):
         """
         given = model
         model = as_bayesian_model(model, likelihood)
-        batches = Batches(x, y, sample_weight, batch_size)
+        batches = Batches(x, y, sample_weight, batch_size, model)
         targets = model.likelihood.check_targets(batches.targets)
         if model is not given:
             model.likelihood.adapt(targets)
+        network = NetworkFunction(model)
         layers = self._layers(model)
         self._check(model, layers, validation_data)
-        network = NetworkFunction(model)
         bar = keras.utils.Progbar(len(batches), verbose=verbose)
         found = curvature(
             network, layers, batches, self.structure, self.curvature, bar.update

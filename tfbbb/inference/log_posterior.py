@@ -1,5 +1,6 @@
 """The log posterior density that samplers work on."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,12 @@ import tensorflow as tf
 from keras import tree
 
 from tfbbb.conversion import with_posterior
+from tfbbb.inference.backup import Backup
 from tfbbb.inference.batches import Batches
 from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.model import BayesianModel
 from tfbbb.posteriors.normal_posterior import HALF_LOG_2PI
-from tfbbb.training_rows import training_rows
+from tfbbb.training_rows import TrainingRows
 from tfbbb.types import ArrayLike
 
 
@@ -51,9 +53,10 @@ class LogPosterior:
         learned_scale: float = 2.0,
     ):
         self.model = with_posterior(model, "point")
-        with self.model.training_on(training_rows(x, y, sample_weight=sample_weight)):
+        batches = Batches(x, y, sample_weight, batch_size=2**30, model=self.model)
+        with self.model.training_on(TrainingRows(batches.targets, batches.size)):
             pass
-        self.rows = _all_rows(x, y, sample_weight)
+        self.rows = _together(batches)
         self.num_rows = int(self.rows[2].shape[0])
         self.network = NetworkFunction(self.model)
         likelihood = self.model.likelihood
@@ -121,6 +124,15 @@ class LogPosterior:
         learned = np.tile(self._learned_start, (count, 1))
         return np.concatenate([vectors, learned], axis=1)
 
+    def backup(
+        self, directory: str | os.PathLike[str] | None, method: str, starts: tf.Tensor
+    ) -> Backup:
+        """Returns the backup of a run of a method from these states [K, D + L]."""
+        if directory is None:
+            return Backup(None, (), ())
+        log_density = self(starts)
+        return Backup(directory, [method, starts, *self.rows], log_density)
+
     def as_model(self, states: ArrayLike) -> BayesianModel:
         """Returns a model of K members whose weights and noise are those of the states.
 
@@ -147,12 +159,10 @@ class LogPosterior:
         return values, tf.split(learned, self.learned_sizes, axis=-1)
 
 
-def _all_rows(
-    x: Any, y: ArrayLike, sample_weight: ArrayLike
-) -> tuple[Any, tf.Tensor, tf.Tensor]:
-    batches = list(Batches(x, y, sample_weight, batch_size=2**30))
-    if len(batches) == 1:
-        return batches[0]
-    inputs, targets, weights = zip(*batches, strict=True)
+def _together(batches: Batches) -> tuple[Any, tf.Tensor, tf.Tensor]:
+    parts = list(batches)
+    if len(parts) == 1:
+        return parts[0]
+    inputs, targets, weights = zip(*parts, strict=True)
     together = tree.map_structure(lambda *parts: tf.concat(parts, axis=0), *inputs)
     return together, tf.concat(targets, axis=0), tf.concat(weights, axis=0)

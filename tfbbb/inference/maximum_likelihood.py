@@ -1,5 +1,6 @@
 """Maximum likelihood."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,10 +49,13 @@ class MaximumLikelihood(GradientTraining):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         model = as_bayesian_model(model, likelihood)
         points = with_posterior(model, "point", **self._priors)
         optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(points, optimizer, x, y, sample_weight, verbose)
+        figures = self.train(
+            points, optimizer, x, y, sample_weight, verbose, backup_dir
+        )
         points.inference = self.result(**figures)
         return points

@@ -1,5 +1,6 @@
 """Monte Carlo dropout as a posterior."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,6 +60,7 @@ class MCDropout(GradientTraining):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         model = as_bayesian_model(model, likelihood)
         if not dropping_layers(model):
@@ -70,6 +72,8 @@ class MCDropout(GradientTraining):
         check_dropout(model, sublayers(model))
         points = with_posterior(model, "point")
         optimizer = Adam(self.decay(Batches(x, y, sample_weight, self.batch_size)))
-        figures = self.train(points, optimizer, x, y, sample_weight, verbose)
+        figures = self.train(
+            points, optimizer, x, y, sample_weight, verbose, backup_dir
+        )
         points.inference = self.result(**figures)
         return points

@@ -31,6 +31,9 @@ class NetworkFunction:
         model: The model.
         weights: The weight tensors, in the order of the layers.
         size: Number D of weights.
+
+    Raises:
+        ValueError: The model has no weights with a posterior.
     """
 
     def __init__(self, model: BayesianModel):
@@ -40,6 +43,12 @@ class NetworkFunction:
             for layer in model.variational_layers
             for weight in layer.variational_weights
         ]
+        if not self.weights:
+            raise ValueError(
+                "The model has no weights with a posterior; use layers of "
+                "`tfbbb.layers`, or `tfbbb.convert`. "
+                f"Received: layers {[layer.name for layer in model.layers]}"
+            )
         self.sizes = [weight.size for weight in self.weights]
         self.size = sum(self.sizes)
         self._structure = Structure.of(model)

@@ -1,6 +1,7 @@
 """The No-U-Turn sampler."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -10,6 +11,7 @@ from tfbbb.inference.hamiltonian import HamiltonianMethod
 from tfbbb.types import Tensor
 
 
+@dataclass(eq=False, repr=False)
 class NUTS(HamiltonianMethod):
     """Samples the posterior by the No-U-Turn sampler (Hoffman and Gelman 2014).
 
@@ -37,51 +39,22 @@ class NUTS(HamiltonianMethod):
     >>> sampled.predictive(x).mean.shape
     (20, 1)
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
+    diagnostics.
 
     Args:
-        num_draws: Number of draws of each chain after the warm-up.
-        num_warmup: Number of transitions that adapt step size and scales.
-        num_chains: Number of chains, which run side by side.
-        members: Number K of draws to keep, of all chains together.
-        target_acceptance: Acceptance probability that the step size is adapted to;
-            a higher one takes smaller steps.
         max_tree_depth: Largest number of doublings of a trajectory.
-        learned_scale: Standard deviation of the prior of the learned parameters.
-        map_steps: Steps of Adam from the start of each chain; 0 for none.
-        jit_compile: Whether XLA compiles the sampler. This takes some ten seconds once,
-            and makes each step of a small network several times faster.
-        seed: The same seed gives the same draws.
 
     Raises:
         ValueError: An argument is out of range, or there are fewer draws than members.
     """
 
-    def __init__(
-        self,
-        num_draws: int = 1000,
-        num_warmup: int = 500,
-        num_chains: int = 4,
-        members: int = 100,
-        target_acceptance: float = 0.8,
-        max_tree_depth: int = 10,
-        learned_scale: float = 2.0,
-        map_steps: int = 500,
-        jit_compile: bool = True,
-        seed: int = 0,
-    ):
-        self._set(
-            num_draws,
-            num_warmup,
-            num_chains,
-            members,
-            target_acceptance,
-            learned_scale,
-            map_steps,
-            jit_compile,
-            seed,
-        )
-        self.max_tree_depth = positive_integer("max_tree_depth", max_tree_depth)
+    target_acceptance: float = 0.8
+    max_tree_depth: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer("max_tree_depth", self.max_tree_depth)
 
     def kernel(self, log_density: Callable[[Tensor], Tensor]) -> Any:
         import tensorflow_probability as tfp

@@ -1,5 +1,6 @@
 """Parallel tempering."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tfbbb.inference.hmc import with_random_length
 from tfbbb.inference.log_posterior import LogPosterior
 
 
+@dataclass(eq=False, repr=False)
 class ParallelTempering(HamiltonianMethod):
     """Samples a posterior of separate modes by parallel tempering (Geyer 1991).
 
@@ -36,66 +38,33 @@ class ParallelTempering(HamiltonianMethod):
     >>> len(tempering.fit(model, x, 3.0 * x, verbose=0).members)
     8
 
-    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the diagnostics; here the
-    mean acceptance is that of the replica with beta = 1.
+    See `tfbbb.inference.hamiltonian.HamiltonianMethod` for the other arguments and the
+    diagnostics; here the mean acceptance is that of the replica with beta = 1.
 
     Args:
-        num_draws: Number of draws of each chain after the warm-up.
-        num_warmup: Number of transitions that adapt step sizes and scales.
-        num_chains: Number of chains, which run side by side.
-        members: Number K of draws to keep, of all chains together.
         num_replicas: Number R of temperatures, at least 2.
         smallest_beta: The inverse temperature of the hottest replica, below 1.
         num_leapfrog_steps: Largest number of steps of a trajectory, as for `HMC`.
-        target_acceptance: Acceptance probability of each replica that its step size is
-            adapted to.
-        learned_scale: Standard deviation of the prior of the likelihood's learned
-            parameters, as for `NUTS`.
-        map_steps: Steps of Adam from the start of each chain; 0 for none.
-        jit_compile: Whether XLA compiles the sampler.
-        seed: The same seed gives the same draws.
 
     Raises:
         ValueError: An argument is out of range, or there are fewer draws than members.
     """
 
-    def __init__(
-        self,
-        num_draws: int = 1000,
-        num_warmup: int = 500,
-        num_chains: int = 4,
-        members: int = 100,
-        num_replicas: int = 8,
-        smallest_beta: float = 0.01,
-        num_leapfrog_steps: int = 10,
-        target_acceptance: float = 0.75,
-        learned_scale: float = 2.0,
-        map_steps: int = 500,
-        jit_compile: bool = True,
-        seed: int = 0,
-    ):
-        self._set(
-            num_draws,
-            num_warmup,
-            num_chains,
-            members,
-            target_acceptance,
-            learned_scale,
-            map_steps,
-            jit_compile,
-            seed,
-        )
-        self.num_replicas = positive_integer("num_replicas", num_replicas)
-        self.smallest_beta = positive_number("smallest_beta", smallest_beta)
-        if num_replicas < 2 or self.smallest_beta >= 1.0:
+    num_replicas: int = 8
+    smallest_beta: float = 0.01
+    num_leapfrog_steps: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_integer("num_replicas", self.num_replicas)
+        self.smallest_beta = positive_number("smallest_beta", self.smallest_beta)
+        if self.num_replicas < 2 or self.smallest_beta >= 1.0:
             raise ValueError(
                 "A ladder of temperatures needs at least two replicas, and "
                 "`smallest_beta` below 1. Received: "
-                f"num_replicas={num_replicas}, smallest_beta={smallest_beta}"
+                f"num_replicas={self.num_replicas}, smallest_beta={self.smallest_beta}"
             )
-        self.num_leapfrog_steps = positive_integer(
-            "num_leapfrog_steps", num_leapfrog_steps
-        )
+        positive_integer("num_leapfrog_steps", self.num_leapfrog_steps)
 
     @property
     def _betas(self) -> np.ndarray:

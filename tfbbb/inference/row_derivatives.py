@@ -1,10 +1,10 @@
 """The derivatives of the outputs of each row with respect to weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import tree
 
@@ -15,54 +15,52 @@ from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.engine import Engine
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
-from tfbbb.types import Tensor
+from tfbbb.types import ArrayLike, Tensor
 from tfbbb.variational_weight import VariationalWeight
 
 
-@dataclass(frozen=True)
-class Products:
+class Products(NamedTuple):
     """One call of a layer whose outputs are `inputs @ kernel + bias` at T places.
 
     Attributes:
-        inputs: float64, [rows, T, I].
-        signals: Derivatives of each output with respect to the layer's outputs before
-            its activation, float64, [rows, Q, T, U].
+        inputs: [rows, T, I].
+        signals: Derivatives of each of Q numbers with respect to the layer's outputs
+            before its activation, [rows, Q, T, U].
     """
 
-    inputs: tf.Tensor
-    signals: tf.Tensor
+    inputs: ArrayLike
+    signals: ArrayLike
 
 
-@dataclass(frozen=True)
-class RowDerivatives:
-    """The derivatives of Q numbers per row.
+class RowDerivatives(NamedTuple):
+    """The derivatives of Q numbers per row, in the dtype of the network.
+
+    A compiled function can return them.
 
     Attributes:
         products: The calls of each layer that is a product with its kernel, by `id` of
             the layer.
-        jacobians: float64 [rows, Q, size] of all other weights, by their `id`.
+        jacobians: [rows, Q, size] of all other weights, by their `id`.
     """
 
     products: dict[int, list[Products]]
-    jacobians: dict[int, tf.Tensor]
+    jacobians: dict[int, ArrayLike]
 
-    def jacobian(self, layer: keras.Layer, weight: VariationalWeight) -> tf.Tensor:
+    def jacobian(self, layer: keras.Layer, weight: VariationalWeight) -> np.ndarray:
         """Returns the derivatives by a weight of a layer, float64 [rows, Q, size]."""
         if id(weight) in self.jacobians:
-            return self.jacobians[id(weight)]
+            return np.asarray(self.jacobians[id(weight)], np.float64)
         total: Any = 0.0
         for product in self.products[id(layer)]:
+            inputs = np.asarray(product.inputs, np.float64)[:, np.newaxis]
+            signals = np.asarray(product.signals, np.float64)
             if weight.name == "bias":
-                total += tf.reduce_sum(product.signals, axis=2)
-            elif product.inputs.shape[1] == 1:
-                total += (
-                    product.inputs[:, :, :, tf.newaxis]
-                    * product.signals[:, :, 0, tf.newaxis, :]
-                )
+                total = total + signals.sum(axis=2)
+            elif inputs.shape[2] == 1:
+                total = total + inputs.swapaxes(2, 3) * signals
             else:
-                total += tf.einsum("bti,bktu->bkiu", product.inputs, product.signals)
-        rows, outputs = tf.shape(total)[0], total.shape[1]
-        return tf.reshape(total, [rows, outputs, weight.size])
+                total = total + inputs.swapaxes(2, 3) @ signals
+        return total.reshape(*total.shape[:2], weight.size)
 
 
 class RowPass:
@@ -113,23 +111,18 @@ class RowPass:
                 unconnected_gradients="zero",
             )
             found.append([*signals, *gradients])
-        together = [
-            tf.cast(tf.stack(each, axis=1), tf.float64)
-            for each in zip(*found, strict=True)
-        ]
+        together = [tf.stack(each, axis=1) for each in zip(*found, strict=True)]
         by_layer: dict[int, list[Products]] = {}
         for (key, inputs, _), signals in zip(
             calls, together[: len(calls)], strict=True
         ):
-            units = signals.shape[-1]
-            rows, count = tf.shape(signals)[0], signals.shape[1]
-            places = inputs.shape[1] or tf.shape(inputs)[1]
-            by_layer.setdefault(key, []).append(
-                Products(
-                    tf.cast(inputs, tf.float64),
-                    tf.reshape(signals, [rows, count, places, units]),
-                )
-            )
+            if len(signals.shape) == 3:
+                signals = signals[:, :, tf.newaxis]
+            elif len(signals.shape) > 4:
+                places = inputs.shape[1] or tf.shape(inputs)[1]
+                shape = [-1, signals.shape[1], places, signals.shape[-1]]
+                signals = tf.reshape(signals, shape)
+            by_layer.setdefault(key, []).append(Products(inputs, signals))
         jacobians = {
             key: tf.reshape(
                 each,

@@ -1,11 +1,14 @@
 """Stochastic gradient Hamiltonian Monte Carlo."""
 
+from dataclasses import dataclass
+
 import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_number
 from tfbbb.inference.stochastic_gradient_mcmc import StochasticGradientMCMC
 
 
+@dataclass(eq=False, repr=False)
 class SGHMC(StochasticGradientMCMC):
     """Stochastic gradient Hamiltonian Monte Carlo (Chen et al. 2014), with cycles.
 
@@ -28,51 +31,25 @@ class SGHMC(StochasticGradientMCMC):
     >>> len(sghmc.fit(model, x, 3.0 * x, verbose=0).members)
     20
 
+    See `tfbbb.inference.stochastic_gradient_mcmc.StochasticGradientMCMC` for the other
+    arguments.
+
     Args:
-        num_chains: Number of chains.
-        num_cycles: Number of cycles of each chain.
-        steps_per_cycle: Number of steps of a cycle.
-        draws_per_cycle: Number of draws of a chain to keep in each cycle.
-        exploration: Share of a cycle without noise, which keeps no draws.
-        batch_size: Rows of a step, drawn with replacement; all rows if it is N or more.
-        learning_rate: Size of the first step of a cycle, for the mean loss of a row.
         friction: Share of the velocity that a step takes away, at most 1.
-        learned_scale: Standard deviation of the prior of the likelihood's learned
-            parameters, as for `NUTS`.
-        seed: The same seed gives the same draws.
 
     Raises:
         ValueError: An argument is out of range.
     """
 
-    def __init__(
-        self,
-        num_chains: int = 4,
-        num_cycles: int = 5,
-        steps_per_cycle: int = 1000,
-        draws_per_cycle: int = 5,
-        exploration: float = 0.5,
-        batch_size: int = 32,
-        learning_rate: float = 0.001,
-        friction: float = 0.1,
-        learned_scale: float = 2.0,
-        seed: int = 0,
-    ):
-        super().__init__(
-            num_chains,
-            num_cycles,
-            steps_per_cycle,
-            draws_per_cycle,
-            exploration,
-            batch_size,
-            learning_rate,
-            learned_scale,
-            seed,
-        )
-        self.friction = positive_number("friction", friction)
+    learning_rate: float = 0.001
+    friction: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.friction = positive_number("friction", self.friction)
         if self.friction > 1.0:
             raise ValueError(
-                f"`friction` must be at most 1. Received: friction={friction!r}"
+                f"`friction` must be at most 1. Received: friction={self.friction!r}"
             )
 
     def step(

@@ -24,20 +24,8 @@ class SGLD(StochasticGradientMCMC):
     >>> len(sgld.fit(model, x, 3.0 * x, verbose=0).members)
     20
 
-    Args:
-        num_chains: Number of chains.
-        num_cycles: Number of cycles of each chain.
-        steps_per_cycle: Number of steps of a cycle.
-        draws_per_cycle: Number of draws of a chain to keep in each cycle.
-        exploration: Share of a cycle without noise, which keeps no draws.
-        batch_size: Rows of a step, drawn with replacement; all rows if it is N or more.
-        learning_rate: Size of the first step of a cycle, for the mean loss of a row.
-        learned_scale: Standard deviation of the prior of the likelihood's learned
-            parameters, as for `NUTS`.
-        seed: The same seed gives the same draws.
-
-    Raises:
-        ValueError: An argument is out of range.
+    See `tfbbb.inference.stochastic_gradient_mcmc.StochasticGradientMCMC` for the
+    arguments.
     """
 
     def step(

@@ -1,7 +1,10 @@
 """The base class of samplers that step along gradients of minibatches."""
 
+import functools
 import math
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -29,6 +32,7 @@ from tfbbb.noise import fold, normal
 from tfbbb.types import ArrayLike
 
 
+@dataclass(eq=False, repr=False)
 class StochasticGradientMCMC(InferenceMethod):
     """Langevin dynamics on minibatches, with cyclical steps (Zhang et al. 2020).
 
@@ -46,50 +50,57 @@ class StochasticGradientMCMC(InferenceMethod):
     on the same minibatches, from independent starts.
 
     A subclass gives one step.
+
+    Args:
+        num_chains: Number of chains.
+        num_cycles: Number of cycles of each chain.
+        steps_per_cycle: Number of steps of a cycle.
+        draws_per_cycle: Number of draws of a chain to keep in each cycle.
+        exploration: Share of a cycle without noise, which keeps no draws.
+        batch_size: Rows of a step, drawn with replacement; all rows if it is N or more.
+        learning_rate: Size of the first step of a cycle, for the mean loss of a row.
+        learned_scale: Standard deviation of the prior of the likelihood's learned
+            parameters, as for `NUTS`.
+        seed: The same seed gives the same draws.
+
+    Raises:
+        ValueError: An argument is out of range.
     """
 
-    num_chains: int
-    num_cycles: int
-    steps_per_cycle: int
-    draws_per_cycle: int
-    exploration: float
-    batch_size: int
-    learning_rate: float
-    learned_scale: float
-    seed: int
+    num_chains: int = 4
+    num_cycles: int = 5
+    steps_per_cycle: int = 1000
+    draws_per_cycle: int = 5
+    exploration: float = 0.5
+    batch_size: int = 32
+    learning_rate: float = 0.01
+    learned_scale: float = 2.0
+    seed: int = 0
 
-    def __init__(
-        self,
-        num_chains: int = 4,
-        num_cycles: int = 5,
-        steps_per_cycle: int = 1000,
-        draws_per_cycle: int = 5,
-        exploration: float = 0.5,
-        batch_size: int = 32,
-        learning_rate: float = 0.01,
-        learned_scale: float = 2.0,
-        seed: int = 0,
-    ):
-        self.num_chains = positive_integer("num_chains", num_chains)
-        self.num_cycles = positive_integer("num_cycles", num_cycles)
-        self.steps_per_cycle = positive_integer("steps_per_cycle", steps_per_cycle)
-        self.draws_per_cycle = positive_integer("draws_per_cycle", draws_per_cycle)
-        if not (is_finite_number(exploration) and 0.0 <= exploration < 1.0):
+    def __post_init__(self) -> None:
+        for name in (
+            "num_chains",
+            "num_cycles",
+            "steps_per_cycle",
+            "draws_per_cycle",
+            "batch_size",
+        ):
+            positive_integer(name, getattr(self, name))
+        if not (is_finite_number(self.exploration) and 0.0 <= self.exploration < 1.0):
             raise ValueError(
                 "`exploration` must be at least 0 and below 1. "
-                f"Received: exploration={exploration!r}"
+                f"Received: exploration={self.exploration!r}"
             )
-        self.exploration = float(exploration)
-        sampling = steps_per_cycle * (1.0 - exploration)
-        if draws_per_cycle > sampling:
+        self.exploration = float(self.exploration)
+        sampling = self.steps_per_cycle * (1.0 - self.exploration)
+        if self.draws_per_cycle > sampling:
             raise ValueError(
                 "A cycle has fewer sampling steps than draws to keep. Received: "
-                f"draws_per_cycle={draws_per_cycle}, {math.floor(sampling)} steps"
+                f"draws_per_cycle={self.draws_per_cycle}, {math.floor(sampling)} steps"
             )
-        self.batch_size = positive_integer("batch_size", batch_size)
-        self.learning_rate = positive_number("learning_rate", learning_rate)
-        self.learned_scale = positive_number("learned_scale", learned_scale)
-        self.seed = int32("seed", seed, least=0)
+        self.learning_rate = positive_number("learning_rate", self.learning_rate)
+        self.learned_scale = positive_number("learned_scale", self.learned_scale)
+        self.seed = int32("seed", self.seed, least=0)
 
     def step(
         self,
@@ -119,6 +130,7 @@ class StochasticGradientMCMC(InferenceMethod):
         likelihood: str | Mapping[str, Any] | Likelihood | None = None,
         sample_weight: ArrayLike = None,
         verbose: int | str = "auto",
+        backup_dir: str | os.PathLike[str] | None = None,
     ) -> BayesianModel:
         """Returns the model with the draws as members.
 
@@ -130,10 +142,12 @@ class StochasticGradientMCMC(InferenceMethod):
             likelihood: The likelihood of a Keras model.
             sample_weight: The number of rows that each row counts as.
             verbose: 0 for no progress bar.
+            backup_dir: A directory that keeps the finished parts of cycles until the
+                end, so that the same call continues an interrupted run.
 
         Raises:
             ValueError: The model has dropout, batch normalisation, or a weight without
-                a fixed prior.
+                a fixed prior; or `backup_dir` has other files.
             FloatingPointError: The steps are too large, and the weights diverged.
         """
         model = as_bayesian_model(model, likelihood)
@@ -141,14 +155,19 @@ class StochasticGradientMCMC(InferenceMethod):
         refuse_batch_normalization(self, model)
         require_priors(self, model)
         target = LogPosterior(model, x, y, sample_weight, self.learned_scale)
-        draws = self.sample(target, verbose)
+        draws = self.sample(target, verbose, backup_dir)
         result = target.as_model(np.swapaxes(draws, 0, 1).reshape(-1, target.size))
         figures = compared_chains(target, draws) if len(draws) >= 4 else {}
         result.inference = self.result(**figures)
         return result
 
-    def sample(self, target: LogPosterior, verbose: int | str = 0) -> np.ndarray:
-        """Draws states from a log posterior.
+    def sample(
+        self,
+        target: LogPosterior,
+        verbose: int | str = 0,
+        backup_dir: str | os.PathLike[str] | None = None,
+    ) -> np.ndarray:
+        """Draws states from a log posterior; the arguments are those of `fit`.
 
         Returns:
             [num_cycles * draws_per_cycle, chains, D + L].
@@ -163,14 +182,16 @@ class StochasticGradientMCMC(InferenceMethod):
         )
         advance = self._advance(target)
         states = tf.constant(target.starts(self.num_chains, self.seed), tf.float32)
+        backup = target.backup(backup_dir, repr(self), states)
         draws = []
         for cycle in range(self.num_cycles):
             velocity = tf.zeros_like(states)
             seed = fold(tf.constant([self.seed, 0]), cycle)
             begin = 0
             for end in map(int, [first, *ends[1:]] if first else ends[1:]):
-                states, velocity = advance(
-                    states, velocity, tf.constant(begin), tf.constant(end), seed
+                part = states, velocity, tf.constant(begin), tf.constant(end), seed
+                states, velocity = backup.part(
+                    functools.partial(advance, *part), like=(states, velocity)
                 )
                 if end > first:
                     draws.append(states.numpy())
@@ -182,6 +203,7 @@ class StochasticGradientMCMC(InferenceMethod):
                     "smaller learning rate, or start at a trained model. "
                     f"Received: learning_rate={self.learning_rate}"
                 )
+        backup.finish()
         return np.stack(draws)
 
     def _advance(self, target: LogPosterior) -> Any:

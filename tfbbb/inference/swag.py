@@ -9,6 +9,7 @@ import numpy as np
 
 from tfbbb.checked_numbers import positive_integer, positive_number
 from tfbbb.conversion import with_posterior
+from tfbbb.inference.batches import Batches
 from tfbbb.inference.gradient_training import GradientTraining
 from tfbbb.inference.method import as_bayesian_model
 from tfbbb.inference.network_function import NetworkFunction
@@ -88,6 +89,8 @@ class SWAG(GradientTraining):
         """Returns the model with the normal; see the base class for the arguments."""
         model = as_bayesian_model(model, likelihood)
         refuse_batch_normalization(self, model)
+        # For its checks: all methods refuse the same rows.
+        Batches(x, y, sample_weight, self.batch_size)
         points = with_posterior(model, "point")
         moments = _Moments(points, self.rank)
         optimizer = keras.optimizers.SGD(self.learning_rate, momentum=self.momentum)

@@ -89,6 +89,8 @@ class Structure:
         self.lasts = _last_layers(model)
         # The compiled predictions of this structure; the key says what they compute.
         self.computations: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
+        # The compiled derivatives of rows, which `tfbbb.inference` keeps here.
+        self.row_steps: LRUCache[Any] = LRUCache(_MOST_COMPUTATIONS)
 
     @classmethod
     def of(cls, model: keras.Model) -> "Structure":

@@ -1,0 +1,100 @@
+"""Roots of the second derivatives of a log likelihood in the network's outputs."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from tfbbb import likelihoods
+from tfbbb.likelihoods import Likelihood
+
+
+def curvature_roots(
+    likelihood: Likelihood, y: Any, outputs: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, Any]:
+    """Returns roots of the second derivatives of -log p in the outputs.
+
+    Negative eigenvalues count as 0.
+
+    Returns:
+        log p [rows]; R with `sum_q R_q R_q^T = -d^2 log p / df^2`, [rows, Q, ..., P];
+        the number of negative eigenvalues of a likelihood that is not log-concave.
+    """
+    known = _known_roots(likelihood, outputs)
+    if known is not None:
+        return -likelihood.negative_log_likelihood(y, outputs), known, 0
+    log_prob, seconds = _second_derivatives(likelihood, y, outputs)
+    if seconds.shape[-1] == 1:
+        eigenvalues = seconds[..., 0]
+        roots = tf.sqrt(tf.maximum(seconds, 0.0))
+    else:
+        eigenvalues, vectors = tf.linalg.eigh(seconds)
+        scales = tf.sqrt(tf.maximum(eigenvalues, 0.0))
+        roots = tf.transpose(vectors * scales[:, tf.newaxis], [0, 2, 1])
+    # Rounding gives the zeros of a singular matrix either sign.
+    largest = tf.reduce_max(tf.abs(seconds), axis=[1, 2])[:, tf.newaxis]
+    clipped: Any = 0
+    if not _is_log_concave(likelihood):
+        clipped = tf.math.count_nonzero(eigenvalues < -1e-10 * largest, dtype=tf.int32)
+    shape = tf.concat([tf.shape(roots)[:2], tf.shape(outputs)[1:]], 0)
+    roots = tf.reshape(roots, shape)
+    roots.set_shape([None, seconds.shape[-1], *outputs.shape[1:]])
+    return log_prob, roots, clipped
+
+
+def _known_roots(likelihood: Likelihood, outputs: tf.Tensor) -> tf.Tensor | None:
+    """Returns the roots of the commonest likelihoods, [rows, Q, Q], or None."""
+    if len(outputs.shape) != 2:
+        return None
+    if type(likelihood) is likelihoods.Categorical:
+        # With shares p, diag(p) - p p^T = L L^T of L = diag(sqrt p) - p sqrt(p)^T.
+        shares = likelihood.probabilities(outputs)
+        roots = tf.sqrt(shares)
+        outer = roots[:, :, tf.newaxis] * shares[:, tf.newaxis]
+        return tf.linalg.diag(roots) - outer
+    if type(likelihood) is likelihoods.Normal and not likelihood.heteroscedastic:
+        parameters = likelihood.parameters(outputs)
+        scale = tf.broadcast_to(parameters["scale"], tf.shape(outputs))
+        slope = tf.convert_to_tensor(likelihood.target_scale)
+        unit = tf.cast(slope, scale.dtype) if likelihood.standardize else 1.0
+        diagonal = tf.linalg.diag(unit / scale)
+        return tf.ensure_shape(diagonal, [None, *[outputs.shape[1]] * 2])
+    return None
+
+
+def _second_derivatives(
+    likelihood: Likelihood, y: Any, outputs: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns log p [rows] and `-d^2 log p / df^2`, [rows, Q, Q], of Q outputs."""
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(outputs)
+        log_prob, slopes = gradient(likelihood, y, outputs)
+        size = outputs.shape[1:].num_elements()
+        flat = tf.reshape(slopes, [-1, size])
+        each = [flat[:, q] for q in range(size)]
+    columns = [
+        tf.reshape(
+            -tape.gradient(one, outputs, unconnected_gradients="zero"), [-1, size]
+        )
+        for one in each
+    ]
+    return log_prob, tf.stack(columns, axis=-1)
+
+
+def gradient(
+    likelihood: Likelihood, y: Any, outputs: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns log p [rows] and its gradient in the outputs, [rows, ..., P]."""
+    with tf.GradientTape() as tape:
+        tape.watch(outputs)
+        log_prob = -likelihood.negative_log_likelihood(y, outputs)
+    return log_prob, tape.gradient(log_prob, outputs)
+
+
+def _is_log_concave(likelihood: Likelihood) -> bool:
+    """Whether log p(y | f) is known to be concave in the outputs f together."""
+    if isinstance(likelihood, likelihoods.Categorical | likelihoods.Bernoulli):
+        return True
+    return (
+        isinstance(likelihood, likelihoods.Normal | likelihoods.MultivariateNormal)
+        and not likelihood.heteroscedastic
+    )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from tests.documents import PAGES, blocks
+from tests.documents import PAGES, PICTURED_PAGES, blocks, pictures, run_programs
 from tfbbb.cli import app
 from tfbbb.cli.running_service import running_service
 from tfbbb.data import read_table
@@ -21,10 +21,10 @@ from tfbbb.data.writing import write_table
 CLIENT_PAGE = "docs/service.md"
 NUM_PROGRAMS = {
     "README.md": 2,
-    "docs/evidence.md": 6,
-    "docs/inference.md": 10,
+    "docs/evidence.md": 7,
+    "docs/inference.md": 12,
     "docs/keras.md": 10,
-    "docs/saved_models.md": 3,
+    "docs/saved_models.md": 5,
     "docs/service.md": 1,
     "docs/sklearn.md": 2,
     "docs/tables.md": 2,
@@ -37,18 +37,12 @@ def test_every_page_has_the_programs_that_are_run():
     assert {page: number for page, number in found.items() if number} == NUM_PROGRAMS
 
 
-def run_programs(page):
-    """Runs the programs of a page in its order, in one namespace; returns that."""
-    namespace = {}
-    for program in blocks(page, "python"):
-        exec(compile(program, page, "exec"), namespace)
-    return namespace
-
-
 @pytest.mark.parametrize("page", sorted(NUM_PROGRAMS.keys() - {CLIENT_PAGE}))
 def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = run_programs(page)
+    if page in PICTURED_PAGES:
+        assert {path.name for path in tmp_path.glob("*.png")} == set(pictures(page))
     if page == "README.md":
         # The model has learned something: a constant would have an error of 1.
         y, mean = namespace["y"][350:, None], namespace["prediction"].mean

@@ -2,12 +2,16 @@
 
 import datetime
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import orjson
+import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tfbbb
 from service.model_process.answer import answer
@@ -15,10 +19,11 @@ from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.query import parse_query
 from service.model_process.table import from_columns, from_rows
 from service.shared.settings import Settings
+from tests.data.test_any_table import text_column
 from tests.exported_models import write_regression
-from tfbbb.data import Schema, preprocessing, read_table
+from tfbbb.data import Schema, TableError, preprocessing, read_table
 from tfbbb.export.inputs import InputError, find_warnings, to_tensors
-from tfbbb.export.manifest import Manifest
+from tfbbb.export.manifest import Feature, Manifest
 from tfbbb.layers import DenseVariational
 
 ROWS = 60
@@ -45,6 +50,17 @@ def cells():
 
 
 COLUMNS = {"size": "ordered:S,M,L", "zip": "text"}
+# Whatever JSON can hold of 24 rows.
+JSON_COLUMN = text_column() | st.one_of(
+    *(
+        st.lists(cells | st.none(), min_size=24, max_size=24)
+        for cells in (
+            st.floats(width=32, allow_nan=False, allow_infinity=False),
+            st.integers(-(2**40), 2**40),
+            st.booleans(),
+        )
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +138,43 @@ def test_files_tables_and_requests_give_the_same_tensors(exported, tmp_path):
                            manifest), expected)  # fmt: skip
 
 
+def described(column):
+    """A column as the feature of a manifest."""
+    notation = None if column.notation is None else column.notation.to_dict()
+    listed = column.kind == "categorical" and not column.buckets
+    return Feature(
+        column.name,
+        column.kind,
+        missing=column.missing,
+        tensor=column.name,
+        imputed=True,
+        notation=notation,
+        low=column.low,
+        high=column.high,
+        categories=column.categories if listed else None,
+    )
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(columns=st.lists(JSON_COLUMN, min_size=1, max_size=3))
+def test_requests_are_read_as_any_training_table_is(exported, columns):
+    cells = {f"x{i}": pa.array(values) for i, values in enumerate(columns)}
+    table = pa.table({**cells, "y": np.arange(24.0) ** 2})
+    try:
+        schema = Schema.infer(table, "y")
+    except TableError:
+        return
+    features = tuple(described(column) for column in schema.features)
+    kept = replace(exported[-1].manifest, inputs="columns", features=features)
+    manifest = Manifest.from_json(kept.to_json())
+    values = {column.name: column.values(table) for column in schema.features}
+    expected = to_tensors(values, manifest)
+    rows = json.loads(json.dumps(table.drop_columns("y").to_pylist()))
+    assert_same(to_tensors(from_rows(rows, manifest, "instances"), manifest), expected)
+    alone = to_tensors(from_rows(rows[5:6], manifest, "instances"), manifest)
+    assert_same(alone, {name: found[5:6] for name, found in expected.items()})
+
+
 def test_numbers_and_dates_are_taken_for_texts(exported):
     _, schema, table, loaded = exported
     texts = {name: table[name].to_pylist()[:3] for name in table.column_names}
@@ -130,8 +183,8 @@ def test_numbers_and_dates_are_taken_for_texts(exported):
     numbers = {name: values.tolist() for name, values in inputs.items()}
     assert_same(to_tensors(numbers, loaded.manifest), expected)
     days = [datetime.datetime.strptime(text, "%d.%m.%Y") for text in texts["sold"]]
-    for given in (days, [day.date() for day in days], np.array(days, "datetime64[ns]")):
-        assert_same(to_tensors({**texts, "sold": given}, loaded.manifest), expected)
+    for dates in (days, [day.date() for day in days], np.array(days, "datetime64[ns]")):
+        assert_same(to_tensors({**texts, "sold": dates}, loaded.manifest), expected)
 
 
 def test_live_and_exported_models_answer_alike(exported):
@@ -218,3 +271,14 @@ def test_a_network_that_does_not_impute_still_refuses_missing_values(tmp_path):
     with pytest.raises(InputError, match="has no value, but the model was trained"):
         to_tensors([[1.0, None, 2.0]], manifest)
     assert find_warnings(to_tensors([[1.0, 2.0, 3.0]], manifest), manifest) == [[]]
+
+
+def test_frames_are_read_by_position_whatever_their_index(exported):
+    *_, table, loaded = exported
+    frame = table.to_pandas()
+    frame["sold"] = pd.to_datetime(frame["sold"], format="%d.%m.%Y")
+    given = {name: frame[name].tolist() for name in frame}
+    expected = to_tensors(given, loaded.manifest)
+    for index in (range(100, 160), range(60)[::-1]):
+        moved = frame.set_index(pd.Index(index))
+        assert_same(to_tensors(moved, loaded.manifest), expected)

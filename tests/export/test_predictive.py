@@ -242,6 +242,32 @@ def test_an_ensemble_answers_from_a_file_as_live(ensemble: SimpleNamespace) -> N
     assert_same_signatures(ensemble.path / "2", ensemble.live, NUMBERS)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("structure", ["diagonal", "full"])
+def test_a_linearised_network_answers_from_a_file_as_live(
+    structure: Any, tmp_path: Path
+) -> None:
+    method = tfbbb.inference.Laplace(structure, prior_precision=1.0)
+    given = network(likelihoods.Normal(heteroscedastic=True), 4)
+    live = method.fit(given, X, NUMBERS, verbose=0)
+    live.export_predictive(tmp_path / "1", method="linearised")
+    loaded = tfbbb.load(tmp_path / "1")
+    for by in ("linearised", "weight"):
+        found = loaded.predictive(X, 20, by, seed=5)
+        expected = live.predictive(X, 20, by, seed=5)
+        assert_same(found, expected, NUMBERS, ordered=True)
+
+
+@pytest.mark.slow
+def test_an_average_is_linearised_in_a_file_as_live(tmp_path: Path) -> None:
+    parts = [network("categorical", 3) for _ in range(2)]
+    live = tfbbb.average(parts, [0.25, 0.75])
+    live.export_predictive(tmp_path / "1", method="linearised")
+    found = tfbbb.load(tmp_path / "1").predictive(X, 20, seed=5)
+    expected = live.predictive(X, 20, "linearised", seed=5)
+    assert_same(found, expected, LABELS, ordered=False)
+
+
 def test_classes_are_answered_from_a_file_as_live(classes: SimpleNamespace) -> None:
     for by in ("local", "weight", "moments"):
         found = classes.loaded.predictive(X, 20, by, seed=5)
@@ -371,6 +397,7 @@ def test_scores_and_pictures_are_made_of_it(
     ("arguments", "message"),
     [
         ({"method": "flipout"}, r"no such method, but 'auto', 'local', 'weight', 'mom"),
+        ({"method": "linearised"}, "Export .* again with `method='linearised'`"),
         ({"num_samples": 1}, "`num_samples` must be at least 2"),
         ({"seed": 2**31}, r"below 2\*\*31"),
         ({"max_standard_error": 0.0}, "max_standard_error"),

@@ -436,7 +436,10 @@ def test_existing_path_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("description", "message"),
     [
-        ({"method": "auto"}, r"'local' or 'weight'\. Received: method='auto'"),
+        (
+            {"method": "auto"},
+            r"'local', 'weight', 'linearised'\. Received: method='auto'",
+        ),
         ({"num_samples": 1}, r"at least 2 .*num_samples=1"),
         ({"seed": 2**31}, r"below 2\*\*31\. Received: seed=2147483648"),
         ({"metrics": {"rmse": float("nan")}}, r"metric 'rmse' must be finite"),

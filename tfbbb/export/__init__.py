@@ -1,4 +1,4 @@
-"""SavedModels that answer with a predictive distribution: writing and reading."""
+"""Models as files that answer with a predictive distribution: writing and reading."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
     from tfbbb.export.manifest import Manifest
+    from tfbbb.export.mlflow_model import write_mlflow
+    from tfbbb.export.onnx_file import write_onnx
     from tfbbb.export.reader import load
     from tfbbb.export.versions import next_version
     from tfbbb.export.writer import write_saved_model
@@ -15,6 +17,8 @@ __all__ = [
     "Manifest",
     "load",
     "next_version",
+    "write_mlflow",
+    "write_onnx",
     "write_saved_model",
 ]
 
@@ -25,6 +29,8 @@ _MODULES = {
     "Manifest": "tfbbb.export.manifest",
     "load": "tfbbb.export.reader",
     "next_version": "tfbbb.export.versions",
+    "write_mlflow": "tfbbb.export.mlflow_model",
+    "write_onnx": "tfbbb.export.onnx_file",
     "write_saved_model": "tfbbb.export.writer",
 }
 

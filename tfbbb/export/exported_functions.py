@@ -1,14 +1,14 @@
 """All functions of a SavedModel."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import tensorflow as tf
 
 from tfbbb.export.answer_functions import trace_answers, use_functions
 from tfbbb.export.description import describe_targets
 from tfbbb.export.feature_tensors import input_specs, packing, tensor_specs
-from tfbbb.export.manifest import Feature
+from tfbbb.export.manifest import DrawingMethod, Feature
 from tfbbb.export.sampler import Sampler, trace_program
 from tfbbb.export.shared_variables import share_variables, variables_by_contents
 from tfbbb.export.signatures import all_signatures, default_signature
@@ -28,7 +28,7 @@ from tfbbb.recalibration.recalibration import IDENTITY, Recalibration
 def trace_functions(
     model: LikelihoodModel,
     features: Sequence[Feature],
-    method: Literal["local", "weight"],
+    method: DrawingMethod,
     num_samples: int,
     seed: int,
 ) -> tuple[tf.Module, dict[str, Any], dict[str, Any]]:
@@ -124,8 +124,10 @@ def _programs(
     programs = {method: main}
     moments = {method: share_variables(main.moments(), variables)}
     if method != "weight":
+        # Those of a linearised network are means alone.
+        held = None if plan.linearised else moments[method]
         programs["weight"] = Program(
-            model, likelihoods, Plan(), inputs, recalibration, moments[method]
+            model, likelihoods, Plan(), inputs, recalibration, held
         )
         moments["weight"] = {}
     try:

@@ -80,7 +80,8 @@ class ExportedModel:
             x: Inputs of the rows, as for `predict`.
             num_samples: Number of draws from the posterior; the manifest's by default.
             method: One of the manifest's `passes`: how the signatures draw (by
-                default, also `"auto"`), `"weight"`, or `"moments"`.
+                default, also `"auto"`), `"weight"`, or `"moments"`. Signatures draw by
+                the `method` that the model was exported with, such as `"linearised"`.
             seed: Seed of the draws; the manifest's by default.
             max_standard_error: The standard error that the mean may have, in the units
                 of the targets: see `tfbbb.predictive`.
@@ -133,6 +134,8 @@ class ExportedModel:
             names = ", ".join(f"'{name}'" for name in ("auto", *self._passes))
             why = self.manifest.without_moments
             reason = f" {why}" if method == "moments" and why else ""
+            if method in ("local", "linearised"):
+                reason = f" Export the model again with `method={method!r}`."
             raise ValueError(
                 f"The file has no such method, but {names}.{reason} "
                 f"Received: method={method!r}"

@@ -37,6 +37,8 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
 
     by_groups = hasattr(saved_model, "groups")
     propagated = method == "moments" and manifest.operations is not None
+    # A linearised network draws weights already.
+    coherent = "linearised" if method == "linearised" else "weight"
     return Passes(
         draw=fast_call(functions.draw),
         summaries=summaries,
@@ -44,7 +46,7 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
         outputs=lambda inputs, draws: sums(inputs, draws)[1],
         merge=fast_call(functions.merge),
         summarize=fast_call(functions.summarize),
-        coherent=lambda: load_passes(saved_model, manifest, "weight"),
+        coherent=lambda: load_passes(saved_model, manifest, coherent),
         sizes=manifest.passes[method],
         answers=[load_answers(saved_model.answers[method], manifest)],
         operations=(manifest.operations or ()) if propagated else (),

@@ -220,6 +220,9 @@ def _column(values: ArrayLike, feature: Feature) -> np.ndarray:
             f"The column {feature.name!r} needs a list of values, one per row. "
             f"Received: {abbreviate(values)}"
         )
+    if not isinstance(values, Sequence | np.ndarray):
+        # A column of a frame counts its rows by its index.
+        values = np.asarray(values)
     if feature.kind == "categorical":
         notation = feature.column.notation if feature.notation is not None else None
         if isinstance(notation, TextNotation) and notation.numbers:

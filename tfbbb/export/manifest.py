@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
+# The prediction methods by which signatures may draw.
+DrawingMethod = Literal["local", "weight", "linearised"]
+DRAWING_METHODS = get_args(DrawingMethod)
 _READABLE = (1, 2, 3)
 # A likelihood of the support that version 2 had a word for.
 _SIMILAR = {
@@ -214,7 +217,7 @@ class Manifest:
     layers: tuple[LayerSummary, ...]
     num_rows: float | None
     kl_weight: float | None
-    method: Literal["local", "weight"]
+    method: DrawingMethod
     default_num_samples: Annotated[int, Field(ge=2)]
     default_seed: int
     metrics: Mapping[str, float]

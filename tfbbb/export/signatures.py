@@ -1,6 +1,6 @@
 """The signatures of an exported posterior predictive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,13 +87,22 @@ def default_signature(
     return serving_default, list(features)
 
 
+def summary_outputs(answers: Answers, summary: Container[str]) -> list[str]:
+    """Returns the names of the outputs of `serving_default`.
+
+    Args:
+        answers: The answers about the predictive distribution.
+        summary: The names of what the summary has.
+    """
+    is_classes = answers.task == "classification"
+    names = list(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY)
+    return [*names, *(["between_members"] if "between_members" in summary else [])]
+
+
 def _summary_function(
     sampler: Sampler, answers: Answers, *more: str
 ) -> Callable[..., dict[str, tf.Tensor]]:
-    is_classes = answers.task == "classification"
-    names = [*(_CLASS_SUMMARY if is_classes else _REGRESSION_SUMMARY), *more]
-    if "between_members" in sampler.summary_specs:
-        names.append("between_members")
+    names = [*summary_outputs(answers, sampler.summary_specs), *more]
 
     def predict(*arguments: Any) -> dict[str, tf.Tensor]:
         *features, num_samples, seed = arguments

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -22,7 +22,13 @@ from tfbbb.export.description import (
 )
 from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns
-from tfbbb.export.manifest import MANIFEST_PATH, Manifest, file_digests
+from tfbbb.export.manifest import (
+    DRAWING_METHODS,
+    MANIFEST_PATH,
+    DrawingMethod,
+    Manifest,
+    file_digests,
+)
 from tfbbb.export.warm_up import write_warm_up
 from tfbbb.likelihood_model import LikelihoodModel
 
@@ -43,7 +49,7 @@ def write_saved_model(
     lineage: Mapping[str, Any] | None = None,
     recalibration_choice: Mapping[str, Any] | None = None,
     extra_files: Mapping[str, bytes] | None = None,
-    method: Literal["local", "weight"] = "local",
+    method: DrawingMethod = "local",
     num_samples: int = 100,
     seed: int = 0,
 ) -> None:
@@ -97,8 +103,9 @@ def write_saved_model(
         recalibration_choice: Why the model is recalibrated as it is, or is not, to keep
             with it: plain JSON values.
         extra_files: Further files to write into `assets.extra`, by name.
-        method: Prediction method of all signatures but `moments`, `"local"` or
-            `"weight"`.
+        method: Prediction method of all signatures but `moments`: `"local"`,
+            `"weight"`, or `"linearised"`, which suits Laplace approximations. A loaded
+            model has this method, `"weight"` and `"moments"`.
         num_samples: Number of posterior samples behind `serving_default`.
         seed: Seed of `serving_default`.
 
@@ -114,9 +121,10 @@ def write_saved_model(
             "Only a `tfbbb.BayesianModel` can be exported: it knows its likelihood. "
             f"Make one of the model's inputs and outputs. Received: {type(model)}"
         )
-    if method not in ("local", "weight"):
+    if method not in DRAWING_METHODS:
+        known = ", ".join(f"'{name}'" for name in DRAWING_METHODS)
         raise ValueError(
-            "An exported model has one method, 'local' or 'weight'. "
+            f"The signatures of an exported model draw by one method of {known}. "
             f"Received: method={method!r}"
         )
     # Two samples at least: one cannot separate epistemic from aleatoric variance.

@@ -1,0 +1,76 @@
+"""MLflow loads what was exported, and predicts as the loaded SavedModel."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfbbb
+from tests.export.test_columns import exported  # noqa: F401  (a fixture)
+from tests.export.test_predictive import X, network
+
+
+def test_a_table_is_answered_as_by_the_saved_model(
+    exported: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    live, schema, table, loaded = exported
+    live.export_predictive(tmp_path / "model", format="mlflow", schema=schema)
+    model = mlflow.pyfunc.load_model(tmp_path / "model")
+    names = [feature.name for feature in loaded.manifest.features]
+    assert model.metadata.get_input_schema().input_names() == names
+    frame = table.to_pandas()[names].set_index(pd.Index(range(100, 160)))
+    found = model.predict(frame, params={"num_samples": 20, "seed": 3})
+    assert list(found.index) == list(frame.index)
+    expected = loaded.predict(frame, 20, 3)
+    assert set(found.columns) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values[:, 0])
+
+
+def test_classes_have_a_column_each(tmp_path: Path) -> None:
+    live = network(tfbbb.likelihoods.Categorical(), 3)
+    names = ["width", "height", "depth"]
+    live.export_predictive(
+        tmp_path / "model",
+        format="mlflow",
+        feature_names=names,
+        classes=["red", "green", "blue"],
+    )
+    model = mlflow.pyfunc.load_model(tmp_path / "model")
+    found = model.predict(pd.DataFrame(X.astype("float64"), columns=names))
+    assert list(found.columns) == [
+        *("class", "probability_red", "probability_green", "probability_blue"),
+        *("entropy", "mutual_information"),
+    ]
+    probabilities = found[[f"probability_{x}" for x in ("red", "green", "blue")]]
+    best = probabilities.to_numpy().argmax(axis=1)
+    assert list(found["class"]) == [("red", "green", "blue")[i] for i in best]
+
+
+def test_several_targets_have_a_column_each(tmp_path: Path) -> None:
+    live = network(tfbbb.likelihoods.Normal(), 2)
+    live.export_predictive(tmp_path / "model", format="mlflow")
+    model = mlflow.pyfunc.load_model(tmp_path / "model")
+    frame = pd.DataFrame(X.astype("float64"), columns=["x0", "x1", "x2"])
+    found = model.predict(frame)
+    assert list(found.columns[:4]) == ["mean_0", "mean_1", "variance_0", "variance_1"]
+
+
+def test_nothing_is_left_of_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = network(tfbbb.likelihoods.Normal(), 1)
+    with pytest.raises(ValueError, match="feature names"):
+        live.export_predictive(
+            tmp_path / "model", format="mlflow", feature_names=["one"]
+        )
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    monkeypatch.delitem(sys.modules, "mlflow.pyfunc", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'tfbbb\[mlflow\]'"):
+        live.export_predictive(tmp_path / "model", format="mlflow")
+    assert list(tmp_path.iterdir()) == []

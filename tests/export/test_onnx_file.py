@@ -1,0 +1,173 @@
+"""An ONNX file answers as the live model."""
+
+import copy
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import tfbbb
+from tests.export.test_columns import exported  # noqa: F401  (a fixture)
+from tests.export.test_predictive import CASES, X, network
+from tfbbb.data.hashed_text import HashedText
+from tfbbb.export.inputs import to_tensors
+from tfbbb.layers import Conv2DVariational, DenseVariational
+
+# One of each kind of outputs in short.
+SHORT = {"Normal, heteroscedastic", "StudentT", "Categorical"}
+MOMENTS = {"mean", "variance", "epistemic", "aleatoric"}
+
+
+def run(path: Path, tensors: dict[str, Any]) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, tensors), strict=True))
+
+
+def assert_as_live(found: dict[str, np.ndarray], live: tfbbb.Predictive) -> None:
+    for name, values in found.items():
+        expected = np.asarray(getattr(live, name))
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(values, expected, 1e-5, 1e-6 * scale, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in SHORT else [pytest.mark.slow])
+        for name in CASES
+    ],
+)
+def test_every_likelihood_answers_as_live(name: str, tmp_path: Path) -> None:
+    likelihood, units, targets, _ = CASES[name]
+    likelihood = copy.deepcopy(likelihood)
+    if units is None:
+        units = likelihood.num_outputs(targets.shape[-1])
+    live = network(likelihood, units)
+    live.likelihood.adapt(targets)
+    for method in ("weight", "moments"):
+        path = tmp_path / f"{method}.onnx"
+        live.export_predictive(
+            path, format="onnx", method=method, num_samples=20, seed=5
+        )
+        found = run(path, {"inputs": X})
+        assert len(found) == (3 if live.likelihood.task == "classification" else 4)
+        assert_as_live(found, live.predictive(X, 20, method, seed=5))
+
+
+def test_members_and_a_recalibration_answer_as_live(tmp_path: Path) -> None:
+    live = network(tfbbb.likelihoods.Normal(), 1, members=3)
+    targets = 50.0 + 10.0 * X[:, :1]
+    live.likelihood.adapt(targets)
+    rows = np.random.default_rng(1).normal(size=(40, 3)).astype("float32")
+    live.recalibrate(rows, 50.0 + 10.0 * rows[:, :1], method="variance_scaling")
+    live.export_predictive(tmp_path / "a.onnx", format="onnx", num_samples=30)
+    found = run(tmp_path / "a.onnx", {"inputs": X})
+    assert set(found) == MOMENTS | {"between_members"}
+    assert_as_live(found, live.predictive(X, 30, "weight"))
+
+
+def test_a_normalization_answers_as_live(tmp_path: Path) -> None:
+    standardize = keras.layers.Normalization()
+    standardize.adapt(100.0 + 5.0 * X)
+    inputs = keras.Input((3,))
+    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(standardize(inputs)))
+    x = 100.0 + 5.0 * X[::-1]
+    live.export_predictive(tmp_path / "a.onnx", format="onnx")
+    assert_as_live(
+        run(tmp_path / "a.onnx", {"inputs": x}), live.predictive(x, 100, "weight")
+    )
+
+
+def test_convolutions_answer_as_live(tmp_path: Path) -> None:
+    inputs = keras.Input((16,))
+    image = keras.layers.Reshape((4, 4, 1))(inputs)
+    hidden = Conv2DVariational(2, 3, activation="relu")(image)
+    outputs = DenseVariational(1)(keras.layers.Flatten()(hidden))
+    live = tfbbb.BayesianModel(inputs, outputs)
+    x = np.random.default_rng(0).normal(size=(5, 16)).astype("float32")
+    live.export_predictive(tmp_path / "a.onnx", format="onnx", num_samples=20)
+    assert_as_live(
+        run(tmp_path / "a.onnx", {"inputs": x}), live.predictive(x, 20, "weight")
+    )
+
+
+def test_columns_of_every_kind_answer_as_live(
+    exported: Any,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    live, schema, table, loaded = exported
+    path = tmp_path / "a.onnx"
+    live.export_predictive(
+        path, format="onnx", schema=schema, method="moments", units="as sold"
+    )
+    tensors = to_tensors(
+        {name: column.to_pylist() for name, column in schema_columns(table, schema)},
+        loaded.manifest,
+    )
+    assert_as_live(
+        run(path, tensors), live.predictive(schema.inputs(table), method="moments")
+    )
+    (entry,) = onnx.load(path).metadata_props
+    assert entry.key == "tfbbb"
+    described = json.loads(entry.value)
+    features = loaded.manifest.features
+    assert described["features"] == [
+        {"name": f.name, "kind": f.kind, "tensor": f.tensor} for f in features
+    ]
+    assert (described["target"], described["units"]) == ("y", "as sold")
+    assert described["method"] == "moments"
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+
+
+def schema_columns(table: Any, schema: Any) -> list[tuple[str, Any]]:
+    return [(column.name, table[column.name]) for column in schema.features]
+
+
+def test_what_onnx_has_not_is_refused_by_name(tmp_path: Path) -> None:
+    inputs = {"street": keras.Input((), dtype="string", name="street")}
+    hashed = HashedText([4])([inputs["street"]])
+    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hashed))
+    with pytest.raises(ValueError, match=r"no counterpart in ONNX.*StringToHash"):
+        live.export_predictive(tmp_path / "a.onnx", format="onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
+    live = network(tfbbb.likelihoods.Normal(), 1)
+    path = tmp_path / "a.onnx"
+    with pytest.raises(ValueError, match="Received: method='local'"):
+        live.export_predictive(path, format="onnx", method="local")
+    with pytest.raises(ValueError, match="Received: format='pickle'"):
+        live.export_predictive(path, format="pickle")
+    with pytest.raises(ValueError, match="num_samples"):
+        live.export_predictive(path, format="onnx", num_samples=1)
+    assert not path.exists()
+    path.write_text("mine")
+    with pytest.raises(FileExistsError):
+        live.export_predictive(path, format="onnx")
+    assert path.read_text() == "mine"
+
+
+def test_a_missing_library_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    live = network(tfbbb.likelihoods.Normal(), 1)
+    with pytest.raises(ImportError, match=r"pip install 'tfbbb\[onnx\]'"):
+        live.export_predictive(tmp_path / "a.onnx", format="onnx")
+
+
+def test_a_model_without_closed_form_says_so(tmp_path: Path) -> None:
+    inputs = keras.Input((3,))
+    sequence = keras.layers.Reshape((3, 1))(inputs)
+    hidden = tfbbb.layers.LSTMVariational(2)(sequence)
+    live = tfbbb.BayesianModel(inputs, DenseVariational(1)(hidden))
+    with pytest.raises(ValueError, match='Use `method="weight"`'):
+        live.export_predictive(tmp_path / "a.onnx", format="onnx", method="moments")

@@ -1,0 +1,167 @@
+"""A SavedModel as a model of MLflow, which registers, serves and batches it."""
+
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tfbbb.export.atomic import atomic_directory
+from tfbbb.export.exported_model import ExportedModel
+from tfbbb.export.manifest import Feature, Manifest
+from tfbbb.export.reader import load
+from tfbbb.export.writer import write_saved_model
+from tfbbb.extras import import_extra
+from tfbbb.likelihood_model import LikelihoodModel
+from tfbbb.version import __version__
+
+if TYPE_CHECKING:
+    import pandas
+
+# In the order of the answer.
+_MOMENTS = (
+    *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"),
+    *("entropy", "mutual_information", "between_members"),
+)
+_TYPES = {"numeric": "double", "categorical": "string", "date": "datetime"}
+
+
+def write_mlflow(
+    model: LikelihoodModel, path: str | os.PathLike[str], **options: Any
+) -> None:
+    """Writes the posterior predictive as a model of `mlflow.pyfunc` at `path`.
+
+    The directory holds a SavedModel in `data`, the signature of the model with the
+    names and types of the features, and what to install. `mlflow.pyfunc.load_model`
+    loads it where tfbbb is installed. Its `predict(frame, params)` takes `num_samples`
+    and `seed` as parameters, and returns a frame with the index of the given one:
+
+    - of numbers `mean`, `variance`, `epistemic`, `aleatoric` and `mean_standard_error`;
+      of several targets `mean_0`, `mean_1` and so on;
+    - of classes `class`, one `probability_CLASS` per class, `entropy` and
+      `mutual_information`;
+    - of several members also `between_members`, per target or class.
+
+    Args:
+        model: The model.
+        path: Directory to write; nothing may be there yet. It appears whole or not at
+            all.
+        **options: As for `tfbbb.export.write_saved_model`.
+
+    Raises:
+        FileExistsError: Where there is something at `path` already.
+        ImportError: A library of `pip install 'tfbbb[mlflow]'` is missing.
+        OSError: The disk is full, or refuses the files; nothing is left of them.
+        ValueError: As for `tfbbb.export.write_saved_model`.
+
+    Example:
+
+    >>> import os, tempfile, keras, mlflow, pandas as pd, tfbbb
+    >>> inputs = keras.Input((2,))
+    >>> model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    >>> path = os.path.join(tempfile.mkdtemp(), "model")
+    >>> names = ["size", "age"]
+    >>> model.export_predictive(path, format="mlflow", feature_names=names)
+    >>> loaded = mlflow.pyfunc.load_model(path)
+    >>> answer = loaded.predict(pd.DataFrame({"size": [1.0, 2.0], "age": [3.0, 4.0]}))
+    >>> answer.columns.tolist()
+    ['mean', 'variance', 'epistemic', 'aleatoric', 'mean_standard_error']
+    """
+    pyfunc, _ = import_extra("mlflow", "mlflow.pyfunc", "pandas")
+    with atomic_directory(path) as staging, tempfile.TemporaryDirectory() as scratch:
+        # MLflow copies it and keeps its name.
+        saved_model = Path(scratch) / "saved_model"
+        write_saved_model(model, saved_model, **options)
+        with warnings.catch_warnings():
+            # An example would show the columns that the signature has already.
+            warnings.simplefilter("ignore", UserWarning)
+            pyfunc.save_model(
+                staging,
+                loader_module=__name__,
+                data_path=saved_model,
+                pip_requirements=[f"tfbbb[mlflow]=={__version__}"],
+                signature=_signature(Manifest.read(saved_model)),
+            )
+
+
+def _signature(manifest: Manifest) -> Any:
+    """Returns the names and types of features and parameters, as MLflow has them."""
+    types, models = import_extra("mlflow", "mlflow.types", "mlflow.models")
+    columns = [
+        types.ColSpec(
+            _type(feature),
+            feature.name,
+            required=not (feature.missing or feature.imputed),
+        )
+        for feature in manifest.features
+    ]
+    whole = types.DataType.long
+    params = [
+        types.ParamSpec("num_samples", whole, manifest.default_num_samples),
+        types.ParamSpec("seed", whole, manifest.default_seed),
+    ]
+    return models.ModelSignature(
+        inputs=types.Schema(columns), params=types.ParamSchema(params)
+    )
+
+
+def _type(feature: Feature) -> Any:
+    if feature.notation is not None:
+        # A value such as 1200, or a text such as `$1,200`.
+        (schema,) = import_extra("mlflow", "mlflow.types.schema")
+        return schema.AnyType()
+    return _TYPES[feature.kind]
+
+
+def _load_pyfunc(path: str) -> "_FrameModel":
+    """Loads what `write_mlflow` wrote; MLflow calls it by this name."""
+    return _FrameModel(load(path))
+
+
+class _FrameModel:
+    """Answers frames with frames.
+
+    Args:
+        model: The loaded SavedModel.
+    """
+
+    def __init__(self, model: ExportedModel):
+        self._model = model
+
+    def predict(
+        self, frame: "pandas.DataFrame", params: dict[str, Any] | None = None
+    ) -> "pandas.DataFrame":
+        """Returns the moments of the predictive distribution of each row.
+
+        Args:
+            frame: The features, by name.
+            params: `num_samples` and `seed`.
+
+        Raises:
+            InputError: The frame does not fit the model.
+        """
+        import pandas as pd
+
+        found = self._model.predict(frame, **(params or {}))
+        classes = self._model.manifest.classes
+        columns: dict[str, np.ndarray] = {}
+        if classes is not None:
+            probabilities = found["probabilities"]
+            # It is of each probability.
+            del found["mean_standard_error"]
+            columns["class"] = np.asarray(classes)[probabilities.argmax(axis=1)]
+            columns |= {
+                f"probability_{name}": probabilities[:, place]
+                for place, name in enumerate(classes)
+            }
+        for name in _MOMENTS:
+            if (values := found.get(name)) is None:
+                continue
+            if values.ndim == 1 or values.shape[1] == 1:
+                columns[name] = values.reshape(len(values))
+            else:
+                names = classes or range(values.shape[1])
+                columns |= {f"{name}_{x}": values[:, i] for i, x in enumerate(names)}
+        return pd.DataFrame(columns, index=frame.index)

@@ -1,0 +1,292 @@
+"""One ONNX file that answers with the moments of a predictive distribution."""
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import tensorflow as tf
+from keras import tree
+
+from tfbbb.checked_numbers import int32
+from tfbbb.export.atomic import check_free
+from tfbbb.export.description import class_names
+from tfbbb.export.feature_tensors import (
+    features_of,
+    input_specs,
+    packing,
+    tensor_specs,
+)
+from tfbbb.export.onnx_operations import HANDLERS, allow_texts
+from tfbbb.export.signatures import summary_outputs
+from tfbbb.extras import import_extra
+from tfbbb.flushing import flush
+from tfbbb.likelihood_model import LikelihoodModel
+from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.live_answers import live_answers
+from tfbbb.prediction.moments import MomentsError
+from tfbbb.prediction.plan import Plan
+from tfbbb.prediction.program import Program
+from tfbbb.prediction.sampling import MAIN
+from tfbbb.recalibration.recalibration import IDENTITY
+
+if TYPE_CHECKING:
+    from tfbbb.data import Schema
+
+# The methods that need neither new noise for each row nor derivatives.
+OnnxMethod = Literal["weight", "moments"]
+_METHODS = get_args(OnnxMethod)
+_OPSET = 18
+_METADATA = "tfbbb"
+# Of single precision, whose sums are taken in another order.
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-5
+
+
+def write_onnx(
+    model: LikelihoodModel,
+    path: str | os.PathLike[str],
+    *,
+    schema: "Schema | None" = None,
+    feature_names: Sequence[str] | None = None,
+    target: str | None = None,
+    units: str = "as in the training table",
+    classes: Sequence[str] | None = None,
+    method: OnnxMethod = "weight",
+    num_samples: int = 100,
+    seed: int = 0,
+) -> None:
+    """Writes the moments of the posterior predictive as one ONNX file at `path`.
+
+    The file needs an ONNX runtime and nothing of Python: browsers, phones and other
+    languages have one. It takes and gives raw units, as the signature `serving_default`
+    of a SavedModel: the features, and for n rows, k targets, c classes `mean`,
+    `variance`, `epistemic` and `aleatoric` [n, k]; for classes `probabilities` [n, c],
+    `entropy` and `mutual_information` [n]; of several members also `between_members`.
+
+    The weights are frozen: the file has the draws of `model.predictive(x, num_samples,
+    method, seed)`, and gives the same answers but for rounding. Its memory grows with
+    rows × draws × units, so many rows are best asked for in parts.
+
+    The file's metadata have an entry `tfbbb`: features, target, units, classes, method,
+    number of draws and seed as JSON.
+
+    Args:
+        model: The model.
+        path: Where to write; nothing may be there yet. The file appears whole or not at
+            all.
+        schema: Schema of the training table, which gives the names of features, target
+            and classes.
+        feature_names: Names of the features without a schema; `x0`, `x1`, ... by
+            default.
+        target: Name of the target without a schema.
+        units: Units of inputs and outputs, in words.
+        classes: Names of the classes without a schema; their indices by default.
+        method: `"weight"` for K draws of the weights, or `"moments"` for moments that
+            are propagated in closed form.
+        num_samples: Number K of draws, at least two.
+        seed: Seed of the draws.
+
+    Raises:
+        FileExistsError: Where there is something at `path` already.
+        ImportError: A library of `pip install 'tfbbb[onnx]'` is missing.
+        OSError: The disk is full, or refuses the file; nothing is left of it.
+        ValueError: The method cannot be frozen or does not suit the model, or an
+            operation of the model has no counterpart in ONNX, such as the hash of a
+            text; the message names it.
+
+    Example:
+
+    >>> import os, tempfile, keras, numpy as np, onnxruntime, tfbbb
+    >>> inputs = keras.Input((3,))
+    >>> model = tfbbb.BayesianModel(inputs, tfbbb.layers.DenseVariational(1)(inputs))
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.onnx")
+    >>> model.export_predictive(path, format="onnx", method="moments")
+    >>> session = onnxruntime.InferenceSession(path)
+    >>> x = np.ones((2, 3), "float32")
+    >>> (mean,) = session.run(["mean"], {"inputs": x})
+    >>> bool(np.allclose(mean, model.predictive(x, method="moments").mean, 1e-5))
+    True
+    """
+    if method not in _METHODS:
+        known = ", ".join(f"'{name}'" for name in _METHODS)
+        raise ValueError(
+            f"An ONNX file answers by one method of {known}. "
+            f"Received: method={method!r}"
+        )
+    num_samples = int32("num_samples", num_samples, least=2)
+    seed = int32("seed", seed)
+    check_free(path)
+    tf2onnx, onnxruntime = import_extra("onnx", "tf2onnx", "onnxruntime")
+    features = features_of(model, schema, feature_names)
+    specs = tensor_specs(model, features)
+    answer = _frozen_answer(model, packing(model, features), method, num_samples, seed)
+    function = tf.function(answer, input_signature=specs, autograph=False)
+    proto = _converted(function, specs, tf2onnx)
+    description = {
+        "features": [
+            {"name": feature.name, "kind": feature.kind, "tensor": feature.tensor}
+            for feature in features
+        ],
+        "target": schema.target.name if schema else target,
+        "units": units,
+        "classes": class_names(model.likelihood, schema.classes if schema else classes),
+        "method": method,
+        "num_samples": None if method == "moments" else num_samples,
+        "seed": None if method == "moments" else seed,
+    }
+    proto.metadata_props.add(key=_METADATA, value=json.dumps(description))
+    content = proto.SerializeToString()
+    _check(content, function, specs, onnxruntime)
+    _write(Path(path), content)
+
+
+def _frozen_answer(
+    model: LikelihoodModel,
+    pack: Callable[[Sequence[Any]], Any],
+    method: OnnxMethod,
+    num_samples: int,
+    seed: int,
+) -> Callable[..., dict[str, tf.Tensor]]:
+    """Returns the summary as a function of feature tensors, with draws as constants."""
+    recalibration = model.recalibration or IDENTITY
+    plan = Plan(propagated=method == "moments")
+    try:
+        program = Program(
+            model, [model.likelihood], plan, input_specs(model), recalibration.density
+        )
+    except MomentsError as error:
+        raise ValueError(f'{error} Use `method="weight"`.') from None
+    rounds = program.sizes.num_rounds(num_samples)
+    drawn = program.draws(
+        tf.constant([MAIN, seed]), tf.constant(0), tf.constant(rounds)
+    )
+    moments, draws = (
+        tree.map_structure(np.asarray, part) for part in (program.moments(), drawn)
+    )
+    answers = live_answers(model.likelihood, recalibration)
+
+    def answer(*features: Any) -> dict[str, tf.Tensor]:
+        constants = [tree.map_structure(tf.constant, x) for x in (moments, draws)]
+        (sums,), (outputs,) = program.sums(pack(features), *constants)
+        found = _recalibrated(answers, program.summary(sums), outputs)
+        names = summary_outputs(answers, found)
+        return {name: tf.cast(found[name], tf.float32) for name in names}
+
+    return answer
+
+
+def _recalibrated(
+    answers: Answers, summary: dict[str, tf.Tensor], outputs: tf.Tensor
+) -> Mapping[str, tf.Tensor]:
+    if answers.summary is None:
+        return summary
+
+    def quantiles(levels: Any) -> tf.Tensor:
+        levels = tf.constant(np.asarray(levels), tf.float64)
+        return answers.ask("quantiles", outputs, levels)
+
+    return answers.summary(summary, quantiles)
+
+
+def _converted(
+    function: Any, specs: Sequence[tf.TensorSpec], tf2onnx: ModuleType
+) -> Any:
+    """Returns the ONNX model of a function of tensors."""
+    with _quiet(tf2onnx.__name__):
+        try:
+            proto, _ = tf2onnx.convert.from_function(
+                function,
+                input_signature=specs,
+                opset=_OPSET,
+                custom_op_handlers=dict(HANDLERS),
+            )
+        except Exception as error:
+            raise ValueError(_explain(str(error))) from error
+    _embed(proto, function.get_concrete_function().graph.captures)
+    if any(spec.dtype == tf.string for spec in specs):
+        allow_texts(proto)
+    return proto
+
+
+def _embed(proto: Any, captures: Sequence[tuple[tf.Tensor, tf.Tensor]]) -> None:
+    """Makes constants of tensors that a layer holds, such as those of a normalisation.
+
+    Args:
+        proto: An ONNX model that has them as inputs.
+        captures: What the function took from outside, with its inner tensors.
+    """
+    (helper,) = import_extra("onnx", "onnx.numpy_helper")
+    held = {inner.name: outer for outer, inner in captures}
+    for place in reversed(range(len(proto.graph.input))):
+        name = proto.graph.input[place].name
+        if name in held:
+            constant = helper.from_array(held[name].numpy(), name)
+            proto.graph.initializer.append(constant)
+            del proto.graph.input[place]
+
+
+def _explain(cause: str) -> str:
+    return (
+        "An operation of the model has no counterpart in ONNX: replace the layer that "
+        "has it, leave out the column that it reads, or export a SavedModel. "
+        f"Received: {cause:.500}"
+    )
+
+
+def _check(
+    content: bytes, function: Any, specs: Sequence[tf.TensorSpec], runtime: ModuleType
+) -> None:
+    """Raises ValueError unless the file answers as the function does."""
+    one_row = {spec.name: _row(spec) for spec in specs}
+    wanted = function(*map(tf.constant, one_row.values()))
+    try:
+        session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        found = session.run(names, one_row)
+    except Exception as error:
+        raise ValueError(_explain(str(error))) from error
+    for name, values in zip(names, found, strict=True):
+        if not np.allclose(values, wanted[name], _RELATIVE, _ABSOLUTE, equal_nan=True):
+            raise ValueError(
+                "ONNX Runtime computes other answers than the model does. Received: "
+                f"{name} {values[0]} where the model has {wanted[name].numpy()[0]}"
+            )
+
+
+def _row(spec: tf.TensorSpec) -> np.ndarray:
+    """Returns one row of ones, or of one text."""
+    shape = [1, *spec.shape[1:]]
+    if spec.dtype == tf.string:
+        return np.full(shape, "1", dtype=object)
+    return np.ones(shape, spec.dtype.as_numpy_dtype)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        staging.write_bytes(content)
+        flush(staging)
+        # Unlike a renaming, a link never replaces a file that has appeared meanwhile.
+        os.link(staging, path)
+    finally:
+        staging.unlink(missing_ok=True)
+    flush(path.parent)
+
+
+@contextlib.contextmanager
+def _quiet(name: str) -> Any:
+    """Keeps what a library logs about each graph from the terminal."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -22,8 +22,11 @@ check: install ## Lint, and run the tests nearest to what differs from HEAD (BAS
 touched: install
 	$(BIN)/python -m tests.touched $(BASE)
 
-test: install ## Check formatting, lint and types, then run the tests
-	@status=0; $(MAKE) --no-print-directory lint || status=1; $(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; exit $$status
+test: install ## Check formatting, lint and types beside running the tests
+	@$(MAKE) --no-print-directory lint & status=0; \
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m "not slow" || status=1; \
+	wait $$! || { echo "The linter or the type checker failed: see above."; status=1; }; \
+	exit $$status
 
 test-slow: install ## Run the long tests, of which `test` runs a short form
 	$(BIN)/pytest -m slow --timeout=7200
@@ -61,7 +64,8 @@ $(VENV)/installed: $(VENV)/locked pyproject.toml
 	@touch $@
 
 # Created from scratch each time: an interrupted installation leaves packages that pip
-# considers complete.
+# considers complete. The lock names every dependency, so pip need not resolve them, and
+# Python compiles each module when it is first imported: few of the packages' modules are.
 $(VENV)/locked: requirements-test.lock
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
 		echo 'tfbbb needs Python 3.11, 3.12 or 3.13; name one with `make PYTHON=python3.12 ...`.' \
@@ -70,5 +74,5 @@ $(VENV)/locked: requirements-test.lock
 		echo 'Python has no `venv` with pip: install it, on Debian with `apt-get install python3-venv`.' \
 			"Received: $$(command -v $(PYTHON))" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --require-hashes --requirement requirements-test.lock
+	$(BIN)/pip install --quiet --no-deps --no-compile --require-hashes --requirement requirements-test.lock
 	@touch $@

@@ -1,18 +1,12 @@
 """Averages of models against the weighted sums of the predictions of their models."""
 
-from types import SimpleNamespace
-
 import keras
 import numpy as np
-import orjson
 import pytest
 from scipy import stats
 
 import tfbbb
-from service.model_process.answer import answer
-from service.model_process.metrics import UncertaintyMetrics
-from service.model_process.query import parse_query
-from service.shared.settings import Settings
+from tests.served_answer import served_answer
 from tfbbb.inference_result import InferenceResult
 from tfbbb.stacking import stacking_weights
 
@@ -269,11 +263,9 @@ def test_adaptive_predictions_keep_the_weights(mixture):
 
 
 def test_service_answers_for_an_average(exported):
-    version = SimpleNamespace(name="m", number=1, load=lambda: exported)
     parameters = {"intervals": [0.9], "num_samples": 40, "return_samples": True}
     body = {"instances": NEW.tolist(), "parameters": parameters}
-    query = parse_query(orjson.dumps(body))
-    found = orjson.loads(answer(version, query, Settings(), UncertaintyMetrics()))
+    found = served_answer(exported, body)
     prediction = exported.predictive(NEW, 40)
     for name in ("mean", "variance", "between_members"):
         values = [row[name] for row in found["predictions"]]

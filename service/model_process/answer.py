@@ -1,13 +1,12 @@
-"""Computes the response to a prediction request."""
+"""Checks a prediction request against a model, and computes its answer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
-from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import read_targets
@@ -33,27 +32,55 @@ _MOMENTS = (
 Outputs = dict[str, npt.NDArray[Any] | list[str] | list[list[list[str]]]]
 
 
-def answer(
-    version: ServedVersion,
-    query: Query,
-    settings: Settings,
-    uncertainty: UncertaintyMetrics,
-) -> bytes:
-    """Computes the response of one version of a model, and records its uncertainty.
+@dataclass(frozen=True)
+class Request:
+    """A prediction request that fits its model.
 
     Args:
         version: The version that predicts.
+        model: Its model, loaded.
+        query: The request as it was sent.
+        inputs: The table.
+        num_rows: Number of rows.
+        num_samples: Number of draws.
+        targets: The targets of the rows, or None.
+    """
+
+    version: ServedVersion
+    model: "ExportedModel"
+    query: Query
+    inputs: Inputs
+    num_rows: int
+    num_samples: int
+    targets: npt.NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a version predicts for a request.
+
+    Args:
+        request: The request.
+        outputs: The arrays, in the order of the response.
+        warnings: The sentences about each row.
+    """
+
+    request: Request
+    outputs: Outputs
+    warnings: list[list[str]]
+
+
+def prepare(version: ServedVersion, query: Query, settings: Settings) -> Request:
+    """Checks a request against a version of a model.
+
+    Args:
+        version: The version that is to predict.
         query: The request.
         settings: Limits and defaults.
-        uncertainty: Metrics of the uncertainty, which this function updates.
-
-    Returns:
-        The JSON body of the response.
 
     Raises:
         InputError: If the table does not fit the model; names the row.
-        InvalidRequest: If the model lacks the signature, or its prediction is not
-            finite; names the row.
+        InvalidRequest: If the model lacks the signature.
         RequestTooLarge: If rows × samples is over the limit.
         Unavailable: If the version cannot be loaded.
     """
@@ -62,31 +89,31 @@ def answer(
     query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, model)
     inputs = _read_table(query, manifest)
+    num_rows = _count_rows(inputs)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    _check_size(_count_rows(inputs), num_samples, settings.max_rows_times_samples)
+    _check_size(num_rows, num_samples, settings.max_rows_times_samples)
     targets = None
     if query.targets is not None:
-        targets = read_targets(query.targets, manifest, _count_rows(inputs))
-    outputs = _compute(model, inputs, query, num_samples, targets)
-    _check_finite(outputs, version)
-    uncertainty.observe(version.name, outputs)
-    warnings = find_warnings(to_tensors(inputs, manifest), manifest)
-    if query.by_rows:
-        body = _by_rows(outputs, warnings)
-    else:
-        body = _by_columns(outputs, warnings)
-    body |= {
-        "model_name": version.name,
-        "model_version": str(version.number),
-        "num_samples": num_samples,
-    }
-    if manifest.classes is not None:
-        body["classes"] = manifest.classes
-    return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+        targets = read_targets(query.targets, manifest, num_rows)
+    return Request(version, model, query, inputs, num_rows, num_samples, targets)
+
+
+def compute(request: Request) -> Answer:
+    """Predicts.
+
+    Raises:
+        InputError: If a value does not fit the model; names the row.
+        InvalidRequest: If the prediction is not finite; names the row.
+    """
+    outputs = _predict(request)
+    _check_finite(outputs, request.version)
+    manifest = request.model.manifest
+    warnings = find_warnings(to_tensors(request.inputs, manifest), manifest)
+    return Answer(request, outputs, warnings)
 
 
 def _check_signature(query: Query, model: "ExportedModel") -> None:
@@ -151,17 +178,13 @@ def _check_size(rows: int, num_samples: int, most: int) -> None:
         )
 
 
-def _compute(
-    model: "ExportedModel",
-    inputs: Inputs,
-    query: Query,
-    num_samples: int,
-    targets: npt.NDArray[Any] | None,
-) -> Outputs:
+def _predict(request: Request) -> Outputs:
+    model, query, inputs = request.model, request.query, request.inputs
     parameters, outputs = query.parameters, Outputs()
+    draws = (request.num_samples, parameters.seed)
     moments = query.signature in ("serving_default", "predict")
     if moments:
-        answers = model.predict(inputs, num_samples, parameters.seed)
+        answers = model.predict(inputs, *draws)
         outputs |= {name: answers[name] for name in _MOMENTS if name in answers}
         if (classes := model.manifest.classes) is not None:
             best = np.argmax(outputs["probabilities"], axis=1)
@@ -171,9 +194,8 @@ def _compute(
         if not (chosen or (moments and query.asks(question))):
             continue
         levels = parameters.levels(question)
-        draws = (num_samples, parameters.seed)
         try:
-            found = model.ask(question.name, inputs, levels, *draws, targets)
+            found = model.ask(question.name, inputs, levels, *draws, request.targets)
         except InputError:
             raise
         except ValueError as error:
@@ -185,7 +207,7 @@ def _compute(
         elif question.needs_classes:
             outputs[question.output] = _name_classes(found, model.manifest)
         else:
-            outputs[question.output] = _swap_draws(found, question)
+            outputs[question.output] = swap_draws(found, question)
     return outputs
 
 
@@ -195,7 +217,7 @@ def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[
     return [[names[inside].tolist() for inside in row] for row in sets]
 
 
-def _swap_draws(values: Any, question: Question) -> Any:
+def swap_draws(values: Any, question: Question) -> Any:
     """Exchanges the axes of rows and draws, if the answer has draws."""
     if not (question.draws_first and isinstance(values, np.ndarray)):
         return values
@@ -212,37 +234,3 @@ def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
                 f"`{name}` for row {row}: its values are too far from those the model "
                 "was trained on."
             )
-
-
-def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
-    """Formats rows as TensorFlow Serving: bare values if there is one output.
-
-    Only rows with warnings have them, and bare values have none.
-    """
-    if len(outputs) == 1:
-        return {"predictions": list(*outputs.values())}
-    names = list(outputs)
-    rows = [
-        dict(zip(names, row, strict=True))
-        for row in zip(*outputs.values(), strict=True)
-    ]
-    for row, sentences in zip(rows, warnings, strict=True):
-        if sentences:
-            row["warnings"] = sentences
-    return {"predictions": rows}
-
-
-def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> dict[str, Any]:
-    """Formats columns as TensorFlow Serving, with draws before rows.
-
-    If any row has warnings, they are a column too, beside several others.
-    """
-    for question in questions.served_questions():
-        for name in question.outputs:
-            if (values := outputs.get(name)) is not None:
-                outputs = outputs | {name: _swap_draws(values, question)}
-    if len(outputs) == 1:
-        return {"outputs": next(iter(outputs.values()))}
-    if any(warnings):
-        return {"outputs": {**outputs, "warnings": warnings}}
-    return {"outputs": outputs}

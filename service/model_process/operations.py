@@ -9,8 +9,9 @@ import orjson
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
-from service.model_process.answer import answer
+from service.model_process.answer import compute, prepare
 from service.model_process.descriptions import model_status, model_summary
+from service.model_process.json_answer import write_json
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.query import parse_query
 from service.model_process.registry import ModelRegistry
@@ -66,7 +67,9 @@ class Operations:
     ) -> Frame:
         query = parse_query(body)
         chosen = self._registry.version(name, version)
-        return Frame({}, answer(chosen, query, self._settings, self._uncertainty))
+        answer = compute(prepare(chosen, query, self._settings))
+        self._uncertainty.observe(chosen.name, answer.outputs)
+        return Frame({}, write_json(answer))
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

@@ -3,10 +3,8 @@
 import datetime
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -14,13 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfbbb
-from service.model_process.answer import answer
-from service.model_process.metrics import UncertaintyMetrics
-from service.model_process.query import parse_query
 from service.model_process.table import from_columns, from_rows
-from service.shared.settings import Settings
 from tests.data.test_any_table import text_column
 from tests.exported_models import write_regression
+from tests.served_answer import served_answer
 from tfbbb.data import Schema, TableError, preprocessing, read_table
 from tfbbb.export.inputs import InputError, find_warnings, to_tensors
 from tfbbb.export.manifest import Feature, Manifest
@@ -242,16 +237,12 @@ def test_cells_in_another_notation_are_refused_with_their_row(
 
 def test_the_service_answers_texts_and_adds_warnings(exported):
     *_, table, loaded = exported
-    version = SimpleNamespace(name="m", number=1, load=lambda: loaded)
-
-    def asked(body):
-        query = parse_query(orjson.dumps(body))
-        return orjson.loads(answer(version, query, Settings(), UncertaintyMetrics()))
-
     rows = table.drop_columns("y").slice(0, 3).to_pylist()
     rows[1] = {**rows[1], "price": None, "kind": "green"}
     parameters = {"num_samples": 20, "seed": 1}
-    found = asked({"instances": rows, "parameters": parameters})["predictions"]
+    found = served_answer(loaded, {"instances": rows, "parameters": parameters})[
+        "predictions"
+    ]
     means = loaded.predict({k: [row[k] for row in rows] for k in rows[0]}, 20, 1)
     np.testing.assert_allclose([row["mean"] for row in found], means["mean"], rtol=1e-6)
     assert ["warnings" in row for row in found] == [False, True, False]
@@ -260,10 +251,12 @@ def test_the_service_answers_texts_and_adds_warnings(exported):
         "Column 'kind' has the category 'green', unseen in training.",
     ]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    by_columns = asked({"inputs": columns, "parameters": parameters})["outputs"]
+    by_columns = served_answer(loaded, {"inputs": columns, "parameters": parameters})[
+        "outputs"
+    ]
     assert by_columns["warnings"] == [[], found[1]["warnings"], []]
     columns = {name: values[::2] for name, values in columns.items()}
-    assert "warnings" not in asked({"inputs": columns})["outputs"]
+    assert "warnings" not in served_answer(loaded, {"inputs": columns})["outputs"]
 
 
 def test_a_network_that_does_not_impute_still_refuses_missing_values(tmp_path):

@@ -2,12 +2,10 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import keras
 import numpy as np
-import orjson
 import pytest
 import tensorflow as tf
 from scipy import stats
@@ -15,10 +13,8 @@ from scipy import stats
 import tfbbb
 from service.api.predictions.schemas import row_model
 from service.model_process import query
-from service.model_process.answer import answer
-from service.model_process.metrics import UncertaintyMetrics
 from service.shared.prediction_parameters import parameters_model
-from service.shared.settings import Settings
+from tests.served_answer import served_answer
 from tfbbb.prediction import live_answers, questions
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.questions import QUESTIONS, Question
@@ -132,16 +128,8 @@ def test_one_entry_adds_an_answer_of_the_service(
     _, loaded = added
     asked = parameters_model(questions.served_questions())
     monkeypatch.setattr(query, "Parameters", asked)
-    version = SimpleNamespace(name="m", number=1, load=lambda: loaded)
     body = {"instances": X.tolist(), "parameters": {"upper": [0.1]}}
-    found = orjson.loads(
-        answer(
-            version,
-            query.parse_query(orjson.dumps(body)),
-            Settings(),
-            UncertaintyMetrics(),
-        )
-    )
+    found = served_answer(loaded, body)
     uppers = [row["upper"] for row in found["predictions"]]
     np.testing.assert_allclose(uppers, loaded.ask("upper_quantiles", X, [0.1]))
     assert asked.model_json_schema()["properties"]["upper"]["description"] == (

@@ -1,20 +1,15 @@
 """Intervals, prediction sets and densities of targets, as the service answers them."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import keras
 import numpy as np
-import orjson
 import pytest
 
 import tfbbb
-from service.model_process.answer import answer
-from service.model_process.metrics import UncertaintyMetrics
-from service.model_process.query import parse_query
 from service.shared.errors import InvalidRequest
-from service.shared.settings import Settings
+from tests.served_answer import served_answer
 from tfbbb.export.manifest import InputError
 from tfbbb.recalibration import ConformalIntervals, ConformalSets
 
@@ -55,9 +50,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def asked(model: Any, **body: Any) -> Any:
-    version = SimpleNamespace(name="m", number=1, load=lambda: model)
-    query = parse_query(orjson.dumps({"instances": ROWS} | body))
-    return orjson.loads(answer(version, query, Settings(), UncertaintyMetrics()))
+    return served_answer(model, {"instances": ROWS} | body)
 
 
 def test_intervals_of_each_group_are_answered(numbers: Any) -> None:

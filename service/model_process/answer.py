@@ -29,7 +29,7 @@ _MOMENTS = (
 )
 
 # Each array has one entry per row.
-Outputs = dict[str, npt.NDArray[Any] | list[str] | list[list[list[str]]]]
+Outputs = dict[str, npt.NDArray[Any] | list[Any]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Request:
     num_rows: int
     num_samples: int
     targets: npt.NDArray[Any] | None
+
+    @property
+    def asks_moments(self) -> bool:
+        """Whether the answer has the moments, beside what else is asked."""
+        return self.query.signature in ("serving_default", "predict")
 
 
 @dataclass(frozen=True)
@@ -182,8 +187,7 @@ def _predict(request: Request) -> Outputs:
     model, query, inputs = request.model, request.query, request.inputs
     parameters, outputs = query.parameters, Outputs()
     draws = (request.num_samples, parameters.seed)
-    moments = query.signature in ("serving_default", "predict")
-    if moments:
+    if request.asks_moments:
         answers = model.predict(inputs, *draws)
         outputs |= {name: answers[name] for name in _MOMENTS if name in answers}
         if (classes := model.manifest.classes) is not None:
@@ -191,7 +195,7 @@ def _predict(request: Request) -> Outputs:
             outputs["class"] = [classes[index] for index in best]
     for question in questions.served_questions():
         chosen = query.signature == question.name
-        if not (chosen or (moments and query.asks(question))):
+        if not (chosen or (request.asks_moments and query.asks(question))):
             continue
         levels = parameters.levels(question)
         try:

@@ -27,6 +27,14 @@ class DrawParameters(KnownFields):
         None, description="Seed of the draws; the model's by default."
     )
 
+    abstain_above: Annotated[float, Field(ge=0, le=100)] | None = Field(
+        None,
+        description="Rows whose `epistemic_percentile` is higher get no answer but the "
+        "reason, `abstained`; the version's limit by default, 100 for answers to all "
+        "rows.",
+        examples=[99],
+    )
+
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""
         return bool(getattr(self, question.parameter, None))

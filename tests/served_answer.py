@@ -6,14 +6,13 @@ from typing import Any
 import orjson
 
 from service.model_process.answer import compute, prepare
-from service.model_process.json_answer import write_json
-from service.model_process.query import parse_query
+from service.model_process.codecs import CODECS
 from service.shared.settings import Settings
 
 
 def served_answer(model: Any, body: dict[str, Any]) -> Any:
     """Returns the answer of an exported model to the body of a `:predict` request."""
     version: Any = SimpleNamespace(name="m", number=1, load=lambda: model)
-    query = parse_query(orjson.dumps(body))
+    query = CODECS["json"].read(orjson.dumps(body), {})
     answer = compute(prepare(version, query, Settings()))
-    return orjson.loads(write_json(answer))
+    return orjson.loads(CODECS["json"].write(answer).body)

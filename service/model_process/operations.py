@@ -10,10 +10,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from pydantic import BaseModel
 
 from service.model_process.answer import compute, prepare
+from service.model_process.codecs import CODECS
 from service.model_process.descriptions import model_status, model_summary
-from service.model_process.json_answer import write_json
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
-from service.model_process.query import parse_query
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
@@ -63,13 +62,19 @@ class Operations:
         return operation(request.body, **arguments)
 
     def _predict(
-        self, body: bytes | bytearray, name: str, version: int | None
+        self,
+        body: bytes | bytearray,
+        name: str,
+        version: int | None,
+        reads: str,
+        writes: str,
+        options: dict[str, Any],
     ) -> Frame:
-        query = parse_query(body)
+        query = CODECS[reads].read(body, options)
         chosen = self._registry.version(name, version)
         answer = compute(prepare(chosen, query, self._settings))
         self._uncertainty.observe(chosen.name, answer.outputs)
-        return Frame({}, write_json(answer))
+        return CODECS[writes].write(answer)
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

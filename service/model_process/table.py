@@ -31,6 +31,9 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
         )
     if isinstance(rows[0], dict):
         rows = _rows_as_lists(rows, manifest)
+    elif len(manifest.features) == 1:
+        # TensorFlow Serving takes the values of a single input as they are.
+        rows = [row if isinstance(row, list) else [row] for row in rows]
     written = any(feature.notation is not None for feature in manifest.features)
     if manifest.inputs == "matrix" and not (written and _hold_texts(rows)):
         return _matrix(rows, manifest.features)

@@ -18,6 +18,8 @@ from service.shared.frames import Frame
 from service.shared.prediction_parameters import SIGNATURES
 from tfbbb.abbreviation import abbreviate
 
+# Names that TensorFlow Serving's examples give the signatures of these methods.
+_METHODS = ("tensorflow/serving/classify", "tensorflow/serving/regress")
 _KEYS = {"signature_name", "examples", "context", "parameters"}
 
 
@@ -36,7 +38,14 @@ def read(body: Body, options: Mapping[str, Any]) -> Query:
         shared | _features(example, f"Example {place}")
         for place, example in enumerate(examples, start=1)
     ]
-    signature = read_signature(document.get("signature_name"))
+    for place, example in enumerate(examples, start=1):
+        if twice := shared.keys() & example.keys():
+            raise InvalidRequest(
+                f"Example {place} has a feature that `context` has too. "
+                f"Received: {abbreviate(min(twice))}"
+            )
+    name = document.get("signature_name")
+    signature = read_signature(None if name in _METHODS else name)
     if signature not in ("serving_default", "predict"):
         raise InvalidRequest(
             "`:classify` and `:regress` have the signatures serving_default and "

@@ -46,6 +46,15 @@ def write_regression(directory: Path, bias: float = 0.0) -> Path:
     return _write_regression(directory, MATRIX_FEATURES, inputs, network)
 
 
+def write_half_plus_three(directory: Path) -> Path:
+    """Reads a matrix `[n, 1]`; the mean is x / 2 + 3."""
+    inputs = (tf.TensorSpec([None, 1], tf.float32, name="inputs"),)
+    feature = Feature("x", "numeric", missing=False, tensor="inputs")
+    return _write_regression(
+        directory, [feature], inputs, lambda inputs: 0.5 * inputs + 3.0
+    )
+
+
 def write_columns(directory: Path) -> Path:
     """Reads four columns; a missing number counts 100, a text its length."""
     inputs = tuple(

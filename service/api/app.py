@@ -39,6 +39,8 @@ from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
+from service.api.open_inference import endpoints as open_inference
+from service.api.open_inference import health as open_inference_health
 from service.api.predictions import endpoints as predictions
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
@@ -51,9 +53,9 @@ _DESCRIPTION = """
 Predictions of Bayesian neural networks. The uncertainty is split into the part that
 more data would remove (*epistemic*) and the part that remains (*aleatoric*).
 
-Predictions use the paths and bodies of TensorFlow Serving's REST API. A request may add
-`parameters`; the response gives the number of draws. The same request always gets the
-same response.
+Predictions use the paths and bodies of TensorFlow Serving's REST API, or those of the
+Open Inference Protocol. A request may add `parameters`; the response gives the number
+of draws. The same request always gets the same response.
 
 Jobs train models on uploaded datasets. Keys share models, jobs and datasets: every key
 with the scope `train` sees all of them, and may cancel or delete those of other keys.
@@ -127,6 +129,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for resource in (
         predictions,
         models,
+        open_inference,
         labels,
         jobs,
         keys,
@@ -136,6 +139,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         check_scoped(resource.router)
         app.include_router(resource.router, responses=refusals)
     app.include_router(health.router)
+    app.include_router(open_inference_health.router)
     app.include_router(documentation.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)
     app.add_middleware(Authentication)

@@ -40,7 +40,7 @@ def abstain(answer: Answer) -> Answer:
     """Adds the percentile of each row's epistemic uncertainty, and withholds answers.
 
     Rows above the limit of the request, or else of the version, have the reason as
-    `abstained`, and no other output but the percentile: NaN, or None in lists.
+    `abstained`, and no other output but the percentile: NaN, empty texts and sets.
     """
     request = answer.request
     reference = request.model.manifest.epistemic_reference
@@ -63,7 +63,7 @@ def abstain(answer: Answer) -> Answer:
         f"The epistemic uncertainty is above that of {level:g} % of rows that the "
         "model was not trained on."
         if row
-        else None
+        else ""
         for row in above
     ]
     return replace(answer, outputs=outputs | {ABSTAINED: reasons})
@@ -75,4 +75,10 @@ def _without(values: Any, above: np.ndarray) -> Any:
         kept = values.astype(np.result_type(values, np.float32))
         kept[above] = np.nan
         return kept
-    return [None if row else value for row, value in zip(above, values, strict=True)]
+    pairs = zip(above, values, strict=True)
+    return [_empty(value) if row else value for row, value in pairs]
+
+
+def _empty(value: Any) -> Any:
+    """Returns no text in place of a text, and an empty set in place of each set."""
+    return "" if isinstance(value, str) else [[] for _ in value]

@@ -11,10 +11,9 @@ from pydantic import BaseModel
 
 from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import compute, prepare
+from service.model_process.codecs import CODECS
 from service.model_process.descriptions import model_status, model_summary
-from service.model_process.json_answer import write_json
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
-from service.model_process.query import parse_query
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
@@ -64,15 +63,21 @@ class Operations:
         return operation(request.body, **arguments)
 
     def _predict(
-        self, body: bytes | bytearray, name: str, version: int | None
+        self,
+        body: bytes | bytearray,
+        name: str,
+        version: int | None,
+        reads: str,
+        writes: str,
+        options: dict[str, Any],
     ) -> Frame:
-        query = parse_query(body)
+        query = CODECS[reads].read(body, options)
         chosen = self._registry.version(name, version)
         request = prepare(chosen, query, self._settings)
         check_abstention(request)
         answer = compute(request)
         self._uncertainty.observe(chosen.name, answer.outputs)
-        return Frame({}, write_json(abstain(answer)))
+        return CODECS[writes].write(abstain(answer))
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

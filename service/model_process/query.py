@@ -1,13 +1,9 @@
-"""Parses the body of a prediction request."""
+"""A prediction request, as the codecs read it."""
 
-import gc
-import json
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 
 from service.shared.errors import InvalidRequest
@@ -25,9 +21,6 @@ from tfbbb.prediction.questions import Question
 # Inputs of the signatures other than the table, and the parameters that set them.
 _TENSORS = {"num_samples": "num_samples", "seed": "seed"}
 _MOST_CHARACTERS = 100
-# Largest body, in bytes, that is parsed again to locate a mistake.
-_MOST_READ_AGAIN = 2**20
-_KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +29,7 @@ class Query:
 
     Args:
         rows: The value of `instances`, or None.
-        columns: The value of `inputs`, or None.
+        columns: The value of `inputs`, or an Arrow table, or None.
         signature: Name of the signature.
         parameters: The parameters of the prediction.
         targets: The value of `targets`, or None.
@@ -79,86 +72,12 @@ class Query:
             tensors[tensor]: self.columns[tensor] for tensor in given
         }
         columns = {k: v for k, v in moved.columns.items() if k not in given}
-        return replace(moved, columns=columns, parameters=_read_parameters(parameters))
+        return replace(moved, columns=columns, parameters=read_parameters(parameters))
 
     @property
     def by_rows(self) -> bool:
         """Whether the response has one object per row, rather than columns."""
         return self.columns is None
-
-
-def parse_query(body: bytes | bytearray) -> Query:
-    """Parses the body of a `:predict` request; does not validate the table.
-
-    Raises:
-        InvalidRequest: If the body is not valid.
-    """
-    document, fault = _read_json(body)
-    if not isinstance(document, dict):
-        raise InvalidRequest("The body must be a JSON object.")
-    if unknown := document.keys() - _KEYS:
-        raise InvalidRequest(
-            f"The body may hold {', '.join(sorted(_KEYS))}. "
-            f"Received: {abbreviate(min(unknown))}"
-        )
-    rows, columns = document.get("instances"), document.get("inputs")
-    if (rows is None) == (columns is None):
-        raise InvalidRequest(
-            "The body needs either `instances`, a list of rows, or `inputs`, columns."
-        )
-    # TensorFlow Serving accepts the empty name for the default signature too.
-    signature = document.get("signature_name", "")
-    if signature in ("", None):
-        signature = SIGNATURES[0]
-    if signature not in SIGNATURES:
-        raise InvalidRequest(
-            f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
-            f"Received: {abbreviate(signature)}"
-        )
-    parameters = document.get("parameters")
-    parameters = Parameters() if parameters is None else _read_parameters(parameters)
-    targets = document.get("targets")
-    return Query(rows, columns, signature, parameters, targets, fault)
-
-
-def _read_json(body: bytes | bytearray) -> tuple[Any, InvalidRequest | None]:
-    # Parsed JSON has no cycles. For a body of 32 MB, the searches of the garbage
-    # collector for cycles take ten times as long as parsing.
-    gc.disable()
-    try:
-        return orjson.loads(body), None
-    except orjson.JSONDecodeError as error:
-        fault = InvalidRequest(f"The body is not JSON: {error}.")
-    finally:
-        gc.enable()
-    # Clients often send NaN or Infinity. Python's parser accepts these, so that an
-    # error can name the row, but takes a minute and gigabytes where orjson takes 1 s.
-    if len(body) > _MOST_READ_AGAIN:
-        raise fault
-    try:
-        document = json.loads(
-            body, parse_constant=_NotANumber, parse_float=_number, parse_int=_number
-        )
-    except (ValueError, RecursionError):
-        raise fault from None
-    return document, fault
-
-
-@dataclass(frozen=True)
-class _NotANumber:
-    """Represents a token such as `NaN`, `Infinity` or `1e999`."""
-
-    token: str
-
-    def __repr__(self) -> str:
-        return self.token
-
-
-def _number(token: str) -> float | _NotANumber:
-    value = float(token)
-    if not math.isfinite(value):
-        return _NotANumber(token)
-    return int(token) if token.lstrip("-").isdigit() else value
 
 
 def _takes_targets(signature: str) -> bool:
@@ -174,9 +93,58 @@ def _levels_parameter(signature: str) -> str:
     return names.get(signature, "quantiles")
 
 
-def _read_parameters(parameters: Any) -> DrawParameters:
+def read_signature(name: Any) -> str:
+    """Returns the name of a signature; none, or an empty one, is the default.
+
+    Raises:
+        InvalidRequest: If there is no such signature.
+    """
+    # TensorFlow Serving accepts the empty name for the default signature too.
+    if name in ("", None):
+        return SIGNATURES[0]
+    if name not in SIGNATURES:
+        raise InvalidRequest(
+            f"`signature_name` must be one of {', '.join(SIGNATURES)}. "
+            f"Received: {abbreviate(name)}"
+        )
+    return str(name)
+
+
+def refuse_options(options: Mapping[str, Any]) -> None:
+    """Raises `InvalidRequest` if the URL of a request in JSON has parameters."""
+    if options:
+        raise InvalidRequest(
+            "A request in JSON has its parameters in the body, in `parameters`. "
+            f"Received: {abbreviate(min(options))} in the URL"
+        )
+
+
+def read_text_parameters(given: Mapping[str, Any]) -> DrawParameters:
+    """Reads parameters that are texts, numbers or booleans: levels as `"0.05,0.95"`.
+
+    Raises:
+        InvalidRequest: If a parameter is unknown, or its value is not valid.
+    """
+    asked = [x for x in questions.served_questions() if x.takes_levels]
+    levels = {question.parameter for question in asked}
+    lists = {name: str(given[name]).split(",") for name in levels & given.keys()}
+    return read_parameters({**given, **lists}, strict=False)
+
+
+def read_parameters(parameters: Any, *, strict: bool = True) -> DrawParameters:
+    """Validates the value of `parameters`.
+
+    Args:
+        parameters: The parameters by name, or None.
+        strict: Whether numbers must not be texts.
+
+    Raises:
+        InvalidRequest: If a parameter is unknown, or its value is not valid.
+    """
+    if parameters is None:
+        return Parameters()
     try:
-        return Parameters.model_validate(parameters)
+        return Parameters.model_validate(parameters, strict=strict)
     except ValidationError as error:
         first = error.errors()[0]
         if first["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Converts tables in JSON to the inputs of an exported model."""
+"""Converts tables, as codecs read them, to the inputs of an exported model."""
 
 import struct
 from collections.abc import Sequence
@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tfbbb.abbreviation import abbreviate
+from tfbbb.data.table_error import TableError
 from tfbbb.export.inputs import Inputs, check_names, listed, number
 from tfbbb.export.manifest import Feature, InputError, Manifest
 
@@ -29,6 +31,9 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
         )
     if isinstance(rows[0], dict):
         rows = _rows_as_lists(rows, manifest)
+    elif len(manifest.features) == 1:
+        # TensorFlow Serving takes the values of a single input as they are.
+        rows = [row if isinstance(row, list) else [row] for row in rows]
     written = any(feature.notation is not None for feature in manifest.features)
     if manifest.inputs == "matrix" and not (written and _hold_texts(rows)):
         return _matrix(rows, manifest.features)
@@ -43,9 +48,17 @@ def from_rows(rows: Any, manifest: Manifest, key: str) -> Inputs:
 def from_columns(columns: Any, manifest: Manifest) -> Inputs:
     """Reads columns by feature name, or by tensor name as TensorFlow Serving does.
 
+    Args:
+        columns: Columns by name, each a list, or an array [n] or [n, 1]; a matrix, of
+            that name also as the only column; or an Arrow table.
+        manifest: Manifest of the model.
+
     Raises:
-        InputError: If the table is neither an object of columns nor a matrix.
+        InputError: If the table is neither an object of columns nor a matrix, or an
+            Arrow column does not fit the model.
     """
+    if isinstance(columns, pa.Table):
+        return _from_arrow(columns, manifest)
     if isinstance(columns, list):
         return from_rows(columns, manifest, "inputs")
     if not isinstance(columns, dict):
@@ -54,9 +67,29 @@ def from_columns(columns: Any, manifest: Manifest) -> Inputs:
             f"Received: {abbreviate(columns)}"
         )
     if _holds_the_matrix(columns, manifest):
-        return from_rows(columns["inputs"], manifest, "inputs.inputs")
+        matrix = columns["inputs"]
+        if isinstance(matrix, np.ndarray):
+            return matrix
+        return from_rows(matrix, manifest, "inputs.inputs")
     named: dict[str, Any] = columns
-    return {name: named[key] for key, name in _names_by_key(named, manifest).items()}
+    names = _names_by_key(named, manifest)
+    return {name: _flat(named[key]) for key, name in names.items()}
+
+
+def _flat(column: Any) -> Any:
+    """Returns an array [n, 1] as [n], and any other column as it is."""
+    if isinstance(column, np.ndarray) and column.shape[1:] == (1,):
+        return column[:, 0]
+    return column
+
+
+def _from_arrow(table: pa.Table, manifest: Manifest) -> Inputs:
+    """Reads the columns of an Arrow table as those of a file are read."""
+    check_names(table.column_names, manifest.features)
+    try:
+        return {f.name: f.column.values(table) for f in manifest.features}
+    except TableError as error:
+        raise InputError(str(error)) from None
 
 
 def _rows_as_lists(rows: list[Any], manifest: Manifest) -> list[Any]:

@@ -97,6 +97,12 @@ class LastAdminKey(ServiceError):
     status = 409
 
 
+class NotAcceptable(ServiceError):
+    """The service writes none of the formats that `Accept` lists."""
+
+    status = 406
+
+
 class UploadTimeout(ServiceError):
     """The upload arrived too slowly, or not at all."""
 

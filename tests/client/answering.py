@@ -24,6 +24,7 @@ class Answer:
     status: int | None = 200
     body: Any = None
     broken: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -56,6 +57,8 @@ def answering(*answers: Answer) -> Iterator[Answering]:
             self.send_response(answer.status)
             length = len(encoded) + (1 if answer.broken else 0)
             self.send_header("Content-Length", str(length))
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(encoded)
 

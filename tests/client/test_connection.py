@@ -104,6 +104,19 @@ def test_an_idempotent_request_is_retried_after_a_lost_response() -> None:
         assert len(service.requests) == 4
 
 
+def test_a_block_of_rows_waits_for_a_busy_service() -> None:
+    busy = Answer(503, {"error": "busy"}, headers={"Retry-After": "0"})
+    refused = Answer(400, {"error": "Row 1 does not fit."})
+    with answering(*[busy] * 8, refused) as service:
+        with (
+            Client(service.url) as client,
+            pytest.raises(ServiceError, match="Row 1 does not fit"),
+        ):
+            client.model("houses").predict({"area": [1.0]})
+        # More often than a request that is not patient.
+        assert len(service.requests) == 9
+
+
 def test_a_request_is_sent_at_most_six_times() -> None:
     with answering(LOST) as service:
         with Client(service.url) as client, pytest.raises(UnreachableError):

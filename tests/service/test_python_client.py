@@ -137,6 +137,20 @@ def test_many_rows_are_asked_for_in_pieces_by_one_version(service: Client) -> No
         model.predict(bad, num_samples=10)
 
 
+def test_tables_are_predicted_block_by_block(service: Client) -> None:
+    values = np.random.default_rng(0).normal(size=(9000, 3)).astype(np.float32)
+    table = pa.table(dict(zip(NAMES, values.T, strict=True)))
+    model = service.model("diabetes")
+    # The service allows 100 000 rows × draws: blocks of 8192 rows are halved.
+    blocks = list(model.predict_blocks(table, num_samples=20, seed=1))
+    assert [len(block) for block in blocks] == [4096, 4096, 808]
+    expected = model.predict(values, num_samples=20, seed=1).mean
+    np.testing.assert_array_equal(np.concatenate([b.mean for b in blocks]), expected)
+    bad = table.set_column(0, "age", pa.array([*values[:-1, 0], None]))
+    with pytest.raises(ServiceError, match=r"In rows 8193 to 9000: Row 808, column"):
+        model.predict(bad, num_samples=20)
+
+
 def test_a_version_is_asked_by_its_number_or_its_label(service: Client) -> None:
     model = service.model("diabetes")
     assert model.predict(ROWS, version=1).version == 1

@@ -3,15 +3,18 @@
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from tfbbb.client.errors import ClientError, ServiceError, UnreachableError
 from tfbbb.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # The first prediction waits until the service has loaded the model.
@@ -20,6 +23,9 @@ _SECONDS_TO_CONNECT = 10.0
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0)
 # The service is starting or stopping.
 _TRANSIENT = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
+# The service has no time for the request now.
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_SECONDS_OF_PATIENCE = 60.0
 
 
 class Connection:
@@ -72,6 +78,25 @@ class Connection:
             raise _build_error(response)
         return response.json() if response.content else None
 
+    def predict(self, path: str, request: Mapping[str, Any]) -> "pa.Table":
+        """Sends a block of rows, and returns the answer, an Arrow stream.
+
+        Args:
+            path: Path that ends in `:predict`.
+            request: Further arguments of `httpx.Client.request`.
+
+        Raises:
+            ServiceError: The service responds with an error.
+            UnreachableError: The service does not respond.
+        """
+        import pyarrow as pa
+
+        response = self._send("POST", path, _PAUSES, request, _SECONDS_OF_PATIENCE)
+        if response.is_error:
+            raise _build_error(response)
+        with pa.ipc.open_stream(response.content) as stream:
+            return stream.read_all()
+
     @contextmanager
     def stream(
         self, path: str, headers: Mapping[str, str], silence: float
@@ -98,21 +123,34 @@ class Connection:
             yield answer
 
     def _send(
-        self, method: str, path: str, pauses: tuple[float, ...], options: dict[str, Any]
+        self,
+        method: str,
+        path: str,
+        pauses: Sequence[float],
+        options: Mapping[str, Any],
+        patience: float = 0.0,
     ) -> httpx.Response:
-        for pause in pauses:
+        """Sends a request, again after each pause while the service is not reached.
+
+        For `patience` seconds, also waits as long as `Retry-After` of a response asks.
+        """
+        left, end = list(pauses), time.monotonic() + patience
+        while True:
             try:
                 with self._raise_unreachable():
                     response = self._http.request(method, path, **options)
             except UnreachableError:
-                pass
+                if not left:
+                    raise
             else:
-                if response.status_code not in _TRANSIENT:
+                wait = _find_retry_after(response)
+                if wait is not None and time.monotonic() + wait < end:
+                    time.sleep(wait * random.uniform(1.0, 1.2))
+                    continue
+                if response.status_code not in _TRANSIENT or not left:
                     return response
             # Jitter: clients that lost the service together must not return together.
-            time.sleep(pause * random.uniform(0.5, 1.5))
-        with self._raise_unreachable():
-            return self._http.request(method, path, **options)
+            time.sleep(left.pop(0) * random.uniform(0.5, 1.5))
 
     @contextmanager
     def _raise_unreachable(self) -> Iterator[None]:
@@ -132,6 +170,14 @@ class Connection:
             raise UnreachableError(
                 f"The connection to {self.url} broke: {error}."
             ) from None
+
+
+def _find_retry_after(response: httpx.Response) -> float | None:
+    """Returns the seconds after which a busy service asks to be asked again."""
+    seconds = response.headers.get("Retry-After", "")
+    if response.status_code not in _BUSY or not seconds.isdecimal():
+        return None
+    return max(float(seconds), _PAUSES[0])
 
 
 def _validate_url(url: str) -> str:

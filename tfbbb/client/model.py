@@ -1,25 +1,57 @@
 """A model of the service."""
 
-from collections.abc import Sequence
-from decimal import Decimal
-from fractions import Fraction
-from typing import Any
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
-
-import orjson
 
 from tfbbb.client.connection import Connection
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.prediction import Prediction
 from tfbbb.client.rows import Rows
 
-_ROWS_AT_ONCE = 1000
-_JSON = {"Content-Type": "application/json"}
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def _convert_to_json_type(value: Any) -> Any:
-    """Converts a value without a JSON type, e.g. a decimal number, for `orjson`."""
-    return float(value) if isinstance(value, Decimal | Fraction) else str(value)
+class PredictionOptions(TypedDict, total=False):
+    """The options of a prediction.
+
+    Attributes:
+        quantiles: Levels of the quantiles to return.
+        intervals: Levels of the intervals to return; conformal where the model is.
+        prediction_sets: Levels of the sets of classes to return; conformal where the
+            model is.
+        targets: The target of each row, whose `log_prob` to return: a number in raw
+            units, or the name of a class.
+        num_samples: Draws of the weights; the model's default if None.
+        seed: Seed of the draws; the model's default if None.
+        return_samples: Whether to return draws of the targets too.
+        version: The version that predicts; `Model.version` by default.
+        label: Label of a version, in place of `version`.
+    """
+
+    quantiles: Sequence[float]
+    intervals: Sequence[float]
+    prediction_sets: Sequence[float]
+    targets: Any
+    num_samples: int | None
+    seed: int | None
+    return_samples: bool
+    version: int | None
+    label: str | None
+
+
+def _read(
+    answer: "pa.Table",
+    *,
+    quantiles: Sequence[float] = (),
+    intervals: Sequence[float] = (),
+    prediction_sets: Sequence[float] = (),
+    **others: Any,
+) -> Prediction:
+    """Reads an answer to a request with these options."""
+    return Prediction.of(answer, quantiles, intervals, prediction_sets)
 
 
 def _listed(values: Any) -> list[Any]:
@@ -105,7 +137,47 @@ class Model:
         """Deletes an unused version; the service does not use its number again."""
         self._connection.request("DELETE", self._build_path(version, None))
 
-    def predict(
+    def predict(self, rows: Any, **options: Unpack[PredictionOptions]) -> Prediction:
+        """Predicts rows, all of them with the same version.
+
+        Args:
+            rows: A table (pyarrow, pandas, polars), columns by name, a list of rows
+                that are mappings, or a matrix in the order of the features. Columns
+                that are not features are ignored.
+            options: Any of `PredictionOptions`, by name.
+
+        Raises:
+            ServiceError: The rows do not fit the model, or there is no such version.
+            ValueError: `rows` is empty, or both `version` and `label` are given.
+        """
+        import pyarrow as pa
+
+        blocks = list(self._answers(rows, **options))
+        return _read(pa.concat_tables(blocks), **options)
+
+    def predict_blocks(
+        self, rows: Any, **options: Unpack[PredictionOptions]
+    ) -> Iterator[Prediction]:
+        """Predicts rows block by block, in memory for one block at a time.
+
+        A table is sent in blocks of about 512 KB, other rows in blocks of 1000. While
+        the service is busy, a block is sent again for up to a minute.
+
+        Args:
+            rows: As for `predict`.
+            options: As for `predict`.
+
+        Yields:
+            The predictions of consecutive rows, all of the same version.
+
+        Raises:
+            ServiceError: The rows do not fit the model, or there is no such version.
+            ValueError: `rows` is empty, or both `version` and `label` are given.
+        """
+        for answer in self._answers(rows, **options):
+            yield _read(answer, **options)
+
+    def _answers(
         self,
         rows: Any,
         *,
@@ -118,29 +190,8 @@ class Model:
         return_samples: bool = False,
         version: int | None = None,
         label: str | None = None,
-    ) -> Prediction:
-        """Predicts rows, all of them with the same version.
-
-        Args:
-            rows: A table (pyarrow, pandas, polars), columns by name, a list of rows
-                that are mappings, or a matrix in the order of the features. Columns
-                that are not features are ignored.
-            quantiles: Levels of the quantiles to return.
-            intervals: Levels of the intervals to return; conformal where the model is.
-            prediction_sets: Levels of the sets of classes to return; conformal where
-                the model is.
-            targets: The target of each row, whose `log_prob` to return: a number in
-                raw units, or the name of a class.
-            num_samples: Draws of the weights; the model's default if None.
-            seed: Seed of the draws; the model's default if None.
-            return_samples: Whether to return draws of the targets too.
-            version: The version that predicts; `self.version` by default.
-            label: Label of a version, in place of `version`.
-
-        Raises:
-            ServiceError: The rows do not fit the model, or there is no such version.
-            ValueError: `rows` is empty, or both `version` and `label` are given.
-        """
+    ) -> "Iterator[pa.Table]":
+        """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
         if not len(table):
             raise ValueError("There are no rows to predict. Received: an empty table")
@@ -165,35 +216,27 @@ class Model:
         if seed is not None:
             parameters["seed"] = seed
         path = self._build_path(version, label)
-        responses = []
-        for start in range(0, len(table), _ROWS_AT_ONCE):
-            stop = min(start + _ROWS_AT_ONCE, len(table))
-            body = {"inputs": table.slice(start, stop), "parameters": parameters}
-            if targets is not None:
-                body["targets"] = targets[start:stop]
-            responses.append(self._predict(path, body, start, stop))
+        start, size = 0, table.block_size
+        while start < len(table):
+            stop = min(start + size, len(table))
+            request = table.request(start, stop, parameters, targets)
+            try:
+                answer = self._connection.predict(f"{path}:predict", request)
+            except ServiceError as error:
+                if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and size > 1:
+                    # The limits of the service count draws too.
+                    size = (stop - start) // 2 or 1
+                    continue
+                if start == 0:
+                    raise
+                message = f"In rows {start + 1} to {stop}: {error.message}"
+                raise ServiceError(error.status, message) from None
+            yield answer
             # The version of the first rows predicts the rest, even if a newer version
             # is published meanwhile.
-            path = self._build_path(int(responses[0]["model_version"]), None)
-        return Prediction.of(responses, quantiles, intervals, prediction_sets)
-
-    def _predict(self, path: str, body: Any, start: int, stop: int) -> dict[str, Any]:
-        option = orjson.OPT_SERIALIZE_NUMPY
-        content = orjson.dumps(body, default=_convert_to_json_type, option=option)
-        try:
-            response: dict[str, Any] = self._connection.request(
-                "POST",
-                f"{path}:predict",
-                idempotent=True,
-                content=content,
-                headers=_JSON,
-            )
-        except ServiceError as error:
-            if start == 0:
-                raise
-            message = f"In rows {start + 1} to {stop}: {error.message}"
-            raise ServiceError(error.status, message) from None
-        return response
+            number = int(answer.schema.metadata[b"model_version"])
+            path = self._build_path(number, None)
+            start = stop
 
     @property
     def _path(self) -> str:

@@ -1,10 +1,14 @@
 """The predictive distribution that the service returns."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,46 +75,45 @@ class Prediction:
     @classmethod
     def of(
         cls,
-        responses: Sequence[dict[str, Any]],
-        levels: Sequence[float],
+        answer: "pa.Table",
+        levels: Sequence[float] = (),
         interval_levels: Sequence[float] = (),
         set_levels: Sequence[float] = (),
     ) -> Self:
-        """Concatenates the responses for consecutive rows."""
-        first = responses[0]
-        sets: list[list[list[str]]] | None = None
-        if "prediction_sets" in first["outputs"]:
-            sets = [x for r in responses for x in r["outputs"]["prediction_sets"]]
-        warnings: list[list[str]] = []
-        for response in responses:
-            given = response["outputs"]
-            rows = len(next(iter(given.values())))
-            warnings += given.get("warnings", [[] for _ in range(rows)])
-        renamed = {"class": "labels"}
-        arrays = {
-            renamed.get(name, name): np.concatenate(
-                [np.asarray(response["outputs"][name]) for response in responses],
-                # The first axis of samples is the draws.
-                axis=1 if name == "samples" else 0,
-            )
-            for name in first["outputs"]
-            # Of different sizes by row.
-            if name not in ("prediction_sets", "warnings")
-        }
+        """Reads the answer of the service, a table with one row per row.
+
+        Args:
+            answer: The outputs, and in the metadata of the schema the model.
+            levels: The requested levels of quantiles.
+            interval_levels: The requested levels of intervals.
+            set_levels: The requested levels of prediction sets.
+        """
+        metadata = {k.decode(): v.decode() for k, v in answer.schema.metadata.items()}
         known = {field.name for field in fields(cls)}
+        values: dict[str, Any] = {}
+        for name in answer.column_names:
+            column = answer.column(name)
+            if name in ("prediction_sets", "warnings"):
+                values[name] = column.to_pylist()  # Of different sizes by row.
+            elif name == "class":
+                values["labels"] = np.array(column.to_pylist())
+            elif name == "samples":
+                values[name] = _as_array(column).swapaxes(0, 1)
+            elif name in known:
+                values[name] = _as_array(column)
+        if not any(values.get("warnings", ())):
+            values["warnings"] = None
         return cls(
-            model=first["model_name"],
-            version=int(first["model_version"]),
-            num_samples=first["num_samples"],
-            classes=tuple(first["classes"]) if "classes" in first else None,
-            levels=np.asarray(levels) if len(levels) else None,
-            interval_levels=np.asarray(interval_levels)
-            if len(interval_levels)
+            model=metadata["model_name"],
+            version=int(metadata["model_version"]),
+            num_samples=int(metadata["num_samples"]),
+            classes=tuple(json.loads(metadata["classes"]))
+            if "classes" in metadata
             else None,
-            set_levels=np.asarray(set_levels) if len(set_levels) else None,
-            prediction_sets=sets,
-            warnings=warnings if any(warnings) else None,
-            **{name: array for name, array in arrays.items() if name in known},
+            levels=_levels(levels),
+            interval_levels=_levels(interval_levels),
+            set_levels=_levels(set_levels),
+            **values,
         )
 
     @property
@@ -165,3 +168,19 @@ class Prediction:
             f"Prediction(model={self.model!r}, version={self.version}, "
             f"rows={len(self)}, num_samples={self.num_samples})"
         )
+
+
+def _levels(levels: Sequence[float]) -> np.ndarray | None:
+    return np.asarray(levels) if len(levels) else None
+
+
+def _as_array(column: "pa.ChunkedArray") -> np.ndarray:
+    """Returns a column as an array, lists of fixed sizes as further axes."""
+    import pyarrow as pa
+
+    values, shape = column.combine_chunks(), [len(column)]
+    while pa.types.is_fixed_size_list(values.type):
+        shape.append(values.type.list_size)
+        values = values.flatten()
+    array: np.ndarray = values.to_numpy(zero_copy_only=False).reshape(shape)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array

@@ -1,28 +1,40 @@
-"""Rows to predict, in a form that JSON can hold."""
+"""Rows to predict, which are sent in blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 
 from tfbbb.data.given_table import as_arrow, is_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ARROW = "application/vnd.apache.arrow.stream"
+
+# Rows of a block in JSON, whose bytes are known only when it is written.
+_ROWS_OF_JSON = 1000
+_BYTES_OF_ARROW = 2**19
+_ROWS_OF_ARROW = 8192
+
 
 @dataclass(frozen=True)
 class Rows:
     """Rows to predict, which can be sent in blocks.
 
-    Either `columns` or `matrix` is None.
+    One of `table`, `columns` and `matrix` is not None.
 
     Args:
+        table: An Arrow table, which is sent as it is.
         columns: Columns by name.
         matrix: Rows of values in the order of the model's features.
     """
 
+    table: "pa.Table | None"
     columns: Mapping[str, Sequence[Any]] | None
     matrix: Sequence[Any] | None
 
@@ -30,39 +42,98 @@ class Rows:
     def read(cls, rows: Any) -> "Rows":
         """Reads a table, a mapping of columns, a list of mappings, or a matrix."""
         if is_table(rows):
-            table = as_arrow(rows)
-            names = table.column_names
-            return cls({name: _as_json(table[name]) for name in names}, None)
+            return cls(as_arrow(rows), None, None)
         if isinstance(rows, Mapping):
-            return cls(
-                {name: _as_list(rows[name], f"Column {name!r}") for name in rows}, None
-            )
+            named = {name: _as_list(rows[name], f"Column {name!r}") for name in rows}
+            return cls(None, named, None)
         rows = _as_list(rows, "`rows`")
         if rows and isinstance(rows[0], Mapping):
             names = {name: None for row in rows for name in row}
-            return cls({name: [row.get(name) for row in rows] for name in names}, None)
-        return cls(None, rows)
+            listed = {name: [row.get(name) for row in rows] for name in names}
+            return cls(None, listed, None)
+        return cls(None, None, rows)
 
     def __len__(self) -> int:
+        if self.table is not None:
+            return int(self.table.num_rows)
         if self.columns is None:
             return len(self.matrix or ())
         return max(map(len, self.columns.values()), default=0)
 
-    def slice(self, start: int, stop: int) -> Any:
-        """Returns the rows from `start` to `stop`, as the body of a request."""
+    @property
+    def block_size(self) -> int:
+        """Rows of a block: of a table about 512 KB."""
+        if self.table is None:
+            return _ROWS_OF_JSON
+        bytes_of_a_row = max(1, self.table.nbytes // max(1, len(self)))
+        return max(1, min(_ROWS_OF_ARROW, _BYTES_OF_ARROW // bytes_of_a_row))
+
+    def request(
+        self,
+        start: int,
+        stop: int,
+        parameters: Mapping[str, Any],
+        targets: Sequence[Any] | None,
+    ) -> dict[str, Any]:
+        """Returns the request that predicts a block of rows, whose answer is Arrow.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            parameters: Parameters of the prediction.
+            targets: The targets of all rows, or None.
+
+        Returns:
+            Arguments of `httpx.Client.request`.
+        """
+        given = None if targets is None else targets[start:stop]
+        if self.table is not None:
+            return _table_request(
+                self.table.slice(start, stop - start), parameters, given
+            )
+        body: dict[str, Any] = {"parameters": parameters}
         if self.columns is None:
-            return (self.matrix or ())[start:stop]
-        return {name: column[start:stop] for name, column in self.columns.items()}
+            body["inputs"] = (self.matrix or ())[start:stop]
+        else:
+            columns = self.columns.items()
+            body["inputs"] = {name: column[start:stop] for name, column in columns}
+        if given is not None:
+            body["targets"] = given
+        option = orjson.OPT_SERIALIZE_NUMPY
+        content = orjson.dumps(body, default=_convert_to_json_type, option=option)
+        headers = {"Content-Type": "application/json", "Accept": ARROW}
+        return {"content": content, "headers": headers}
 
 
-def _as_json(column: "pa.ChunkedArray") -> list[Any]:
-    """Returns the values of a column; dates as seconds since 1970."""
+def _table_request(
+    table: "pa.Table", parameters: Mapping[str, Any], targets: Sequence[Any] | None
+) -> dict[str, Any]:
     import pyarrow as pa
 
-    type_ = column.type
-    if pa.types.is_date(type_) or pa.types.is_timestamp(type_):
-        return column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_pylist()
-    return column.to_pylist()
+    params = {name: _as_text(value) for name, value in parameters.items()}
+    if targets is not None:
+        name = "targets"
+        while name in table.column_names:
+            name += "_given"
+        table = table.append_column(name, pa.array(targets))
+        params["targets"] = name
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue().to_pybytes()
+    headers = {"Content-Type": ARROW, "Accept": ARROW}
+    return {"content": content, "headers": headers, "params": params}
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _convert_to_json_type(value: Any) -> Any:
+    """Converts a value without a JSON type, e.g. a decimal number, for `orjson`."""
+    return float(value) if isinstance(value, Decimal | Fraction) else str(value)
 
 
 def _as_list(values: Any, name: str) -> Sequence[Any]:

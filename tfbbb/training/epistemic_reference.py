@@ -27,8 +27,8 @@ def epistemic_reference(
     How much more is measured: the median variance of the means of the members that left
     a row out is divided by that of as many members that saw it, and the variance of all
     members is multiplied by this ratio. With one member that left out a row, nothing
-    can be measured. The mutual information of classes stays as it is: it is bounded, and
-    that of new rows was no greater in the sets that were tried.
+    can be measured. The mutual information of classes stays as it is: it is bounded,
+    and that of new rows was no greater in the sets that were tried.
 
     Args:
         model: The trained model.

@@ -16,12 +16,12 @@ from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
-_OPEN = "/health/"
+_OPEN = ("/health/", "/v2/health/")
 _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Requires a valid key for every path except those under /health/.
+    """Requires a valid key for every path except those of the health checks.
 
     Unknown paths require a key as well, so that requests without a key cannot find out
     which paths exist. `ScopedRoute` checks the scope of the key.

@@ -1,6 +1,7 @@
 """Sends requests to the model process over its socket."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +32,42 @@ class ModelsClient:
         self._predicting = asyncio.Semaphore(_PREDICTIONS_PER_THREAD * threads)
 
     async def predict(
-        self, name: str, version: int | None, body: bytes | bytearray
-    ) -> bytes | bytearray:
+        self,
+        name: str,
+        version: int | None,
+        body: bytes | bytearray,
+        *,
+        reads: str,
+        writes: str,
+        options: Mapping[str, Any],
+    ) -> Frame:
         """Predicts with a version of a model.
 
         Args:
             name: Name of the model.
             version: The version; None for `latest`.
-            body: The body of a `:predict` request.
+            body: The body of the request.
+            reads: Name of the codec that reads the body.
+            writes: Name of the codec that writes the response.
+            options: What the reader needs beside the body.
 
         Returns:
-            The body of the response.
+            The response, with `media_type` and `headers` in its header.
 
         Raises:
             ServiceError: The error of the process, or `Unavailable` if it is not
                 running.
         """
         async with self._predicting:
-            frame = await self._ask("predict", body, name=name, version=version)
-        return frame.body
+            return await self._ask(
+                "predict",
+                body,
+                name=name,
+                version=version,
+                reads=reads,
+                writes=writes,
+                options=dict(options),
+            )
 
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""

@@ -1,5 +1,7 @@
-"""`:predict` of models, versions and labels."""
+"""`:predict`, `:classify` and `:regress` of models, versions and labels."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -11,15 +13,27 @@ from service.api.keys.caller import may_predict
 from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
-from service.api.predictions.schemas import PredictResponse, request_body
+from service.api.predictions.answering import answer_json, answer_table
+from service.api.predictions.schemas import (
+    ClassifyResponse,
+    PredictResponse,
+    RegressResponse,
+    examples_body,
+    table_body,
+    table_parameters,
+    table_response,
+)
 from service.api.state import ServiceState, State
 from service.shared.errors import (
     InvalidRequest,
+    NotAcceptable,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
     UnsupportedMediaType,
 )
+
+Answer = Callable[[ServiceState, Request, str, int | None], Awaitable[Response]]
 
 router = APIRouter(
     prefix="/v1/models",
@@ -28,69 +42,83 @@ router = APIRouter(
     route_class=ScopedRoute,
 )
 
-# `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
-_JSON_TYPES = ("", "application/json", "application/x-www-form-urlencoded")
-
-_BODY_LIMIT = limit_body(BodyLimit(setting="max_body_bytes"))
-
-_DOCUMENTATION: dict[str, Any] = {
-    "response_model": PredictResponse,
-    "response_description": "The predictive distributions.",
-    "openapi_extra": {"requestBody": request_body()},
-    "responses": responses(
-        InvalidRequest,
-        UnknownModel,
-        RequestTooLarge,
-        UnsupportedMediaType,
-        Unavailable,
-    ),
-}
-
-
-@router.post("/{name}:predict", summary="Predict with a model", **_DOCUMENTATION)
-@_BODY_LIMIT
-async def predict(state: State, request: Request, name: ModelName) -> Response:
-    """Returns the predictive distribution of each row, by the version `latest`."""
-    return await _predict(state, request, name, None)
-
-
-@router.post(
-    "/{name}/versions/{version}:predict",
-    summary="Predict with a version",
-    **_DOCUMENTATION,
+_ERRORS = (
+    InvalidRequest,
+    UnknownModel,
+    RequestTooLarge,
+    UnsupportedMediaType,
+    Unavailable,
 )
-@_BODY_LIMIT
-async def predict_version(
-    state: State, request: Request, name: ModelName, version: VersionNumber
-) -> Response:
-    """Returns the predictive distribution of each row, by the given version."""
-    return await _predict(state, request, name, version)
 
 
-@router.post(
-    "/{name}/labels/{label}:predict", summary="Predict with a label", **_DOCUMENTATION
-)
-@_BODY_LIMIT
-async def predict_label(
-    state: State, request: Request, name: ModelName, label: LabelName
-) -> Response:
-    """Returns the predictive distribution of each row, by the version of a label."""
-    version = await labels.resolve(state.database, name, label)
-    return await _predict(state, request, name, version)
+def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -> None:
+    """Adds the routes of a verb, of a model, of a version and of a label.
 
+    Args:
+        verb: The verb, such as `predict`.
+        returns: What the verb returns, for the documentation.
+        answer: Answers a request by a version of a model.
+        documentation: Further arguments of the routes.
+    """
+    limit = limit_body(BodyLimit(setting="max_body_bytes"))
 
-async def _predict(
-    state: ServiceState, request: Request, name: str, version: int | None
-) -> Response:
-    _check_media_type(request)
-    content = await state.models.predict(name, version, await request.body())
-    return Response(content, media_type="application/json")
+    @limit
+    async def by_latest(state: State, request: Request, name: ModelName) -> Response:
+        return await answer(state, request, name, None)
 
+    @limit
+    async def by_version(
+        state: State, request: Request, name: ModelName, version: VersionNumber
+    ) -> Response:
+        return await answer(state, request, name, version)
 
-def _check_media_type(request: Request) -> None:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
-    if media_type.lower() not in _JSON_TYPES and not media_type.endswith("+json"):
-        raise UnsupportedMediaType(
-            "The body must be JSON, `Content-Type: application/json`. "
-            f"Received: {media_type!r:.100}"
+    @limit
+    async def by_label(
+        state: State, request: Request, name: ModelName, label: LabelName
+    ) -> Response:
+        version = await labels.resolve(state.database, name, label)
+        return await answer(state, request, name, version)
+
+    for path, endpoint, suffix, noun, version in (
+        ("/{name}", by_latest, "", "model", "the version `latest`"),
+        ("/{name}/versions/{version}", by_version, "_version", "version", "a version"),
+        ("/{name}/labels/{label}", by_label, "_label", "label", "a label's version"),
+    ):
+        router.add_api_route(
+            f"{path}:{verb}",
+            endpoint,
+            methods=["POST"],
+            name=f"{verb}{suffix}",
+            summary=f"{verb.title()} with a {noun}",
+            description=f"Returns {returns}, by {version}.",
+            **documentation,
         )
+
+
+_add_routes(
+    "predict",
+    "the predictive distribution of each row",
+    answer_table,
+    response_model=PredictResponse,
+    response_description="The predictive distributions.",
+    openapi_extra={"requestBody": table_body(), "parameters": table_parameters()},
+    responses={200: table_response(), **responses(*_ERRORS, NotAcceptable)},
+)
+_add_routes(
+    "classify",
+    "the classes of each example with their probabilities",
+    partial(answer_json, codec="classify"),
+    response_model=ClassifyResponse,
+    response_description="The classes with their probabilities.",
+    openapi_extra={"requestBody": examples_body()},
+    responses=responses(*_ERRORS),
+)
+_add_routes(
+    "regress",
+    "the mean of each example",
+    partial(answer_json, codec="regress"),
+    response_model=RegressResponse,
+    response_description="The means.",
+    openapi_extra={"requestBody": examples_body()},
+    responses=responses(*_ERRORS),
+)

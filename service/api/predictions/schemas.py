@@ -1,4 +1,4 @@
-"""The bodies of `:predict`, as OpenAPI documents them.
+"""The bodies of predictions, as OpenAPI documents them.
 
 Of these classes only `Parameters` validates requests. To validate a table of ten
 thousand numbers with pydantic would take longer than the prediction, so
@@ -10,8 +10,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from service.shared.prediction_formats import ARROW, CSV, JSON
 from service.shared.prediction_parameters import SIGNATURES, Parameters
 from tfbbb.prediction.questions import Question, served_questions
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+# A row of the demo model.
+_NAMES = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+_PATIENT = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
 
 Value = float | bool | str | None
 
@@ -46,6 +52,19 @@ class PredictRequest(BaseModel):
         None,
         description="The target of each row, of which to return `log_prob`: a number "
         "in raw units, a list of numbers for several targets, or the name of a class.",
+    )
+    parameters: Parameters | None = None  # type: ignore[valid-type]
+
+
+class ExamplesRequest(BaseModel):
+    """Examples as TensorFlow Serving's `:classify` and `:regress` take them."""
+
+    signature_name: Literal[SIGNATURES[:2]] = SIGNATURES[0]  # type: ignore[valid-type]
+    examples: list[dict[str, Value]] = Field(
+        description="Features by name; a value may also be a list of one value."
+    )
+    context: dict[str, Value] | None = Field(
+        None, description="Features that all examples share."
     )
     parameters: Parameters | None = None  # type: ignore[valid-type]
 
@@ -131,11 +150,7 @@ def row_type(question: Question) -> Any:
 RowPrediction = row_model(served_questions())
 
 
-class PredictResponse(BaseModel):
-    """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
-
-    predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
-    outputs: dict[str, Any] | None = None
+class _NamedResponse(BaseModel):
     model_name: str = Field(examples=["diabetes"])
     model_version: str = Field(examples=["1"])
     num_samples: int = Field(examples=[100])
@@ -146,34 +161,88 @@ class PredictResponse(BaseModel):
     )
 
 
-def request_body() -> dict[str, Any]:
-    """Returns the OpenAPI description of the body, with examples for the demo model."""
-    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
-    names = ("age", "sex", "bmi", "bp", "s1", "s2", "s3", "s4", "s5", "s6")
+class PredictResponse(_NamedResponse):
+    """`predictions` per row for `instances`, `outputs` as columns for `inputs`."""
+
+    predictions: list[RowPrediction] | None = None  # type: ignore[valid-type]
+    outputs: dict[str, Any] | None = None
+
+
+class ClassifyResponse(_NamedResponse):
+    """The label and the probability of each class, per example."""
+
+    results: list[list[tuple[str, float]]]
+
+
+class RegressResponse(_NamedResponse):
+    """The mean of each example."""
+
+    results: list[float]
+
+
+def table_body() -> dict[str, Any]:
+    """Returns the OpenAPI description of the body of `:predict`."""
+    body = json_body(PredictRequest, _table_examples())
+    body["content"] |= dict.fromkeys((ARROW, CSV), _BINARY)
+    return body
+
+
+def table_response() -> dict[str, Any]:
+    """Returns the OpenAPI description of tables in a response."""
+    return {"content": dict.fromkeys((ARROW, CSV), _BINARY)}
+
+
+def table_parameters() -> list[dict[str, Any]]:
+    """Returns the OpenAPI descriptions of the parameters of tables, in the URL."""
+    listed = {
+        "signature_name": f"One of {', '.join(SIGNATURES)}.",
+        "targets": "Names of the columns that hold the targets, with commas between.",
+    }
+    for name, field in Parameters.model_fields.items():
+        listed[name] = field.description or ""
+    note = "Of a table in Arrow or CSV; several levels have commas between."
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "schema": {"type": "string"},
+            "description": f"{description} {note}",
+        }
+        for name, description in listed.items()
+    ]
+
+
+def examples_body() -> dict[str, Any]:
+    """Returns the OpenAPI description of the body of `:classify` and `:regress`."""
+    patient = dict(zip(_NAMES, _PATIENT, strict=True))
     examples = {
-        "Rows": {"instances": [patient]},
-        "Rows by name, with an interval": {
-            "instances": [dict(zip(names, patient, strict=True))],
-            "parameters": {"num_samples": 200, "intervals": [0.9]},
-        },
-        "Rows with their targets": {"instances": [patient], "targets": [151]},
-        "Columns": {
-            "inputs": {
-                name: [value] for name, value in zip(names, patient, strict=True)
-            }
+        "Examples": {"examples": [patient]},
+        "Examples with a context": {
+            "context": {"age": 59, "sex": 2},
+            "examples": [{k: v for k, v in patient.items() if k not in ("age", "sex")}],
         },
     }
-    schema = PredictRequest.model_json_schema()
+    return json_body(ExamplesRequest, examples)
+
+
+def json_body(model: type[BaseModel], examples: dict[str, Any]) -> dict[str, Any]:
+    """Returns the OpenAPI description of a body in JSON, with examples by name."""
+    schema = model.model_json_schema()
     # References into a body do not work in OpenAPI, so the definition is inlined.
     schema["properties"]["parameters"]["anyOf"][0] = schema.pop("$defs")["Parameters"]
+    named = {name: {"value": value} for name, value in examples.items()}
+    return {"required": True, "content": {JSON: {"schema": schema, "examples": named}}}
+
+
+def _table_examples() -> dict[str, Any]:
+    patient = dict(zip(_NAMES, _PATIENT, strict=True))
     return {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": schema,
-                "examples": {
-                    name: {"value": value} for name, value in examples.items()
-                },
-            }
+        "Rows": {"instances": [_PATIENT]},
+        "Rows by name, with an interval": {
+            "instances": [patient],
+            "parameters": {"num_samples": 200, "intervals": [0.9]},
         },
+        "Rows with their targets": {"instances": [_PATIENT], "targets": [151]},
+        "Columns": {"inputs": {name: [value] for name, value in patient.items()}},
     }

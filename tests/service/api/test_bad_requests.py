@@ -287,7 +287,7 @@ def test_json_that_python_does_not_read_is_described(
     assert message in message_of(response, 400)
 
 
-@pytest.mark.parametrize("content_type", ["text/csv", "multipart/form-data", "json"])
+@pytest.mark.parametrize("content_type", ["text/plain", "multipart/form-data", "json"])
 def test_other_content_than_json_is_refused(
     client: httpx.Client, content_type: str
 ) -> None:
@@ -317,8 +317,8 @@ def test_error_names_the_row_without_a_finite_answer(
         ("DELETE", "/v1/models/diabetes", 405),
         ("POST", "/v1/models", 405),
         ("PUT", "/v1/models/diabetes:predict", 405),
-        ("GET", "/v1/models/diabetes:classify", 404),
-        ("POST", "/v1/models/diabetes:classify", 404),
+        ("GET", "/v1/models/diabetes:explain", 404),
+        ("POST", "/v1/models/diabetes:explain", 404),
     ],
 )
 def test_every_error_has_the_same_shape(

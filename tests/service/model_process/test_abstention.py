@@ -1,14 +1,17 @@
 """Percentiles of epistemic uncertainty, and rows that get no answer."""
 
+import math
 from typing import Any
 
 import keras
 import numpy as np
+import orjson
+import pyarrow as pa
 import pytest
 
 import tfbbb
 from service.shared.errors import InvalidRequest
-from tests.served_answer import served_answer
+from tests.served_answer import served_answer, served_body
 from tfbbb.export import EpistemicReference
 
 ROWS = np.array([[0.1, 0.2], [-0.3, 0.1], [40.0, -30.0]])
@@ -69,11 +72,11 @@ def test_rows_above_the_limit_of_the_request_have_the_reason_alone(
     }
 
 
-def test_columns_have_null_where_a_row_has_no_answer(numbers: Any) -> None:
+def test_columns_have_nothing_where_a_row_has_no_answer(numbers: Any) -> None:
     body = {"inputs": ROWS.tolist(), "parameters": {"abstain_above": 99}}
     found = served_answer(numbers, body)["outputs"]
     assert [row == [None] for row in found["mean"]] == FAR
-    assert [reason is not None for reason in found["abstained"]] == FAR
+    assert [reason != "" for reason in found["abstained"]] == FAR
 
 
 def test_the_limit_of_the_version_holds_unless_the_request_has_another(
@@ -89,11 +92,43 @@ def test_the_limit_of_the_version_holds_unless_the_request_has_another(
     assert ["class" in row for row in found] == [not row for row in above]
     body = {"inputs": rows, "parameters": parameters}
     by_columns = served_answer(classes, body)["outputs"]
-    for name in ("class", "prediction_sets"):
-        assert [value is None for value in by_columns[name]] == above
+    assert [name == "" for name in by_columns["class"]] == above
+    assert [sets == [[]] for sets in by_columns["prediction_sets"]] == above
     body = {"instances": rows, "parameters": parameters | {"abstain_above": 100}}
     every = served_answer(classes, body)["predictions"]
     assert all("class" in row for row in every)
+
+
+def test_every_format_can_abstain(classes: Any) -> None:
+    rows = np.random.default_rng(1).normal(size=(20, 2))
+    parameters = {"prediction_sets": "0.9", "abstain_above": 50}
+    columns: Any = {
+        "name": "inputs",
+        "shape": [20, 2],
+        "datatype": "FP64",
+        "data": rows.reshape(-1).tolist(),
+    }
+    body = orjson.dumps({"inputs": [columns], "parameters": parameters})
+    outputs = orjson.loads(served_body(classes, "open_inference", body))["outputs"]
+    tensors = {tensor["name"]: tensor for tensor in outputs}
+    above = [percentile > 50 for percentile in tensors["epistemic_percentile"]["data"]]
+    assert [reason != "" for reason in tensors["abstained"]["data"]] == above
+    assert [name == "" for name in tensors["class"]["data"]] == above
+    assert tensors["prediction_sets"]["shape"] == [20, 1, 3]
+
+    table = pa.table({"x0": rows[:, 0], "x1": rows[:, 1]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    arrow = sink.getvalue().to_pybytes()
+    answer = pa.ipc.open_stream(served_body(classes, "arrow", arrow, parameters))
+    found = answer.read_all().to_pydict()
+    assert [reason != "" for reason in found["abstained"]] == above
+    assert [math.isnan(value) for value in found["entropy"]] == above
+
+    text = "x0,x1\n" + "".join(f"{a},{b}\n" for a, b in rows)
+    lines = bytes(served_body(classes, "csv", text.encode(), parameters)).decode()
+    assert lines.count("The epistemic uncertainty") == sum(above)
 
 
 def test_a_version_without_a_reference_cannot_abstain(

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from service.model_process.query import parse_query
+from service.model_process.codecs.json_rows import read
 from service.shared.errors import InvalidRequest
 
 
@@ -16,7 +16,7 @@ def test_a_body_is_parsed_without_looking_for_garbage() -> None:
     gc.collect()
     gc.callbacks.append(note)
     try:
-        query = parse_query(body)
+        query = read(body, {})
     finally:
         gc.callbacks.remove(note)
     assert len(query.rows) == 100_000
@@ -27,12 +27,12 @@ def test_a_body_is_parsed_without_looking_for_garbage() -> None:
 
 def test_garbage_is_looked_for_again_after_a_mistake() -> None:
     with pytest.raises(InvalidRequest, match="not JSON"):
-        parse_query(b"{")
+        read(b"{", {})
     assert gc.isenabled()
 
 
 def test_table_locates_a_mistake_in_a_small_body() -> None:
-    query = parse_query(b'{"instances": [[NaN]]}')
+    query = read(b'{"instances": [[NaN]]}', {})
     assert repr(query.rows) == "[[NaN]]"
     assert query.fault is not None
 
@@ -40,4 +40,4 @@ def test_table_locates_a_mistake_in_a_small_body() -> None:
 def test_a_large_body_is_not_parsed_again() -> None:
     body = b'{"instances": [[NaN]' + b",[1]" * 2**18 + b"]}"
     with pytest.raises(InvalidRequest, match=r"not JSON: .* column 17 \(char 16\)"):
-        parse_query(body)
+        read(body, {})

@@ -20,6 +20,8 @@ from tfbbb.cli.prediction_options import (
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from tfbbb.client import Prediction
@@ -90,7 +92,7 @@ def predict(
                 filled, target, description["classes"], notation
             )
         levels = interval_levels(intervals) or {"": level}
-        prediction = remote_model.predict(
+        blocks = remote_model.predict_blocks(
             table,
             intervals=[] if description["classes"] else list(levels.values()),
             prediction_sets=[level] if prediction_sets else [],
@@ -101,7 +103,7 @@ def predict(
             label=label,
         )
         used = [*(feature["name"] for feature in features), description["target"]]
-        predictions = _build_table(prediction, list(levels))
+        version, predictions = _collect(blocks, table.num_rows, list(levels))
         if missing is not None:
             predictions = empty_log_prob(predictions, missing)
         output_table(
@@ -109,31 +111,55 @@ def predict(
             output,
             lambda answers: with_kept_columns(answers, table, used, keep=keep),
         )
-        typer.echo(f"predicted by version {prediction.version} of {model}", err=True)
+        typer.echo(f"predicted by version {version} of {model}", err=True)
+
+
+def _collect(
+    blocks: "Iterator[Prediction]", num_rows: int, levels: list[str]
+) -> "tuple[int, pa.Table]":
+    """Returns the version that predicts and its predictions, with a progress bar."""
+    import pyarrow as pa
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TimeRemainingColumn,
+    )
+
+    from tfbbb.cli.answer_table import with_warnings
+
+    console = Console(stderr=True)
+    columns = ("rows", BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+    tables, warnings, version = [], [], 0
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("", total=num_rows)
+        for prediction in blocks:
+            version = prediction.version
+            tables.append(_build_table(prediction, levels))
+            warnings += prediction.warnings or [[] for _ in range(len(prediction))]
+            progress.advance(task, len(prediction))
+    return version, with_warnings(pa.concat_tables(tables), warnings)
 
 
 def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":
     import numpy as np
 
-    from tfbbb.cli.answer_table import (
-        classes_table,
-        numbers_table,
-        with_warnings,
-    )
+    from tfbbb.cli.answer_table import classes_table, numbers_table
 
     answers = vars(prediction)
     if prediction.classes is not None:
         sets = prediction.prediction_sets
-        table = classes_table(
+        return classes_table(
             prediction.classes,
             answers,
             None if sets is None else [first for first, *_ in sets],
             prediction.log_prob,
         )
-    else:
-        assert prediction.lower is not None
-        assert prediction.upper is not None
-        ends = np.stack([prediction.lower, prediction.upper], axis=1)
-        bounds = {name: ends[:, :, place] for place, name in enumerate(levels)}
-        table = numbers_table(answers, bounds, prediction.log_prob)
-    return with_warnings(table, prediction.warnings or [])
+    assert prediction.lower is not None
+    assert prediction.upper is not None
+    ends = np.stack([prediction.lower, prediction.upper], axis=1)
+    bounds = {name: ends[:, :, place] for place, name in enumerate(levels)}
+    return numbers_table(answers, bounds, prediction.log_prob)

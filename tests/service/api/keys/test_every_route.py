@@ -10,6 +10,7 @@ from fastapi.routing import iter_route_contexts
 from service.app import create_app
 from service.shared.settings import Settings
 
+HEALTH = ("/health/", "/v2/health/")
 # Whoever has a key may read what the API is.
 DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
 
@@ -38,7 +39,7 @@ def test_every_route_but_health_is_closed_without_a_key(client: httpx.Client) ->
     del client.headers["Authorization"]
     for method, route in every_route():
         response = client.request(method, path_of(route))
-        if route.startswith("/health/"):
+        if route.startswith(HEALTH):
             assert response.status_code in (200, 503), route
         else:
             assert response.status_code == 401, (method, route)
@@ -51,7 +52,7 @@ def test_every_route_but_the_documentation_needs_a_scope(
 ) -> None:
     headers = key_with()
     for method, route in every_route():
-        if not route.startswith("/health/") and route not in DOCUMENTATION:
+        if not route.startswith(HEALTH) and route not in DOCUMENTATION:
             response = client.request(method, path_of(route), headers=headers)
             assert response.status_code == 403, (method, route, response.text)
             assert "needs a key with the scope" in response.json()["error"]

@@ -1,22 +1,53 @@
-"""Writes answers as JSON."""
+"""Rows and columns in JSON, the format of TensorFlow Serving's `:predict`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from service.model_process.abstention import ABSTAINED, PERCENTILE
 from service.model_process.answer import Answer, Outputs, swap_draws
+from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.json_body import parse_object
+from service.model_process.query import (
+    Query,
+    read_parameters,
+    read_signature,
+    refuse_options,
+)
+from service.shared.errors import InvalidRequest
+from service.shared.frames import Frame
 from tfbbb.prediction import questions
 
+_KEYS = {"signature_name", "instances", "inputs", "targets", "parameters"}
 
-def write_json(answer: Answer) -> bytes:
-    """Returns the JSON body of the response to a `:predict` request."""
-    request = answer.request
-    if request.query.by_rows:
+
+def read(body: Body, options: Mapping[str, Any]) -> Query:
+    """Reads the body of a `:predict` request; does not validate the table."""
+    refuse_options(options)
+    document, fault = parse_object(body, _KEYS)
+    rows, columns = document.get("instances"), document.get("inputs")
+    if (rows is None) == (columns is None):
+        raise InvalidRequest(
+            "The body needs either `instances`, a list of rows, or `inputs`, columns."
+        )
+    signature = read_signature(document.get("signature_name"))
+    parameters = read_parameters(document.get("parameters"))
+    return Query(rows, columns, signature, parameters, document.get("targets"), fault)
+
+
+def write(answer: Answer) -> Frame:
+    """Writes rows as rows, and columns as columns."""
+    if answer.request.query.by_rows:
         body = _by_rows(answer.outputs, answer.warnings)
     else:
         body = _by_columns(answer.outputs, answer.warnings)
+    return write_json(body, answer)
+
+
+def write_json(body: dict[str, Any], answer: Answer) -> Frame:
+    """Writes a body as JSON, with the version, the number of draws and the classes."""
+    request = answer.request
     body |= {
         "model_name": request.version.name,
         "model_version": str(request.version.number),
@@ -24,7 +55,8 @@ def write_json(answer: Answer) -> bytes:
     }
     if (classes := request.model.manifest.classes) is not None:
         body["classes"] = classes
-    return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+    return response(content, "application/json")
 
 
 def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
@@ -49,7 +81,7 @@ def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
 
 def _said(row: dict[str, Any]) -> dict[str, Any]:
     """Returns what is said of a row: that the model abstained, or its answer."""
-    if row[ABSTAINED] is None:
+    if not row[ABSTAINED]:
         return {name: value for name, value in row.items() if name != ABSTAINED}
     kept = (ABSTAINED, PERCENTILE, "warnings")
     return {name: row[name] for name in kept if name in row}

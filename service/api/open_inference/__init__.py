@@ -1,0 +1,1 @@
+"""Predictions, with the paths and bodies of the Open Inference Protocol (v2)."""

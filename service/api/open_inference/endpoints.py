@@ -1,0 +1,179 @@
+"""`/v2`: metadata and predictions by the Open Inference Protocol."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request, Response
+
+import tfbbb
+from service.api.http.body_limit import BodyLimit, limit_body
+from service.api.http.errors import responses
+from service.api.http.media_types import media_type
+from service.api.http.scoped_route import ScopedRoute
+from service.api.keys.caller import may_predict
+from service.api.models.schemas import ModelName, VersionNumber
+from service.api.open_inference.metadata import model_metadata
+from service.api.open_inference.schemas import (
+    InferResponse,
+    ModelMetadata,
+    ModelReady,
+    ServerMetadata,
+    infer_body,
+    infer_response,
+)
+from service.api.predictions.answering import answer
+from service.api.state import ServiceState, State
+from service.shared.errors import (
+    InvalidRequest,
+    RequestTooLarge,
+    Unavailable,
+    UnknownModel,
+    UnsupportedMediaType,
+)
+from service.shared.model_messages import Metadata
+
+router = APIRouter(
+    prefix="/v2",
+    tags=["open inference"],
+    dependencies=[may_predict],
+    route_class=ScopedRoute,
+)
+
+_MEDIA_TYPES = ("", "application/json", "application/octet-stream")
+
+_ERRORS = (InvalidRequest, UnknownModel, Unavailable)
+_INFER: dict[str, Any] = {
+    "response_model": InferResponse,
+    "openapi_extra": {"requestBody": infer_body()},
+    "responses": {
+        200: infer_response(),
+        **responses(*_ERRORS, RequestTooLarge, UnsupportedMediaType),
+    },
+}
+
+JsonSize = Annotated[
+    int | None,
+    Header(
+        alias="Inference-Header-Content-Length",
+        ge=0,
+        description="Bytes of the JSON part of the body, if raw tensors follow.",
+    ),
+]
+
+
+@router.get("", name="v2", summary="Describe the service", responses=responses())
+async def get_server() -> ServerMetadata:
+    """Returns the name, the version and the extensions of the service."""
+    return ServerMetadata(
+        name="tfbbb", version=tfbbb.__version__, extensions=["binary_tensor_data"]
+    )
+
+
+@router.get(
+    "/models/{name}",
+    name="v2_model",
+    summary="Inputs and outputs of a model",
+    responses=responses(*_ERRORS),
+)
+async def get_model(state: State, name: ModelName) -> ModelMetadata:
+    """Returns the inputs and outputs of the version `latest`."""
+    return await _metadata(state, name, None)
+
+
+@router.get(
+    "/models/{name}/versions/{version}",
+    name="v2_version",
+    summary="Inputs and outputs of a version",
+    responses=responses(*_ERRORS),
+)
+async def get_version(
+    state: State, name: ModelName, version: VersionNumber
+) -> ModelMetadata:
+    """Returns the inputs and outputs of the version."""
+    return await _metadata(state, name, version)
+
+
+@router.get(
+    "/models/{name}/ready",
+    name="v2_model_ready",
+    summary="Whether a model predicts",
+    responses=responses(*_ERRORS),
+)
+async def is_model_ready(state: State, name: ModelName) -> ModelReady:
+    """Answers 503 if the model has no version that predicts."""
+    await state.models.metadata(name, None)
+    return ModelReady(name=name, ready=True)
+
+
+@router.get(
+    "/models/{name}/versions/{version}/ready",
+    name="v2_version_ready",
+    summary="Whether a version predicts",
+    responses=responses(*_ERRORS),
+)
+async def is_version_ready(
+    state: State, name: ModelName, version: VersionNumber
+) -> ModelReady:
+    """Loads the version if it is not loaded; answers 503 if it cannot predict."""
+    await state.models.metadata(name, version)
+    return ModelReady(name=name, ready=True)
+
+
+@router.post(
+    "/models/{name}/infer", name="v2_infer", summary="Infer with a model", **_INFER
+)
+@limit_body(BodyLimit(setting="max_body_bytes"))
+async def infer(
+    state: State, request: Request, name: ModelName, json_size: JsonSize = None
+) -> Response:
+    """Returns the predictive distribution of each row, by the version `latest`."""
+    return await _infer(state, request, name, None, json_size)
+
+
+@router.post(
+    "/models/{name}/versions/{version}/infer",
+    name="v2_infer_version",
+    summary="Infer with a version",
+    **_INFER,
+)
+@limit_body(BodyLimit(setting="max_body_bytes"))
+async def infer_version(
+    state: State,
+    request: Request,
+    name: ModelName,
+    version: VersionNumber,
+    json_size: JsonSize = None,
+) -> Response:
+    """Returns the predictive distribution of each row, by the given version."""
+    return await _infer(state, request, name, version, json_size)
+
+
+async def _metadata(
+    state: ServiceState, name: str, version: int | None
+) -> ModelMetadata:
+    content = await state.models.metadata(name, version)
+    status = await state.models.model(name)
+    versions = sorted((x.version for x in status.model_version_status), key=int)
+    return model_metadata(Metadata.model_validate_json(content), versions)
+
+
+async def _infer(
+    state: ServiceState,
+    request: Request,
+    name: str,
+    version: int | None,
+    json_size: int | None,
+) -> Response:
+    if (given := media_type(request)) not in _MEDIA_TYPES:
+        raise UnsupportedMediaType(
+            "The body must be JSON, `Content-Type: application/json`, or JSON and raw "
+            f"tensors, `application/octet-stream`. Received: {given!r:.100}"
+        )
+    return await answer(
+        state,
+        request,
+        name,
+        version,
+        reads="open_inference",
+        writes="open_inference",
+        options={} if json_size is None else {"json_size": json_size},
+    )

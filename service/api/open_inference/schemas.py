@@ -1,0 +1,141 @@
+"""The bodies of the Open Inference Protocol, as OpenAPI documents them.
+
+The model process validates requests: to validate a tensor with pydantic would take
+longer than the prediction.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+Datatype = Literal[
+    "BOOL",
+    "BYTES",
+    "FP16",
+    "FP32",
+    "FP64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+]
+Parameters = dict[str, str | float | bool]
+
+
+class ServerMetadata(BaseModel):
+    """The name and the extensions of the service."""
+
+    name: str = Field(examples=["tfbbb"])
+    version: str = Field(examples=["1.0.0"])
+    extensions: list[str] = Field(examples=[["binary_tensor_data"]])
+
+
+class TensorMetadata(BaseModel):
+    """An input or an output; -1 is any number of rows."""
+
+    name: str = Field(examples=["inputs"])
+    datatype: Datatype = Field(examples=["FP32"])
+    shape: list[int] = Field(examples=[[-1, 10]])
+
+
+class ModelMetadata(BaseModel):
+    """The inputs and outputs of a model."""
+
+    name: str = Field(examples=["diabetes"])
+    versions: list[str] = Field(examples=[["1", "2"]])
+    platform: str = Field(examples=["tensorflow_savedmodel"])
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata] = Field(
+        description="The outputs of every response; parameters add others."
+    )
+    parameters: Parameters = Field(
+        description="`classes`, a JSON list, in the order of `probabilities`."
+    )
+
+
+class ModelReady(BaseModel):
+    """The response of a version that predicts."""
+
+    name: str = Field(examples=["diabetes"])
+    ready: bool
+
+
+class InputTensor(BaseModel):
+    """Rows of a matrix, or values of a column: `data`, or bytes after the JSON."""
+
+    name: str
+    shape: list[int] = Field(description="`[rows]`, `[rows, 1]` or `[rows, values]`.")
+    datatype: Datatype
+    parameters: Parameters | None = Field(
+        None, description="`binary_data_size`, in place of `data`."
+    )
+    data: list[Any] | None = Field(None, description="Nested, or flat by rows.")
+
+
+class OutputRequest(BaseModel):
+    """An output to return."""
+
+    name: str
+    parameters: Parameters | None = Field(
+        None, description="`binary_data`: whether to return raw bytes."
+    )
+
+
+class InferRequest(BaseModel):
+    """One matrix `inputs`, or one input per column."""
+
+    id: str | None = None
+    parameters: Parameters | None = Field(
+        None,
+        description="Those of `:predict`, several levels as `0.05,0.95`; `targets`, "
+        "the name of an input; `signature_name`; `binary_data_output`.",
+    )
+    inputs: list[InputTensor]
+    outputs: list[OutputRequest] | None = None
+
+
+class OutputTensor(BaseModel):
+    """An output, rows first; prediction sets are booleans `[rows, levels, classes]`."""
+
+    name: str
+    shape: list[int]
+    datatype: Datatype
+    parameters: Parameters | None = None
+    data: list[Any] | None = None
+
+
+class InferResponse(BaseModel):
+    """The outputs."""
+
+    model_name: str = Field(examples=["diabetes"])
+    model_version: str = Field(examples=["1"])
+    id: str | None = None
+    parameters: Parameters = Field(examples=[{"num_samples": 100}])
+    outputs: list[OutputTensor]
+
+
+def infer_body() -> dict[str, Any]:
+    """Returns the OpenAPI description of the body of `infer`."""
+    schema = InferRequest.model_json_schema()
+    definitions = schema.pop("$defs")
+    # References into a body do not work in OpenAPI, so the definitions are inlined.
+    schema["properties"]["inputs"]["items"] = definitions["InputTensor"]
+    schema["properties"]["outputs"]["anyOf"][0]["items"] = definitions["OutputRequest"]
+    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
+    tensor = {"name": "inputs", "shape": [1, 10], "datatype": "FP32", "data": patient}
+    example = {"id": "1", "inputs": [tensor], "outputs": [{"name": "mean"}]}
+    in_json = {"schema": schema, "examples": {"A matrix": {"value": example}}}
+    return {
+        "required": True,
+        "content": {"application/json": in_json} | infer_response()["content"],
+    }
+
+
+def infer_response() -> dict[str, Any]:
+    """Returns the OpenAPI description of a body with raw tensors."""
+    schema = {"type": "string", "format": "binary"}
+    return {"content": {"application/octet-stream": {"schema": schema}}}

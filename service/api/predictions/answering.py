@@ -1,0 +1,115 @@
+"""Answers prediction requests in the format that the request asks for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import Request, Response
+
+from service.api.http.media_types import (
+    check_not_encoded,
+    choose_media_type,
+    media_type,
+)
+from service.api.state import ServiceState
+from service.shared.errors import UnsupportedMediaType
+from service.shared.prediction_formats import FORMATS, JSON
+
+# `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
+_JSON_TYPES = ("", JSON, "application/x-www-form-urlencoded")
+
+
+async def answer_table(
+    state: ServiceState, request: Request, name: str, version: int | None
+) -> Response:
+    """Predicts a table; `Accept` chooses the format, that of the body by default.
+
+    Raises:
+        NotAcceptable: If `Accept` lists no format that the service writes.
+        UnsupportedMediaType: If the body is in none of the formats.
+    """
+    given = _table_type(request)
+    chosen = choose_media_type(request, tuple(FORMATS), given)
+    return await answer(
+        state,
+        request,
+        name,
+        version,
+        reads=FORMATS[given],
+        writes=FORMATS[chosen],
+        options=dict(request.query_params),
+    )
+
+
+async def answer_json(
+    state: ServiceState, request: Request, name: str, version: int | None, codec: str
+) -> Response:
+    """Predicts by a codec whose bodies are JSON.
+
+    Raises:
+        UnsupportedMediaType: If the body is not declared as JSON.
+    """
+    given = media_type(request)
+    if not _is_json(given):
+        raise UnsupportedMediaType(
+            f"The body must be JSON, `Content-Type: {JSON}`. Received: {given!r:.100}"
+        )
+    return await answer(
+        state, request, name, version, reads=codec, writes=codec, options={}
+    )
+
+
+async def answer(
+    state: ServiceState,
+    request: Request,
+    name: str,
+    version: int | None,
+    *,
+    reads: str,
+    writes: str,
+    options: Mapping[str, Any],
+) -> Response:
+    """Sends the body to the model process, and returns its response.
+
+    Args:
+        state: The service.
+        request: The request.
+        name: Name of the model.
+        version: The version; None for `latest`.
+        reads: Name of the codec that reads the body.
+        writes: Name of the codec that writes the response.
+        options: What the reader needs beside the body.
+
+    Raises:
+        UnsupportedMediaType: If the body is compressed.
+    """
+    check_not_encoded(request)
+    frame = await state.models.predict(
+        name,
+        version,
+        await request.body(),
+        reads=reads,
+        writes=writes,
+        options=options,
+    )
+    header = frame.header
+    return Response(
+        frame.body, headers=header["headers"], media_type=header["media_type"]
+    )
+
+
+def _table_type(request: Request) -> str:
+    """Returns the media type of the body among those of tables."""
+    given = media_type(request)
+    if _is_json(given):
+        return JSON
+    if given not in FORMATS:
+        raise UnsupportedMediaType(
+            f"The body must be JSON, `Content-Type: {JSON}`, or a table in one of "
+            f"{', '.join(kind for kind in FORMATS if kind != JSON)}. "
+            f"Received: {given!r:.100}"
+        )
+    return given
+
+
+def _is_json(given: str) -> bool:
+    return given in _JSON_TYPES or given.endswith("+json")

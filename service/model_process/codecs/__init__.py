@@ -1,0 +1,19 @@
+"""The wire formats of predictions: one file per format, and the table of them."""
+
+from service.model_process.codecs import (
+    arrow,
+    csv,
+    examples,
+    json_rows,
+    open_inference,
+)
+from service.model_process.codecs.codec import Codec
+
+CODECS = {
+    "json": Codec(json_rows.read, json_rows.write),
+    "classify": Codec(examples.read, examples.write_classes),
+    "regress": Codec(examples.read, examples.write_values),
+    "arrow": Codec(arrow.read, arrow.write),
+    "csv": Codec(csv.read, csv.write),
+    "open_inference": Codec(open_inference.read, open_inference.write),
+}

@@ -1,0 +1,281 @@
+"""Requests and responses of the Open Inference Protocol, in JSON and in binary."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from service.model_process.answer import Answer
+from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.json_body import check_keys, parse_json
+from service.model_process.codecs.tensors import (
+    DATATYPES,
+    DATATYPES_BY_DTYPE,
+    decode,
+    encode,
+    read_data,
+)
+from service.model_process.query import Query, read_signature, read_text_parameters
+from service.shared.errors import InvalidRequest
+from service.shared.frames import Frame
+from tfbbb.abbreviation import abbreviate
+
+_KEYS = {"id", "parameters", "inputs", "outputs"}
+_INPUT_KEYS = {"name", "shape", "datatype", "parameters", "data"}
+_OUTPUT_KEYS = {"name", "parameters"}
+# A column has one axis or two, of which the second has the size 1; a matrix has two.
+_MOST_AXES = 2
+_HEADER = "Inference-Header-Content-Length"
+
+
+@dataclass(frozen=True)
+class InferenceQuery(Query):
+    """A request of the Open Inference Protocol.
+
+    Args:
+        id: The id to return.
+        outputs: Whether to return each chosen output in binary, by name; None for all.
+        binary: Whether to return other outputs in binary.
+    """
+
+    id: str | None
+    outputs: dict[str, bool] | None
+    binary: bool
+
+
+def read(body: Body, options: Mapping[str, Any]) -> InferenceQuery:
+    """Reads the body of an `infer` request; does not validate the table.
+
+    Args:
+        body: A JSON document, which raw tensors may follow.
+        options: `json_size`, the bytes of the document, if tensors follow.
+    """
+    view = memoryview(body)
+    json_size = options.get("json_size", len(view))
+    if json_size > len(view):
+        raise InvalidRequest(
+            f"`{_HEADER}` must be the bytes of the JSON part of the body, at most the "
+            f"{len(view)} bytes of the body. Received: {json_size}"
+        )
+    document, fault = parse_json(view[:json_size])
+    check_keys(document, _KEYS)
+    request_id = document.get("id")
+    if not isinstance(request_id, str | None):
+        raise InvalidRequest(f"`id` must be text. Received: {abbreviate(request_id)}")
+    given = _parameters(document, "The request")
+    binary = _flag(given.pop("binary_data_output", False), "binary_data_output")
+    outputs = _read_outputs(document.get("outputs"), binary)
+    columns = _read_inputs(document.get("inputs"), view[json_size:])
+    signature = read_signature(given.pop("signature_name", None))
+    targets = None
+    if (name := given.pop("targets", None)) is not None:
+        if name not in columns:
+            raise InvalidRequest(
+                "`parameters.targets` must be the name of the input that holds the "
+                f"targets. Received: {abbreviate(name)}"
+            )
+        targets = np.asarray(columns.pop(name)).tolist()
+    parameters = read_text_parameters(given)
+    return InferenceQuery(
+        rows=None,
+        columns=columns,
+        signature=signature,
+        parameters=parameters,
+        targets=targets,
+        fault=fault,
+        id=request_id,
+        outputs=outputs,
+        binary=binary,
+    )
+
+
+def write(answer: Answer) -> Frame:
+    """Writes the chosen outputs, rows first, in JSON or in binary."""
+    request = answer.request
+    query = request.query
+    assert isinstance(query, InferenceQuery)
+    tensors = output_tensors(answer)
+    chosen = query.outputs
+    if chosen is None:
+        chosen = dict.fromkeys(tensors, query.binary)
+        if not any(answer.warnings):
+            del chosen["warnings"]
+    described: list[dict[str, Any]] = []
+    raw: list[bytes] = []
+    for name, binary in chosen.items():
+        if name not in tensors:
+            raise InvalidRequest(
+                f"The request has no output {abbreviate(name)}, but "
+                f"{', '.join(tensors)}; levels in `parameters`, such as "
+                "`quantiles`, add outputs."
+            )
+        values = tensors[name]
+        datatype = DATATYPES_BY_DTYPE[values.dtype]
+        output: dict[str, Any] = {
+            "name": name,
+            "datatype": datatype,
+            "shape": list(values.shape),
+        }
+        if binary:
+            raw.append(encode(values))
+            output["parameters"] = {"binary_data_size": len(raw[-1])}
+        else:
+            flat = values.reshape(-1)
+            output["data"] = flat.tolist() if datatype == "BYTES" else flat
+        described.append(output)
+    document: dict[str, Any] = {
+        "model_name": request.version.name,
+        "model_version": str(request.version.number),
+    }
+    if query.id is not None:
+        document["id"] = query.id
+    document["parameters"] = {"num_samples": request.num_samples}
+    document["outputs"] = described
+    head = orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
+    if not raw:
+        return response(head, "application/json")
+    content = b"".join([head, *raw])
+    sizes = {_HEADER.replace("-", "_"): str(len(head))}
+    return response(content, "application/octet-stream", **sizes)
+
+
+def output_tensors(answer: Answer) -> dict[str, npt.NDArray[Any]]:
+    """Returns the outputs of an answer as tensors, texts as arrays of objects.
+
+    Prediction sets are booleans [n, levels, classes], warnings one text per row.
+    """
+    tensors = {}
+    classes = answer.request.model.manifest.classes
+    for name, values in answer.outputs.items():
+        if name == "prediction_sets":
+            tensors[name] = np.array(
+                [[[c in level for c in classes or ()] for level in x] for x in values]
+            )
+        elif isinstance(values, np.ndarray):
+            tensors[name] = np.ascontiguousarray(values)
+        else:
+            tensors[name] = np.array(values, dtype=object)
+    sentences = [" ".join(given) for given in answer.warnings]
+    return tensors | {"warnings": np.array(sentences, dtype=object)}
+
+
+def _read_inputs(inputs: Any, raw: memoryview) -> dict[str, Any]:
+    if not (isinstance(inputs, list) and inputs):
+        raise InvalidRequest(
+            "`inputs` must be a list of at least one tensor. "
+            f"Received: {abbreviate(inputs)}"
+        )
+    columns: dict[str, Any] = {}
+    for place, given in enumerate(inputs):
+        name = _name(given, f"inputs.{place}", _INPUT_KEYS)
+        if name in columns:
+            raise InvalidRequest(f"The input {abbreviate(name)} is given twice.")
+        columns[name], raw = _read_input(given, f"The input {abbreviate(name)}", raw)
+    if raw:
+        raise InvalidRequest(
+            f"{len(raw)} bytes follow the last tensor of the body: the sizes in "
+            "`binary_data_size` must add up to those after the JSON part."
+        )
+    return columns
+
+
+def _read_input(given: Any, what: str, raw: memoryview) -> tuple[Any, memoryview]:
+    """Returns the values of an input, and the bytes after them."""
+    shape, datatype = _read_shape(given.get("shape"), what), given.get("datatype")
+    if not isinstance(datatype, str) or datatype not in DATATYPES:
+        raise InvalidRequest(
+            f"{what} must have a datatype among {', '.join(DATATYPES)}. "
+            f"Received: {abbreviate(datatype)}"
+        )
+    parameters = _parameters(given, what)
+    size = parameters.pop("binary_data_size", None)
+    if parameters:
+        raise InvalidRequest(
+            f"{what} may have the parameter `binary_data_size`; the service reads "
+            f"tensors from the body alone. Received: {abbreviate(min(parameters))}"
+        )
+    if (size is None) == ("data" not in given):
+        raise InvalidRequest(
+            f"{what} needs either `data` or the parameter `binary_data_size`."
+        )
+    if size is None:
+        return read_data(given["data"], datatype, shape, what), raw
+    if type(size) is not int or not 0 <= size <= len(raw):
+        raise InvalidRequest(
+            f"{what} has a `binary_data_size` that is not among the {len(raw)} bytes "
+            f"left of the body. Received: {abbreviate(size)}"
+        )
+    return decode(raw[:size], datatype, shape, what), raw[size:]
+
+
+def _read_shape(shape: Any, what: str) -> tuple[int, ...]:
+    valid = (
+        isinstance(shape, list)
+        and 1 <= len(shape) <= _MOST_AXES
+        and all(type(size) is int and size > 0 for size in shape)
+    )
+    if not valid:
+        raise InvalidRequest(
+            f"{what} must have the shape [rows] or [rows, values], in integers "
+            "from 1. "
+            f"Received: {abbreviate(shape)}"
+        )
+    return tuple(shape)
+
+
+def _read_outputs(outputs: Any, binary: bool) -> dict[str, bool] | None:
+    if outputs is None:
+        return None
+    if not isinstance(outputs, list):
+        raise InvalidRequest(
+            f"`outputs` must be a list. Received: {abbreviate(outputs)}"
+        )
+    chosen = {}
+    for place, given in enumerate(outputs):
+        name = _name(given, f"outputs.{place}", _OUTPUT_KEYS)
+        parameters = _parameters(given, f"The output {abbreviate(name)}")
+        chosen[name] = _flag(parameters.pop("binary_data", binary), "binary_data")
+        # What tritonclient sends if no classes are asked for.
+        if parameters.pop("classification", 0) or parameters:
+            raise InvalidRequest(
+                f"The output {abbreviate(name)} may have the parameter `binary_data`. "
+                f"Received: {abbreviate(given['parameters'])}"
+            )
+    return chosen or None
+
+
+def _name(given: Any, place: str, keys: set[str]) -> str:
+    name = given.get("name") if isinstance(given, dict) else None
+    if not isinstance(name, str):
+        raise InvalidRequest(
+            f"`{place}` must be an object with a `name`. Received: {abbreviate(given)}"
+        )
+    if unknown := given.keys() - keys:
+        raise InvalidRequest(
+            f"`{place}` may hold {', '.join(sorted(keys))}. "
+            f"Received: {abbreviate(min(unknown))}"
+        )
+    return name
+
+
+def _parameters(given: Mapping[str, Any], what: str) -> dict[str, Any]:
+    parameters = given.get("parameters") or {}
+    if not isinstance(parameters, dict) or not all(
+        isinstance(value, str | int | float) for value in parameters.values()
+    ):
+        raise InvalidRequest(
+            f"{what} must have `parameters` that are texts, numbers or booleans. "
+            f"Received: {abbreviate(parameters)}"
+        )
+    return dict(parameters)
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRequest(
+            f"`{name}` must be true or false. Received: {abbreviate(value)}"
+        )
+    return value

@@ -1,0 +1,245 @@
+"""The same rows in every format get the same answer, bit for bit."""
+
+import io
+import json
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from service.shared.prediction_formats import ARROW, CSV
+from tests.service.serving import ask
+
+NUMBERS = {"age": [1.1, -0.3], "bmi": [2.7, 1e-9], "bp": [3.3, 123456.789]}
+PATIENTS = {
+    "age": [50.5, 60.25],
+    "blood pressure": [None, 81.7],
+    "sex": ["f", 'm, "x"'],
+    "region": ["nörth", None],
+}
+CLASSES = {"age": [2.0, 0.1], "bmi": [2.0, 0.2], "bp": [0.0, 0.3]}
+PARAMETERS = {
+    "diabetes": {"quantiles": [0.1, 0.9], "intervals": [0.5]},
+    "patients": {"quantiles": [0.1, 0.9], "return_samples": True},
+    "iris": {"prediction_sets": [0.5, 0.9], "return_samples": True},
+}
+TABLES = {"diabetes": NUMBERS, "patients": PATIENTS, "iris": CLASSES}
+
+
+def as_arrow(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1)
+    return sink.getvalue().to_pybytes()
+
+
+def as_csv(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pa.csv.write_csv(table, sink)
+    return sink.getvalue()
+
+
+def send(
+    client: httpx.Client, model: str, table: pa.Table | dict[str, Any], **options: Any
+) -> httpx.Response:
+    """Sends a table in Arrow, or in the format `reads`; `accept` chooses the answer."""
+    given = pa.table(table)
+    reads, accept = options.pop("reads", ARROW), options.pop("accept", "*/*")
+    return client.post(
+        f"/v1/models/{model}:predict",
+        content=as_csv(given) if reads == CSV else as_arrow(given),
+        params=options,
+        headers={"Content-Type": reads, "Accept": accept},
+    )
+
+
+def read_stream(response: httpx.Response) -> pa.Table:
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == ARROW
+    with pa.ipc.open_stream(response.content) as stream:
+        return stream.read_all()
+
+
+def as_text(levels: Any) -> str:
+    if isinstance(levels, bool):
+        return str(levels).lower()
+    return ",".join(map(str, levels))
+
+
+@pytest.fixture(params=list(TABLES))
+def model(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def expected(client: httpx.Client, model: str) -> list[dict[str, Any]]:
+    """The answer to rows in JSON."""
+    table = TABLES[model]
+    rows = [
+        dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)
+    ]
+    body = {"instances": rows, "parameters": PARAMETERS[model]}
+    predictions: list[dict[str, Any]] = ask(client, model, body).json()["predictions"]
+    return predictions
+
+
+@pytest.mark.parametrize("reads", [ARROW, CSV])
+def test_arrow_has_the_answer_of_json(
+    client: httpx.Client, model: str, expected: list[dict[str, Any]], reads: str
+) -> None:
+    options = {name: as_text(value) for name, value in PARAMETERS[model].items()}
+    answer = send(client, model, TABLES[model], reads=reads, accept=ARROW, **options)
+    table = read_stream(answer)
+    assert table.schema.metadata[b"model_name"] == model.encode()
+    assert table.schema.metadata[b"num_samples"] == b"100"
+    for row, found in zip(expected, table.to_pylist(), strict=True):
+        assert found.pop("warnings") == []
+        assert found.keys() == row.keys()
+        for name, values in found.items():
+            if isinstance(row[name], str) or name == "prediction_sets":
+                assert values == row[name]
+            else:
+                np.testing.assert_array_equal(
+                    np.float32(values), np.float32(row[name]), name
+                )
+
+
+def test_csv_has_the_answer_of_json(
+    client: httpx.Client, model: str, expected: list[dict[str, Any]]
+) -> None:
+    options = {name: as_text(value) for name, value in PARAMETERS[model].items()}
+    answer = send(client, model, TABLES[model], reads=CSV, **options)
+    assert answer.headers["content-type"].startswith(CSV)
+    assert answer.headers["num-samples"] == "100"
+    table = pa.csv.read_csv(io.BytesIO(answer.content))
+    for row, found in zip(expected, table.to_pylist(), strict=True):
+        for name, values in row.items():
+            columns = [c for c in found if c == name or c.startswith(f"{name}_")]
+            columns = [c for c in columns if name != "mean" or c == "mean"]
+            given = [found[column] for column in columns]
+            if name == "prediction_sets":
+                assert columns == ["prediction_sets_0.5", "prediction_sets_0.9"]
+                assert [json.loads(text) for text in given] == values
+            elif isinstance(values, str):
+                assert given == [values]
+            else:
+                np.testing.assert_array_equal(
+                    np.float32(given), np.float32(values).reshape(-1), name
+                )
+
+
+def test_columns_of_csv_name_levels_and_classes(client: httpx.Client) -> None:
+    answer = send(client, "diabetes", NUMBERS, reads=CSV, quantiles="0.1,0.9")
+    names = pa.csv.read_csv(io.BytesIO(answer.content)).column_names
+    assert names == [
+        *("mean", "variance", "epistemic", "aleatoric", "mean_standard_error"),
+        *("quantiles_0.1", "quantiles_0.9", "warnings"),
+    ]
+    answer = send(client, "iris", CLASSES, reads=CSV)
+    names = pa.csv.read_csv(io.BytesIO(answer.content)).column_names
+    assert names[:3] == [
+        f"probabilities_{c}" for c in ("setosa", "versicolor", "virginica")
+    ]
+    assert "class" in names
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"age": pa.array([1, 2], pa.int8()).dictionary_encode()},
+        {"age": pa.array([Decimal("1.00"), Decimal("2.00")])},
+        {"age": pa.array([True, False]), "row": pa.array([1, 2])},
+        {"age": pa.array([1.0, 2.0], pa.float16())},
+        {"age": pa.array(["1", "2"], pa.string_view())},
+        {"age": pa.array([1, 2]), "tags": pa.array([["a"], []])},
+    ],
+    ids=lambda columns: str(columns["age"].type),
+)
+def test_arrow_types_are_read_as_numbers(
+    client: httpx.Client, columns: dict[str, pa.Array]
+) -> None:
+    numbers = [1.0, 0.0] if columns["age"].type == pa.bool_() else [1.0, 2.0]
+    other = {"bmi": [1.0, 2.0], "bp": [0.0, 0.0]}
+    found = read_stream(send(client, "diabetes", columns | other))
+    rows = [[age, bmi, 0.0] for age, bmi in zip(numbers, other["bmi"], strict=True)]
+    expected = ask(client, "diabetes", {"instances": rows}).json()["predictions"]
+    assert found["mean"].to_pylist() == [
+        pytest.approx(row["mean"], rel=1e-7) for row in expected
+    ]
+
+
+def test_texts_may_be_dictionaries_and_views(client: httpx.Client) -> None:
+    plain = pa.table(PATIENTS)
+    expected = read_stream(send(client, "patients", plain))
+    for encode in (
+        lambda column: column.dictionary_encode(),
+        lambda column: column.cast(pa.string_view()),
+        lambda column: column.cast(pa.large_string()),
+    ):
+        table = plain.set_column(2, "sex", encode(plain["sex"]))
+        assert read_stream(send(client, "patients", table)).equals(expected)
+
+
+def test_dates_where_numbers_belong_are_refused(client: httpx.Client) -> None:
+    dates = pa.array([datetime(2030, 1, 1, tzinfo=UTC)] * 2)
+    assert dates.type == pa.timestamp("us", "UTC")
+    answer = send(client, "diabetes", NUMBERS | {"age": dates})
+    assert answer.status_code == 400
+    assert "'age' holds values of type timestamp" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", ARROW),
+        ("text/*", CSV),
+        ("application/json;q=0.4, text/csv;q=0.6", CSV),
+        ("application/*;q=0.1, application/json", "application/json"),
+        ("text/html, */*;q=0.1", ARROW),
+    ],
+)
+def test_accept_chooses_the_format(
+    client: httpx.Client, accept: str, kind: str
+) -> None:
+    answer = send(client, "diabetes", NUMBERS, accept=accept)
+    assert answer.headers["content-type"].partition(";")[0] == kind
+
+
+def test_format_that_is_not_written_is_refused(client: httpx.Client) -> None:
+    answer = send(client, "diabetes", NUMBERS, accept="text/html, text/csv;q=0")
+    assert answer.status_code == 406
+    assert "answers in application/json, " in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ({"age": [1.0], "bmi": [2.0]}, {}, "The column 'bp' is lacking"),
+        (NUMBERS, {"num_samples": "1"}, "`parameters.num_samples`"),
+        (NUMBERS, {"quantile": "0.5"}, "`parameters.quantile` is unknown"),
+        (NUMBERS, {"quantiles": "0.5,2"}, "`parameters.quantiles.1`"),
+        (NUMBERS, {"signature_name": "x"}, "`signature_name` must be one of"),
+        (NUMBERS, {"targets": "y"}, "Received: 'y', and a table without that column"),
+        (NUMBERS, {"targets": "bp"}, "'bp' is lacking|without the signature"),
+        (NUMBERS | {"age": [1.0, None]}, {}, "Row 2, column 'age' has no value"),
+        (NUMBERS | {"age": ["1", "x"]}, {}, "'age' has the text 'x' in row 2"),
+        ({name: [] for name in NUMBERS}, {}, "at least one"),
+    ],
+)
+@pytest.mark.parametrize("reads", [ARROW, CSV])
+def test_mistake_in_a_table_is_described(
+    client: httpx.Client,
+    table: dict[str, Any],
+    options: dict[str, str],
+    message: str,
+    reads: str,
+) -> None:
+    answer = send(client, "diabetes", table, reads=reads, **options)
+    assert answer.status_code == 400
+    assert re.search(message, answer.json()["error"])

@@ -1,0 +1,181 @@
+"""The examples of TensorFlow Serving's documentation of its REST API, and its rules.
+
+https://github.com/tensorflow/serving/blob/master/tensorflow_serving/g3doc/api_rest.md
+"""
+
+import base64
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from service.shared.settings import Settings
+from tests import exported_models
+from tests.service.serving import serving, wait_until_ready
+
+X = {"age": 9.0, "bmi": 0.0, "bp": 0.0}
+
+
+@pytest.fixture(scope="module")
+def served(
+    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """The model of the examples, half_plus_three, beside others of the tests."""
+    root = tmp_path_factory.mktemp("models")
+    exported_models.write_half_plus_three(root / "half_plus_three" / "123")
+    for name in ("iris", "patients"):
+        shutil.copytree(saved_models / name, root / name)
+    with serving(Settings(models=root)) as client:
+        wait_until_ready(client)
+        yield client
+
+
+def post(client: httpx.Client, path: str, body: Any) -> Any:
+    """Sends a body as `curl -d` does."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    content = httpx.Request("POST", "http://x", json=body).content
+    answer = client.post(f"/v1/models/{path}", content=content, headers=headers)
+    assert answer.headers["content-type"] == "application/json"
+    return answer.status_code, answer.json()
+
+
+def test_status_is_that_of_the_example(served: httpx.Client) -> None:
+    status = {"error_code": "OK", "error_message": ""}
+    expected = [{"version": "123", "state": "AVAILABLE", "status": status}]
+    for path in ("", "/versions/123", "/labels/latest"):
+        answer = served.get(f"/v1/models/half_plus_three{path}").json()
+        assert answer["model_version_status"] == expected
+
+
+@pytest.mark.parametrize("path", ["", "/versions/123", "/labels/latest"])
+def test_metadata_name_the_signatures(served: httpx.Client, path: str) -> None:
+    answer = served.get(f"/v1/models/half_plus_three{path}/metadata").json()
+    spec = answer["model_spec"]
+    assert spec == {"name": "half_plus_three", "signature_name": "", "version": "123"}
+    signatures = answer["metadata"]["signature_def"]["signature_def"]
+    assert signatures["serving_default"]["inputs"]["inputs"]["dtype"] == "DT_FLOAT"
+
+
+@pytest.mark.parametrize("path", ["", "/versions/123", "/labels/latest"])
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ({"instances": [1.0, 2.0, 5.0]}, "predictions"),
+        ({"instances": [[1.0], [2.0], [5.0]]}, "predictions"),
+        ({"instances": [{"inputs": [x]} for x in (1.0, 2.0, 5.0)]}, "predictions"),
+        ({"instances": [{"x": x} for x in (1.0, 2.0, 5.0)]}, "predictions"),
+        ({"inputs": [[1.0], [2.0], [5.0]]}, "outputs"),
+        ({"inputs": {"inputs": [[1.0], [2.0], [5.0]]}}, "outputs"),
+        ({"inputs": {"x": [1.0, 2.0, 5.0]}, "signature_name": ""}, "outputs"),
+    ],
+)
+def test_rows_and_columns_predict(
+    served: httpx.Client, path: str, body: Any, key: str
+) -> None:
+    status, answer = post(served, f"half_plus_three{path}:predict", body)
+    assert status == 200
+    if key == "predictions":
+        means = [row["mean"] for row in answer[key]]
+    else:
+        means = answer[key]["mean"]
+    # The mean of 100 draws has an error of 0.01: five of those.
+    np.testing.assert_allclose(means, [[3.5], [4.0], [5.5]], atol=0.05)
+
+
+def test_one_output_is_not_named(served: httpx.Client) -> None:
+    body = {"signature_name": "sample", "parameters": {"num_samples": 2}}
+    _, rows = post(served, "half_plus_three:predict", body | {"instances": [1.0]})
+    _, columns = post(served, "half_plus_three:predict", body | {"inputs": [[1.0]]})
+    assert np.shape(rows["predictions"]) == (1, 2, 1)
+    assert np.shape(columns["outputs"]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [[{"x": 1.0}, {"x": 2.0}], [{"x": [1.0]}, {"x": [2.0], "note": "not read"}]],
+)
+def test_regress_is_that_of_the_example(
+    served: httpx.Client, examples: list[Any]
+) -> None:
+    body = {"signature_name": "tensorflow/serving/regress", "examples": examples}
+    status, answer = post(served, "half_plus_three:regress", body)
+    assert status == 200
+    np.testing.assert_allclose(answer["results"], [3.5, 4.0], atol=0.05)
+
+
+@pytest.mark.parametrize("path", ["iris", "iris/versions/7", "iris/labels/latest"])
+def test_classify_pairs_labels_with_scores(served: httpx.Client, path: str) -> None:
+    body = {"context": {"bmi": 0.0, "bp": [0.0]}, "examples": [{"age": 9.0}, X | {}]}
+    del body["examples"][1]["bmi"], body["examples"][1]["bp"]  # type: ignore[index]
+    status, answer = post(served, f"{path}:classify", body)
+    assert status == 200
+    first, second = answer["results"]
+    assert first == second
+    assert [label for label, _ in first] == ["setosa", "versicolor", "virginica"]
+    _, predicted = post(served, f"{path}:predict", {"instances": [X]})
+    (row,) = predicted["predictions"]
+    assert [score for _, score in first] == row["probabilities"]
+
+
+def test_binary_values_are_decoded(served: httpx.Client) -> None:
+    def predict(text: Any) -> Any:
+        row = {"age": 1, "blood pressure": 2, "sex": text, "region": "x"}
+        return post(served, "patients:predict", {"instances": [row]})
+
+    encoded = base64.b64encode("nörd".encode()).decode()
+    assert predict({"b64": encoded}) == predict("nörd")
+    for wrong in ("a", "/w=="):
+        status, answer = predict({"b64": wrong})
+        assert status == 400
+        assert "`b64` must be text in UTF-8" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        ("half:predict", {"instances": [1.0]}, 404, "no model with this name"),
+        ("half_plus_three/versions/1:predict", {"instances": [1.0]}, 404, "version"),
+        (
+            "half_plus_three/labels/a:predict",
+            {"instances": [1.0]},
+            404,
+            "no such label",
+        ),
+        ("half_plus_three:predict", {}, 400, "either `instances`"),
+        ("half_plus_three:predict", {"instances": ["a"]}, 400, "Row 1, column 'x'"),
+        (
+            "half_plus_three:predict",
+            {"instances": [1.0], "signature_name": "x"},
+            400,
+            "`signature_name` must be one of",
+        ),
+        ("half_plus_three:regress", {"examples": []}, 400, "at least one example"),
+        ("half_plus_three:regress", {"examples": [1]}, 400, "Example 1 must be an obj"),
+        ("half_plus_three:regress", {"examples": [{"y": 1}]}, 400, "'x' is lacking"),
+        (
+            "half_plus_three:regress",
+            {"context": {"x": 1}, "examples": [{"x": 1}]},
+            400,
+            "Example 1 has a feature that `context` has too. Received: 'x'",
+        ),
+        (
+            "half_plus_three:regress",
+            {"examples": [{"x": 1}], "signature_name": "sample"},
+            400,
+            "ask `:predict` for others",
+        ),
+        ("half_plus_three:classify", {"examples": [{"x": 1}]}, 400, "ask `:regress`"),
+        ("iris:regress", {"examples": [X]}, 400, "ask `:classify`"),
+    ],
+)
+def test_mistake_is_an_error_with_a_message(
+    served: httpx.Client, path: str, body: Any, status: int, message: str
+) -> None:
+    found, answer = post(served, path, body)
+    assert found == status
+    assert list(answer) == ["error"]
+    assert message in answer["error"]

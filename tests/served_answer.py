@@ -1,11 +1,10 @@
 """The answer of the service to a request, without its processes."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import orjson
 
-from service.model_process.answer import compute, prepare
+from service.model_process.answer import Block, VersionName, compute, finish, prepare
 from service.model_process.json_answer import write_json
 from service.model_process.query import parse_query
 from service.shared.settings import Settings
@@ -13,7 +12,7 @@ from service.shared.settings import Settings
 
 def served_answer(model: Any, body: dict[str, Any]) -> Any:
     """Returns the answer of an exported model to the body of a `:predict` request."""
-    version: Any = SimpleNamespace(name="m", number=1, load=lambda: model)
     query = parse_query(orjson.dumps(body))
-    answer = compute(prepare(version, query, Settings()))
-    return orjson.loads(write_json(answer))
+    request = prepare(VersionName("m", 1), model.manifest, query, Settings())
+    (arrays,) = compute(model, [Block(request, slice(0, request.num_rows))])
+    return orjson.loads(write_json(finish(request, [arrays])))

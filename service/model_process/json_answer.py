@@ -21,7 +21,7 @@ def write_json(answer: Answer) -> bytes:
         "model_version": str(request.version.number),
         "num_samples": request.num_samples,
     }
-    if (classes := request.model.manifest.classes) is not None:
+    if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
     return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
 

@@ -27,6 +27,12 @@ class DrawParameters(KnownFields):
         None, description="Seed of the draws; the model's by default."
     )
 
+    deadline_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
+        None,
+        description="Milliseconds after which the response is of no use; a request "
+        "that would take longer gets 503 at once.",
+    )
+
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""
         return bool(getattr(self, question.parameter, None))

@@ -1,10 +1,12 @@
 """`:predict` of models, versions and labels."""
 
+import time
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from service.api.http.body_limit import BodyLimit, limit_body
+from service.api.http.disconnect import unless_disconnected
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
@@ -14,12 +16,15 @@ from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.schemas import PredictResponse, request_body
 from service.api.state import ServiceState, State
 from service.shared.errors import (
+    DeadlineExceeded,
     InvalidRequest,
+    Overloaded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
     UnsupportedMediaType,
 )
+from service.shared.settings import Settings
 
 router = APIRouter(
     prefix="/v1/models",
@@ -43,6 +48,8 @@ _DOCUMENTATION: dict[str, Any] = {
         RequestTooLarge,
         UnsupportedMediaType,
         Unavailable,
+        Overloaded,
+        DeadlineExceeded,
     ),
 }
 
@@ -82,9 +89,19 @@ async def predict_label(
 async def _predict(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
+    arrived = time.monotonic()
     _check_media_type(request)
-    content = await state.models.predict(name, version, await request.body())
+    with state.models.admit(_declared_size(request, state.settings)):
+        body = await request.body()
+        predicting = state.models.predict(name, version, body, arrived)
+        content = await unless_disconnected(request, predicting)
     return Response(content, media_type="application/json")
+
+
+def _declared_size(request: Request, settings: Settings) -> int:
+    """Returns the size of a body, or the largest size if the client does not say."""
+    length = request.headers.get("content-length")
+    return settings.max_body_bytes if length is None else int(length)
 
 
 def _check_media_type(request: Request) -> None:

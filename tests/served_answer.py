@@ -1,13 +1,13 @@
 """The answer of the service to a request, without its processes."""
 
 from collections.abc import Mapping
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from service.model_process.abstention import abstain, check_abstention
-from service.model_process.answer import compute, prepare
+from service.model_process.answer import Block, VersionName, compute, finish, prepare
 from service.model_process.codecs import CODECS
 from service.shared.settings import Settings
 
@@ -23,7 +23,8 @@ def served_body(
     model: Any, codec: str, body: bytes, options: Mapping[str, Any] = NO_OPTIONS
 ) -> bytes | bytearray:
     """Returns the body of an answer in a wire format to a body in the same format."""
-    version: Any = SimpleNamespace(name="m", number=1, load=lambda: model)
-    request = prepare(version, CODECS[codec].read(body, options), Settings())
+    query = CODECS[codec].read(body, options)
+    request = prepare(VersionName("m", 1), model.manifest, query, Settings())
     check_abstention(request)
-    return CODECS[codec].write(abstain(compute(request))).body
+    (arrays,) = compute(model, [Block(request, slice(0, request.num_rows))])
+    return CODECS[codec].write(abstain(finish(request, [arrays]))).body

@@ -91,7 +91,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         ):
             socket = Path(directory) / "models"
             async with child_processes(settings, socket, stopping) as children:
-                client = ModelsClient(socket, settings.threads)
+                client = ModelsClient(socket, settings)
                 queue = Queue(database, settings)
                 metrics.register(JobMetrics(database))
                 state = ServiceState(
@@ -111,7 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
                 yield {"service": state}
-                client.close()
+                await client.close()
         database.close()
 
     app = FastAPI(

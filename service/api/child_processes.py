@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from service.api.models.watchdog import Watchdog
 from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
 
@@ -57,8 +58,10 @@ async def child_processes(
         finally:
             await asyncio.to_thread(dispatcher.stop, _SECONDS_TO_STOP_DISPATCHER)
 
+    watchdog = Watchdog(models, socket, settings.heartbeat_seconds)
     if settings.start_models:
         models.start()
+        watchdog.start()
     dispatching = asyncio.create_task(dispatch()) if settings.start_dispatcher else None
     try:
         yield Children(models, dispatcher)
@@ -67,4 +70,5 @@ async def child_processes(
         if dispatching is not None:
             await dispatching
         if settings.start_models:
+            watchdog.stop()
             await asyncio.to_thread(models.stop, _SECONDS_TO_STOP_MODELS)

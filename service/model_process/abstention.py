@@ -22,7 +22,7 @@ def check_abstention(request: Request) -> None:
     level = request.query.parameters.abstain_above
     if level is None:
         return
-    if request.model.manifest.epistemic_reference is None:
+    if request.manifest.epistemic_reference is None:
         raise InvalidRequest(
             "`parameters.abstain_above` needs the epistemic uncertainty of rows that "
             "the model was not trained on, which this version does not have: train it "
@@ -43,7 +43,7 @@ def abstain(answer: Answer) -> Answer:
     `abstained`, and no other output but the percentile: NaN, empty texts and sets.
     """
     request = answer.request
-    reference = request.model.manifest.epistemic_reference
+    reference = request.manifest.epistemic_reference
     if reference is None or not request.asks_moments:
         return answer
     percentiles = reference.percentiles(answer.outputs)

@@ -1,20 +1,21 @@
 """Checks a prediction request against a model, and computes its answer."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import read_targets
-from service.model_process.version import ServedVersion
-from service.shared.errors import InvalidRequest, RequestTooLarge
+from service.model_process.work import check_work, work
+from service.shared.errors import InvalidRequest
 from service.shared.settings import Settings
-from tfbbb.export.inputs import Inputs, find_warnings, to_tensors
-from tfbbb.export.manifest import InputError, Manifest
+from tfbbb.export.inputs import Inputs, Tensors, find_warnings, to_tensors
+from tfbbb.export.manifest import Manifest
 from tfbbb.prediction import questions
 from tfbbb.prediction.questions import Question
 
@@ -29,7 +30,15 @@ _MOMENTS = (
 )
 
 # Each array has one entry per row.
+Arrays = dict[str, npt.NDArray[Any]]
 Outputs = dict[str, npt.NDArray[Any] | list[Any]]
+
+
+class VersionName(NamedTuple):
+    """The name of a model and the number of a version."""
+
+    name: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -38,26 +47,76 @@ class Request:
 
     Args:
         version: The version that predicts.
-        model: Its model, loaded.
+        manifest: The manifest of the version.
         query: The request as it was sent.
         inputs: The table.
         num_rows: Number of rows.
         num_samples: Number of draws.
         targets: The targets of the rows, or None.
+        warnings: The sentences about each row.
     """
 
-    version: ServedVersion
-    model: "ExportedModel"
+    version: VersionName
+    manifest: Manifest
     query: Query
-    inputs: Inputs
+    inputs: Tensors
     num_rows: int
     num_samples: int
     targets: npt.NDArray[Any] | None
+    warnings: list[list[str]]
+
+    @property
+    def seed(self) -> int:
+        """The seed of the draws."""
+        seed = self.query.parameters.seed
+        return self.manifest.default_seed if seed is None else seed
+
+    @property
+    def work(self) -> int:
+        """How much computing the request costs."""
+        return work(self.num_rows, self.num_samples, self.query, self.manifest)
 
     @property
     def asks_moments(self) -> bool:
         """Whether the answer has the moments, beside what else is asked."""
-        return self.query.signature in ("serving_default", "predict")
+        return _asks_moments(self.query)
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The signatures that answer the request."""
+        asked = [question.name for question in _asked(self.query)]
+        return ("predict", *asked) if self.asks_moments else tuple(asked)
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether the answer for a row is the same whatever rows are computed with it.
+
+        All rows share the draws of the weights. Samples of the targets need noise too,
+        which depends on the place of the row.
+        """
+        return not any("noise" in question.arguments for question in _asked(self.query))
+
+    @property
+    def batch_key(self) -> Hashable:
+        """Equal for requests of one version whose rows may be computed together."""
+        levels = [
+            (question.name, *(self.query.parameters.levels(question) or ()))
+            for question in _asked(self.query)
+        ]
+        return self.signatures, *levels, self.num_samples, self.seed
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows of a request.
+
+    Args:
+        request: The request.
+        rows: Which rows.
+    """
+
+    request: Request
+    rows: slice
 
 
 @dataclass(frozen=True)
@@ -75,59 +134,118 @@ class Answer:
     warnings: list[list[str]]
 
 
-def prepare(version: ServedVersion, query: Query, settings: Settings) -> Request:
-    """Checks a request against a version of a model.
+def prepare(
+    version: VersionName, manifest: Manifest, query: Query, settings: Settings
+) -> Request:
+    """Checks a request against a version of a model, and reads its table.
+
+    Needs no TensorFlow.
 
     Args:
         version: The version that is to predict.
+        manifest: The manifest of the version.
         query: The request.
         settings: Limits and defaults.
 
     Raises:
         InputError: If the table does not fit the model; names the row.
         InvalidRequest: If the model lacks the signature.
-        RequestTooLarge: If rows × samples is over the limit.
-        Unavailable: If the version cannot be loaded.
+        RequestTooLarge: If the work of the request is over the limit.
     """
-    model = version.load()
-    manifest = model.manifest
     query = query.move_tensor_parameters(manifest.features)
-    _check_signature(query, model)
-    inputs = _read_table(query, manifest)
-    num_rows = _count_rows(inputs)
+    _check_signature(query, manifest)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    _check_size(num_rows, num_samples, settings.max_rows_times_samples)
+    check_work(_count_rows(query), num_samples, query, manifest, settings.max_work)
+    inputs = to_tensors(_read_table(query, manifest), manifest)
+    num_rows = len(next(iter(inputs.values())))
     targets = None
     if query.targets is not None:
         targets = read_targets(query.targets, manifest, num_rows)
-    return Request(version, model, query, inputs, num_rows, num_samples, targets)
+    warnings = find_warnings(inputs, manifest)
+    return Request(
+        version=version,
+        manifest=manifest,
+        # The arrays hold the table now.
+        query=replace(
+            query,
+            rows=None,
+            columns=None if query.by_rows else {},
+            targets=targets,
+        ),
+        inputs=inputs,
+        num_rows=num_rows,
+        num_samples=num_samples,
+        targets=targets,
+        warnings=warnings,
+    )
 
 
-def compute(request: Request) -> Answer:
-    """Predicts.
+def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
+    """Predicts blocks of rows of requests with the same batch key, all at once.
 
     Raises:
-        InputError: If a value does not fit the model; names the row.
+        InvalidRequest: If the model cannot answer one of the requests.
+    """
+    found = _predict(model, blocks[0].request, *_join(blocks))
+    ends = np.cumsum([block.rows.stop - block.rows.start for block in blocks])
+    parts = {name: np.split(values, ends[:-1]) for name, values in found.items()}
+    return [
+        {name: values[place] for name, values in parts.items()}
+        for place in range(len(blocks))
+    ]
+
+
+def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
+    """Makes the answer of a request from what was predicted for its blocks of rows.
+
+    Raises:
         InvalidRequest: If the prediction is not finite; names the row.
     """
-    outputs = _predict(request)
+    arrays = {
+        name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
+    }
+    classes = request.manifest.classes
+    outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
+    if classes is not None and "probabilities" in arrays:
+        best = np.argmax(arrays["probabilities"], axis=1)
+        outputs["class"] = [classes[index] for index in best]
+    for question in _asked(request.query):
+        for name in question.outputs:
+            values = arrays[name]
+            outputs[name] = (
+                _name_classes(values, request.manifest)
+                if question.needs_classes
+                else values
+            )
     _check_finite(outputs, request.version)
-    manifest = request.model.manifest
-    warnings = find_warnings(to_tensors(request.inputs, manifest), manifest)
-    return Answer(request, outputs, warnings)
+    return Answer(request, outputs, request.warnings)
 
 
-def _check_signature(query: Query, model: "ExportedModel") -> None:
+def _asks_moments(query: Query) -> bool:
+    return query.signature in ("serving_default", "predict")
+
+
+def _asked(query: Query) -> list[Question]:
+    """Returns the questions that a request asks."""
+    return [
+        question
+        for question in questions.served_questions()
+        if query.signature == question.name
+        or (_asks_moments(query) and query.asks(question))
+    ]
+
+
+def _check_signature(query: Query, manifest: Manifest) -> None:
     for question in questions.served_questions():
         chosen = query.signature == question.name
         if not (chosen or query.asks(question)):
             continue
-        if not model.answers(question):
-            raise InvalidRequest(_explain_missing(question, model.manifest))
+        if not manifest.answers(question):
+            raise InvalidRequest(_explain_missing(question, manifest))
         if chosen and question.takes_levels and not query.parameters.asks(question):
             raise InvalidRequest(
                 f"The signature `{question.name}` needs levels: give "
@@ -167,52 +285,62 @@ def _read_table(query: Query, manifest: Manifest) -> Inputs:
     return inputs
 
 
-def _count_rows(inputs: Inputs) -> int:
-    table = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
-    # A value without length is not a column; reading it raises an error later.
-    lengths = (len(part) for part in table if isinstance(part, Sequence | np.ndarray))
+def _count_rows(query: Query) -> int:
+    table = query.rows if query.by_rows else query.columns
+    if isinstance(table, pa.Table):
+        return int(table.num_rows)
+    parts = table.values() if isinstance(table, dict) else (table,)
+    # A value without length is no column; reading it raises an error later.
+    lengths = (len(part) for part in parts if isinstance(part, Sequence | np.ndarray))
     return max(lengths, default=0)
 
 
-def _check_size(rows: int, num_samples: int, most: int) -> None:
-    if rows * num_samples > most:
-        raise RequestTooLarge(
-            f"A request may have at most {most} rows × samples "
-            "(TFBBB_MAX_ROWS_TIMES_SAMPLES); send fewer rows at a time or lower "
-            f"`num_samples`. Received: {rows} rows × {num_samples} samples"
-        )
+def _join(blocks: Sequence[Block]) -> tuple[Tensors, npt.NDArray[Any] | None]:
+    """Returns the tensors and the targets of all blocks."""
+
+    def joined(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+    first = blocks[0].request
+    tensors = Tensors(
+        {
+            name: joined([block.request.inputs[name][block.rows] for block in blocks])
+            for name in first.inputs
+        }
+    )
+    if first.targets is None:
+        return tensors, None
+    targets = [block.request.targets for block in blocks]
+    rows = [block.rows for block in blocks]
+    return tensors, joined(
+        [t[some] for t, some in zip(targets, rows, strict=True) if t is not None]
+    )
 
 
-def _predict(request: Request) -> Outputs:
-    model, query, inputs = request.model, request.query, request.inputs
-    parameters, outputs = query.parameters, Outputs()
-    draws = (request.num_samples, parameters.seed)
+def _predict(
+    model: "ExportedModel",
+    request: Request,
+    tensors: Tensors,
+    targets: npt.NDArray[Any] | None,
+) -> Arrays:
+    """Returns the outputs of all signatures for the rows of some tensors."""
+    arrays: Arrays = {}
+    draws = (request.num_samples, request.seed)
     if request.asks_moments:
-        answers = model.predict(inputs, *draws)
-        outputs |= {name: answers[name] for name in _MOMENTS if name in answers}
-        if (classes := model.manifest.classes) is not None:
-            best = np.argmax(outputs["probabilities"], axis=1)
-            outputs["class"] = [classes[index] for index in best]
-    for question in questions.served_questions():
-        chosen = query.signature == question.name
-        if not (chosen or (request.asks_moments and query.asks(question))):
-            continue
-        levels = parameters.levels(question)
+        arrays |= model.predict(tensors, *draws)
+    for question in _asked(request.query):
+        levels = request.query.parameters.levels(question)
         try:
-            found = model.ask(question.name, inputs, levels, *draws, request.targets)
-        except InputError:
-            raise
+            found = model.ask(question.name, tensors, levels, *draws, targets)
         except ValueError as error:
             # Such as a level that conformal intervals had too few rows for.
             raise InvalidRequest(str(error)) from None
         if question.parts:
             for place, part in enumerate(question.parts):
-                outputs[part] = np.ascontiguousarray(found[:, place])
-        elif question.needs_classes:
-            outputs[question.output] = _name_classes(found, model.manifest)
+                arrays[part] = np.ascontiguousarray(found[:, place])
         else:
-            outputs[question.output] = swap_draws(found, question)
-    return outputs
+            arrays[question.output] = swap_draws(found, question)
+    return arrays
 
 
 def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[str]]]:
@@ -228,7 +356,7 @@ def swap_draws(values: Any, question: Question) -> Any:
     return np.ascontiguousarray(values.swapaxes(0, 1))
 
 
-def _check_finite(outputs: Outputs, version: ServedVersion) -> None:
+def _check_finite(outputs: Outputs, version: VersionName) -> None:
     # Inputs and weights are finite, so only extreme values can overflow.
     for name, values in outputs.items():
         if isinstance(values, np.ndarray) and not np.isfinite(values).all():

@@ -9,11 +9,9 @@ import orjson
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
-from service.model_process.abstention import abstain, check_abstention
-from service.model_process.answer import compute, prepare
-from service.model_process.codecs import CODECS
 from service.model_process.descriptions import model_status, model_summary
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
+from service.model_process.predictions import Predictions
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
@@ -28,18 +26,21 @@ class Operations:
     Args:
         registry: The models.
         settings: The settings of the service.
+
+    Attributes:
+        predictions: The operation that answers later.
     """
 
     def __init__(self, registry: ModelRegistry, settings: Settings) -> None:
         self._registry = registry
-        self._settings = settings
-        self._uncertainty = UncertaintyMetrics()
+        uncertainty = UncertaintyMetrics()
+        self.predictions = Predictions(registry, settings, uncertainty)
         self._figures = CollectorRegistry()
-        self._figures.register(self._uncertainty)
+        self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
         ProcessCollector("tfbbb_models", registry=self._figures)
         self._by_name: dict[str, Callable[..., Frame]] = {
-            "predict": self._predict,
+            "heartbeat": self._heartbeat,
             "models": self._models,
             "model": self._model,
             "version": self._version,
@@ -59,25 +60,12 @@ class Operations:
             InputError: If a table does not fit the model.
         """
         arguments: dict[str, Any] = dict(request.header)
+        del arguments["id"]
         operation = self._by_name[arguments.pop("operation")]
         return operation(request.body, **arguments)
 
-    def _predict(
-        self,
-        body: bytes | bytearray,
-        name: str,
-        version: int | None,
-        reads: str,
-        writes: str,
-        options: dict[str, Any],
-    ) -> Frame:
-        query = CODECS[reads].read(body, options)
-        chosen = self._registry.version(name, version)
-        request = prepare(chosen, query, self._settings)
-        check_abstention(request)
-        answer = compute(request)
-        self._uncertainty.observe(chosen.name, answer.outputs)
-        return CODECS[writes].write(abstain(answer))
+    def _heartbeat(self, body: bytes | bytearray) -> Frame:
+        return Frame({"is_importing": not self._registry.has_imported})
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

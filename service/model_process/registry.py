@@ -29,6 +29,10 @@ class ModelRegistry:
     Args:
         root: The models directory.
         ledger: The recorded versions.
+
+    Attributes:
+        has_imported: Whether TensorFlow is imported, which may hold the interpreter for
+            many seconds.
     """
 
     def __init__(self, root: Path, ledger: Ledger) -> None:
@@ -40,11 +44,13 @@ class ModelRegistry:
         self._scanning = threading.Lock()
         self._latest_lock = threading.Lock()
         self._settled = False
+        self.has_imported = False
         self._misplaced: set[Path] = set()
 
     def watch(self, stop: threading.Event, poll_seconds: float) -> None:
         """Refreshes until `stop` is set."""
         import_tensorflow()
+        self.has_imported = True
         while not stop.is_set():
             try:
                 self.refresh(stop)
@@ -144,6 +150,14 @@ class ModelRegistry:
                 f"{', '.join(map(str, versions))}. Received: {number}"
             )
         return versions[number]
+
+    def loaded(self, name: str, number: int | None = None) -> ServedVersion | None:
+        """Returns a version that is loaded, or None; never waits."""
+        if number is None:
+            version = self._latest.get(name)
+        else:
+            version = self._models.get(name, {}).get(number)
+        return version if version is not None and version.is_loaded else None
 
     def load_newest(self, name: str) -> None:
         """Scans now, and loads the newest version of a model as `latest`.

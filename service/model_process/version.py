@@ -2,11 +2,14 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from service.model_process.adoption import AdoptionError, Ledger
+from service.model_process.speed import Speed
+from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
 from tfbbb.export.manifest import Manifest, ManifestError
@@ -50,12 +53,26 @@ class ServedVersion:
         self.problem: Exception | None = None
         self.manifest: Manifest | None = None
         self._model: ExportedModel | None = None
+        self._speed = Speed()
+        self._speeds: dict[tuple[str, ...], Speed] = {}
         self._ledger = ledger
         self._in_ledger = False
         try:
             self.manifest = Manifest.read(path)
         except Exception as error:
             self._mark_broken(error)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether `load` returns at once."""
+        return self._model is not None
+
+    def speed(self, signatures: Sequence[str]) -> Speed:
+        """Returns how long predictions by some signatures take."""
+        kind = tuple(signatures)
+        return self._speeds.setdefault(
+            kind, Speed(len(kind) * self._speed.fixed, self._speed.per_unit)
+        )
 
     def load(self) -> "ExportedModel":
         """Returns the model; the first call loads and checks it.
@@ -108,16 +125,13 @@ class ServedVersion:
         return read_signatures(self.path)
 
     def _load(self) -> None:
-        from tfbbb.export.inputs import any_row
         from tfbbb.export.reader import load
 
         self.state = VersionState.LOADING
         try:
             model = load(self.path)
             self._record()
-            # The first call compiles, so no client should wait for it; it also finds
-            # models that cannot predict.
-            model.predict(any_row(model.manifest))
+            self._speed = warm_up(model)
         except Unavailable:
             self.state = VersionState.START
             raise

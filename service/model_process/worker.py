@@ -11,84 +11,39 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from service.model_process.adoption import Ledger
+from service.model_process.connection import Connection
 from service.model_process.operations import Operations
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
-from service.shared.errors import InvalidRequest, ServiceError
-from service.shared.frames import Frame, receive, send
 from service.shared.settings import Settings
-from tfbbb.export.manifest import InputError
 
 logger = logging.getLogger(__name__)
 
 
-class Worker:
-    """Serves requests from a socket, one at a time per connection.
-
-    Args:
-        answer: Computes the response to a request, in the thread of its connection.
-        threads: Number of predictions that are computed at the same time.
-    """
-
-    def __init__(self, answer: Callable[[Frame], Frame], threads: int) -> None:
-        self._compute = answer
-        self._predicting = threading.BoundedSemaphore(threads)
-
-    @staticmethod
-    def listen(path: Path) -> socket.socket:
-        """Opens the socket; replaces a socket that a dead process left."""
-        path.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(path))
-        listener.listen(socket.SOMAXCONN)
-        return listener
-
-    def serve(self, listener: socket.socket) -> None:
-        """Accepts and serves connections for ever."""
-        while True:
-            connection, _ = listener.accept()
-            threading.Thread(
-                target=self._serve, args=(connection,), daemon=True
-            ).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with connection:
-            try:
-                while (request := receive(connection)) is not None:
-                    send(connection, self._answer(request, connection))
-            except OSError:
-                return  # The client has disconnected.
-
-    def _answer(self, request: Frame, connection: socket.socket) -> Frame:
-        try:
-            if request.header["operation"] != "predict":
-                return self._compute(request)
-            with self._predicting:
-                _check_connected(connection)
-                return self._compute(request)
-        except ServiceError as error:
-            return Frame(error.to_message())
-        except InputError as error:
-            return Frame(InvalidRequest(str(error)).to_message())
-        except OSError:
-            raise
-        except Exception:
-            logger.exception("%s failed", request.header)
-            return Frame({"error": "bug"})
+# Operations other than predictions, such as loading a version, that run together.
+_OPERATIONS = 8
 
 
-def _check_connected(connection: socket.socket) -> None:
-    """Raises `OSError` if the client has disconnected while its request waited."""
-    try:
-        waiting = connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return
-    if not waiting:
-        raise ConnectionResetError
+def listen(path: Path) -> socket.socket:
+    """Opens the socket; replaces a socket that a dead process left."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(socket.SOMAXCONN)
+    return listener
+
+
+def serve(listener: socket.socket, operations: Operations) -> None:
+    """Accepts and serves connections for ever."""
+    executor = ThreadPoolExecutor(_OPERATIONS, "operations")
+    while True:
+        accepted, _ = listener.accept()
+        connection = Connection(accepted, operations, executor)
+        threading.Thread(target=connection.serve, daemon=True).start()
 
 
 def _exit_with_parent() -> None:
@@ -126,8 +81,7 @@ def main() -> None:
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
     operations = Operations(registry, settings)
-    worker = Worker(operations.answer, settings.threads)
-    worker.serve(worker.listen(Path(sys.argv[1])))
+    serve(listen(Path(sys.argv[1])), operations)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The errors that clients may get, raised in any process."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class ServiceError(Exception):
@@ -19,15 +20,23 @@ class ServiceError(Exception):
         super().__init_subclass__()
         cls._by_name[cls.__name__] = cls
 
-    def to_message(self) -> dict[str, str]:
+    def to_message(self) -> dict[str, Any]:
         """Returns the error as JSON values, for another process."""
-        return {"error": type(self).__name__, "message": str(self)}
+        return {
+            "error": type(self).__name__,
+            "message": str(self),
+            "headers": dict(self.headers),
+        }
 
     @classmethod
-    def from_message(cls, message: Mapping[str, str]) -> "ServiceError | None":
+    def from_message(cls, message: Mapping[str, Any]) -> "ServiceError | None":
         """Creates the error of a message; returns None if its class is unknown."""
         kind = cls._by_name.get(message["error"])
-        return None if kind is None else kind(message["message"])
+        if kind is None:
+            return None
+        error = kind(message["message"])
+        error.headers = message.get("headers", {})
+        return error
 
 
 class InvalidRequest(ServiceError):
@@ -161,6 +170,23 @@ class Unavailable(ServiceError):
     """A model cannot be loaded, or the service is not ready; retry later."""
 
     status = 503
+
+
+class Overloaded(Unavailable):
+    """Too much work is waiting; retry after the seconds of `Retry-After`.
+
+    Args:
+        message: The reason.
+        retry_after: Seconds until the service should have time for the request.
+    """
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
+
+
+class DeadlineExceeded(Overloaded):
+    """The service cannot answer before the deadline of the request."""
 
 
 class InsufficientStorage(ServiceError):

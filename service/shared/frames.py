@@ -1,7 +1,8 @@
 """The protocol between the API and the model process, over a socket.
 
 A frame is two lengths, a JSON header and a body of raw bytes. The API passes the bodies
-of requests and responses through without parsing them.
+of requests and responses through without parsing them. One connection carries many
+requests at a time: each header has an `id`, which the header of the response repeats.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import json
 import socket
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 _LENGTHS = struct.Struct("!IQ")
 # Up to this size, a copy costs less than waking the receiver twice.
@@ -34,51 +35,39 @@ class Frame:
         return _LENGTHS.pack(len(header), len(self.body)) + header
 
 
-def send(connection: socket.socket, frame: Frame) -> None:
-    """Sends a frame and waits until it is sent."""
-    head = frame.head()
-    if len(frame.body) <= _SENT_AT_ONCE:
-        connection.sendall(head + frame.body)
-    else:
-        connection.sendall(head)
-        connection.sendall(frame.body)
+def send(connection: socket.socket, *frames: Frame) -> None:
+    """Sends frames and waits until they are sent."""
+    unsent = bytearray()
+    for frame in frames:
+        unsent += frame.head()
+        if len(frame.body) <= _SENT_AT_ONCE:
+            unsent += frame.body
+        else:
+            connection.sendall(unsent)
+            connection.sendall(frame.body)
+            unsent.clear()
+    connection.sendall(unsent)
 
 
-def receive(connection: socket.socket) -> Frame | None:
+def receive(stream: BinaryIO) -> Frame | None:
     """Waits for a frame; returns None if the other side has disconnected."""
-    lengths = _receive(connection, _LENGTHS.size)
-    if lengths is None:
+    lengths = stream.read(_LENGTHS.size)
+    if len(lengths) < _LENGTHS.size:
         return None
     header_size, body_size = _LENGTHS.unpack(lengths)
-    header = _receive(connection, header_size)
-    body = _receive(connection, body_size)
-    if header is None or body is None:
+    header, body = stream.read(header_size), stream.read(body_size)
+    if len(body) < body_size:
         return None
     return Frame(json.loads(header), body)
 
 
-def _receive(connection: socket.socket, size: int) -> bytearray | None:
-    received = bytearray(size)
-    rest = memoryview(received)
-    while rest:
-        count = connection.recv_into(rest)
-        if not count:
-            return None
-        rest = rest[count:]
-    return received
-
-
-async def exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Frame
-) -> Frame:
-    """Sends a request and waits for the response.
+async def receive_async(reader: asyncio.StreamReader) -> Frame:
+    """Waits for a frame.
 
     Raises:
         OSError: If the connection broke.
         asyncio.IncompleteReadError: If the connection was closed.
     """
-    writer.writelines((request.head(), request.body))
-    await writer.drain()
     header_size, body_size = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
     # Reads both at once.
     rest = await reader.readexactly(header_size + body_size)

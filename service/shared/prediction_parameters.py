@@ -34,6 +34,11 @@ class DrawParameters(KnownFields):
         "rows.",
         examples=[99],
     )
+    deadline_ms: Annotated[float, Field(gt=0, le=3_600_000)] | None = Field(
+        None,
+        description="Milliseconds after which the response is of no use; a request "
+        "that would take longer gets 503 at once.",
+    )
 
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""

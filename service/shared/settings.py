@@ -111,15 +111,37 @@ class Settings(BaseModel):
         float, Field(gt=0, description="Time between checks for new versions.")
     ] = 1.0
     threads: Annotated[
-        int, Field(ge=1, description="Requests that are computed at the same time.")
-    ] = os.cpu_count() or 1
+        int, Field(ge=1, description="Batches that are computed at the same time.")
+    ] = max(1, (os.cpu_count() or 1) // 2)
     default_num_samples: Annotated[
         int | None,
         Field(ge=2, description="Draws per prediction; the model's by default."),
     ] = None
-    max_rows_times_samples: Annotated[
-        int, Field(ge=2, description="Most rows x draws of one request.")
-    ] = 1_000_000
+    max_work: Annotated[
+        int,
+        Field(
+            ge=2,
+            description="Most work of one request: rows x draws x answers (moments, "
+            "and each level or sample of each target).",
+        ),
+    ] = 10_000_000
+    deadline_ms: Annotated[
+        float, Field(gt=0, description="Deadline of predictions that name none.")
+    ] = 30_000.0
+    max_queue_seconds: Annotated[
+        float,
+        Field(gt=0, description="Time that a prediction may wait before its turn."),
+    ] = 2.0
+    max_waiting_requests: Annotated[
+        int, Field(ge=1, description="Predictions that wait at the same time.")
+    ] = 1000
+    max_waiting_bytes: Annotated[
+        int, Field(ge=1, description="Bytes of bodies that wait for a prediction.")
+    ] = 256 * 2**20
+    heartbeat_seconds: Annotated[
+        float,
+        Field(gt=0, description="Time without answer until the models restart."),
+    ] = 3.0
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20

@@ -29,9 +29,7 @@ def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def client(saved_models: Path) -> Iterator[httpx.Client]:
     """Shared by the tests that only ask."""
-    settings = Settings(
-        models=saved_models, max_rows_times_samples=100_000, max_body_bytes=100_000
-    )
+    settings = Settings(models=saved_models, max_work=100_000, max_body_bytes=100_000)
     with serving(settings) as client:
         wait_until_ready(client)
         yield client

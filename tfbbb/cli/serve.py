@@ -72,9 +72,14 @@ def serve(
     TFBBB_MAX_QUEUED_JOBS         most queued jobs of a key without its own limit
     TFBBB_MIN_FREE_BYTES          free disk space below which uploads are refused
     TFBBB_POLL_SECONDS            time between checks for new versions
-    TFBBB_THREADS                 requests that are computed at the same time
+    TFBBB_THREADS                 batches that are computed at the same time
     TFBBB_DEFAULT_NUM_SAMPLES     draws per prediction; the model's by default
-    TFBBB_MAX_ROWS_TIMES_SAMPLES  most rows x draws of one request
+    TFBBB_MAX_WORK                most rows x draws x answers of one request
+    TFBBB_DEADLINE_MS             deadline of predictions that name none
+    TFBBB_MAX_QUEUE_SECONDS       time that a prediction may wait before its turn
+    TFBBB_MAX_WAITING_REQUESTS    predictions that wait at the same time
+    TFBBB_MAX_WAITING_BYTES       bytes of bodies that wait for a prediction
+    TFBBB_HEARTBEAT_SECONDS       time without answer until the models restart
     TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():

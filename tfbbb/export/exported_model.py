@@ -242,7 +242,7 @@ class ExportedModel:
                 of a conformal interval.
         """
         asked = question_named(question)
-        if not self.answers(asked):
+        if not self.manifest.answers(asked):
             raise ValueError(f"{self.explain_missing(asked)} Received: {levels=!r}")
         given: dict[str, Any] = {}
         if asked.takes_levels:
@@ -267,19 +267,6 @@ class ExportedModel:
         if not np.isfinite(found[asked.parts[0]]).all():
             raise ValueError(explain_infinite(levels or ()))
         return np.stack([found[part] for part in asked.parts], axis=1)
-
-    def answers(self, question: Question) -> bool:
-        """Whether the model answers a question that takes levels, targets or nothing.
-
-        Files of older versions have no signatures of some questions, whose answers
-        follow from others.
-        """
-        manifest = self.manifest
-        if manifest.has_signature(question.name):
-            return True
-        if question.needs_classes:
-            return manifest.task == "classification"
-        return question.of_summary and manifest.has_signature("quantiles")
 
     def explain_missing(self, question: Question) -> str:
         """Returns why the model does not answer a question."""

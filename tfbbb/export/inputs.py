@@ -30,7 +30,11 @@ _FAR = 2**53
 Inputs = npt.ArrayLike | Mapping[str, npt.ArrayLike]
 
 
-def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
+class Tensors(dict[str, np.ndarray]):
+    """Valid arrays by the names of a model's tensors: the result of `to_tensors`."""
+
+
+def to_tensors(inputs: Inputs, manifest: Manifest) -> Tensors:
     """Arranges `inputs` as the tensors of the model's signatures.
 
     Args:
@@ -39,7 +43,8 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
             data frame. Columns that the model does not read are ignored. A
             missing value is NaN, `None`, `pandas.NA` or the empty string, in columns
             that may miss one. Texts are read in the notation of the column; numbers
-            of a column of dates are seconds since 1970.
+            of a column of dates are seconds since 1970. `Tensors` are returned as they
+            are.
         manifest: The manifest, with the features of the model.
 
     Returns:
@@ -50,6 +55,8 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
             another; or a value is not a finite number, not text, or missing
             where its column needs one.
     """
+    if isinstance(inputs, Tensors):
+        return inputs
     features = manifest.features
     inputs = _by_name(inputs)
     if isinstance(inputs, Mapping):
@@ -62,13 +69,15 @@ def to_tensors(inputs: Inputs, manifest: Manifest) -> dict[str, np.ndarray]:
                 f"Received: {sorted(lengths)} rows"
             )
         if manifest.inputs == "matrix":
-            return {"inputs": np.stack(columns, axis=1)}
-        return {f.tensor: column for f, column in zip(features, columns, strict=True)}
+            return Tensors(inputs=np.stack(columns, axis=1))
+        named = zip(features, columns, strict=True)
+        return Tensors({feature.tensor: column for feature, column in named})
     if manifest.inputs == "matrix":
-        return {"inputs": _matrix(inputs, features)}
+        return Tensors(inputs=_matrix(inputs, features))
     rows = np.asarray(inputs, dtype=object)
     check_shape(rows.shape, features)
-    return {f.tensor: _column(rows[:, i], f) for i, f in enumerate(features)}
+    columns = [_column(rows[:, i], f) for i, f in enumerate(features)]
+    return Tensors({f.tensor: x for f, x in zip(features, columns, strict=True)})
 
 
 def find_warnings(

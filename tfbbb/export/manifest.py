@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.properties import Operation, Sizes
+from tfbbb.prediction.questions import Question
 from tfbbb.snake_case import snake_case
 from tfbbb.support import Support
 
@@ -334,6 +335,18 @@ class Manifest:
             return name in self.signatures
         unordered = self.task == "classification"
         return name in _OF_VERSION_1 and not (unordered and name == "quantiles")
+
+    def answers(self, question: Question) -> bool:
+        """Whether the model answers a question that takes levels, targets or nothing.
+
+        Files of older versions have no signatures of some questions, whose answers
+        follow from others.
+        """
+        if self.has_signature(question.name):
+            return True
+        if question.needs_classes:
+            return self.task == "classification"
+        return question.of_summary and self.has_signature("quantiles")
 
     def to_json(self) -> str:
         """Writes the manifest as indented JSON; `from_json` reads it back."""

@@ -27,10 +27,12 @@ class ErrorBody(BaseModel):
 
 def responses(*errors: type[ServiceError]) -> dict[int | str, dict[str, Any]]:
     """Returns the OpenAPI responses of an endpoint that may raise these errors."""
-    described: dict[int | str, dict[str, Any]] = {
-        error.status: {"model": ErrorBody, "description": inspect.getdoc(error)}
-        for error in errors
-    }
+    described: dict[int | str, dict[str, Any]] = {}
+    for error in errors:
+        found = described.setdefault(error.status, {"model": ErrorBody})
+        summary = (inspect.getdoc(error) or "").partition("\n\nArgs:")[0]
+        before = found.get("description")
+        found["description"] = f"{before} {summary}" if before else summary
     # Also prevents FastAPI from documenting a 422, which the API never sends.
     described["default"] = {"model": ErrorBody, "description": "Any other failure."}
     return described

@@ -1,52 +1,82 @@
 """Sends requests to the model process over its socket."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from service.shared.errors import ServiceError, Unavailable
-from service.shared.frames import Frame, exchange
+from service.api.models.connection import Connection
+from service.shared.errors import Overloaded, ServiceError
+from service.shared.frames import Frame
 from service.shared.model_messages import ModelList, ModelStatus
-
-# Enough for a core to find the next request waiting when it has finished one.
-_PREDICTIONS_PER_THREAD = 2
-
-Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+from service.shared.settings import Settings
 
 
 class ModelsClient:
     """A client of the model process (`service.model_process`).
 
-    Each connection carries one request at a time; idle connections are reused.
-
     Args:
         socket: Path of the socket of the process.
-        threads: Number of predictions that the process computes at the same time.
+        settings: The limits of what may wait.
     """
 
-    def __init__(self, socket: Path, threads: int) -> None:
+    def __init__(self, socket: Path, settings: Settings) -> None:
         self._socket = socket
-        self._idle: list[Connection] = []
-        # Further requests wait here in order, where waiting needs no thread.
-        self._predicting = asyncio.Semaphore(_PREDICTIONS_PER_THREAD * threads)
+        self._settings = settings
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._num_waiting = 0
+        self._bytes_waiting = 0
+
+    @contextmanager
+    def admit(self, size: int) -> Iterator[None]:
+        """Counts a prediction and the bytes of its body until the block ends.
+
+        Raises:
+            Overloaded: If too many are waiting.
+        """
+        settings = self._settings
+        if self._num_waiting >= settings.max_waiting_requests:
+            raise Overloaded(
+                f"{self._num_waiting} predictions are waiting, the most that may "
+                "(TFBBB_MAX_WAITING_REQUESTS); retry after the seconds of "
+                "`Retry-After`."
+            )
+        # A body within the limit of bodies is taken if no other is waiting.
+        if 0 < self._bytes_waiting > settings.max_waiting_bytes - size:
+            raise Overloaded(
+                f"Bodies of {self._bytes_waiting} bytes are waiting, and at most "
+                f"{settings.max_waiting_bytes} may (TFBBB_MAX_WAITING_BYTES); retry "
+                "after the seconds of `Retry-After`."
+            )
+        self._num_waiting += 1
+        self._bytes_waiting += size
+        try:
+            yield
+        finally:
+            self._num_waiting -= 1
+            self._bytes_waiting -= size
 
     async def predict(
         self,
         name: str,
         version: int | None,
         body: bytes | bytearray,
+        arrived: float,
         *,
         reads: str,
         writes: str,
         options: Mapping[str, Any],
     ) -> Frame:
-        """Predicts with a version of a model.
+        """Predicts with a version of a model; if cancelled, frees the work.
 
         Args:
             name: Name of the model.
             version: The version; None for `latest`.
             body: The body of the request.
+            arrived: Time of `time.monotonic` at which the request came, from which
+                its deadline counts.
             reads: Name of the codec that reads the body.
             writes: Name of the codec that writes the response.
             options: What the reader needs beside the body.
@@ -58,16 +88,16 @@ class ModelsClient:
             ServiceError: The error of the process, or `Unavailable` if it is not
                 running.
         """
-        async with self._predicting:
-            return await self._ask(
-                "predict",
-                body,
-                name=name,
-                version=version,
-                reads=reads,
-                writes=writes,
-                options=dict(options),
-            )
+        return await self._ask(
+            "predict",
+            body,
+            name=name,
+            version=version,
+            arrived=arrived,
+            reads=reads,
+            writes=writes,
+            options=dict(options),
+        )
 
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""
@@ -115,46 +145,29 @@ class ModelsClient:
         """Returns the metrics of the process, in the format of Prometheus."""
         return (await self._ask("metrics")).body
 
-    def close(self) -> None:
-        """Closes the idle connections."""
-        for _, writer in self._idle:
-            writer.close()
-        self._idle.clear()
+    async def close(self) -> None:
+        """Closes the connection."""
+        if self._connection is not None:
+            await self._connection.close()
 
     async def _ask(
         self, operation: str, body: bytes | bytearray = b"", **arguments: Any
     ) -> Frame:
         connection = await self._connect()
-        try:
-            request = Frame({"operation": operation} | arguments, body)
-            response = await exchange(*connection, request)
-        except (OSError, asyncio.IncompleteReadError):
-            connection[1].close()
-            raise Unavailable(
-                "The model process ended during the request and is being restarted; "
-                "retry in a few seconds."
-            ) from None
-        except BaseException:
-            # The request was cancelled: its response must not reach another request.
-            connection[1].close()
-            raise
-        self._idle.append(connection)
+        response = await connection.ask(
+            Frame({"operation": operation} | arguments, body)
+        )
         _raise_error(operation, response)
         return response
 
     async def _connect(self) -> Connection:
-        while self._idle:
-            reader, writer = self._idle.pop()
-            if not reader.at_eof() and not writer.is_closing():
-                return reader, writer
-            writer.close()
-        try:
-            return await asyncio.open_unix_connection(self._socket)
-        except OSError:
-            raise Unavailable(
-                "The models are being loaded: the model process is not running yet; "
-                "retry in a few seconds."
-            ) from None
+        connection = self._connection
+        if connection is not None and connection.is_open:
+            return connection
+        async with self._connecting:
+            if self._connection is None or not self._connection.is_open:
+                self._connection = await Connection.open(self._socket)
+            return self._connection
 
 
 def _raise_error(operation: str, response: Frame) -> None:

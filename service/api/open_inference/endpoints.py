@@ -23,7 +23,9 @@ from service.api.open_inference.schemas import (
 from service.api.predictions.answering import answer
 from service.api.state import ServiceState, State
 from service.shared.errors import (
+    DeadlineExceeded,
     InvalidRequest,
+    Overloaded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -46,7 +48,13 @@ _INFER: dict[str, Any] = {
     "openapi_extra": {"requestBody": infer_body()},
     "responses": {
         200: infer_response(),
-        **responses(*_ERRORS, RequestTooLarge, UnsupportedMediaType),
+        **responses(
+            *_ERRORS,
+            RequestTooLarge,
+            UnsupportedMediaType,
+            Overloaded,
+            DeadlineExceeded,
+        ),
     },
 }
 

@@ -1,10 +1,12 @@
 """Answers prediction requests in the format that the request asks for."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import Request, Response
 
+from service.api.http.disconnect import unless_disconnected
 from service.api.http.media_types import (
     check_not_encoded,
     choose_media_type,
@@ -13,6 +15,7 @@ from service.api.http.media_types import (
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
+from service.shared.settings import Settings
 
 # `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
 _JSON_TYPES = ("", JSON, "application/x-www-form-urlencoded")
@@ -81,20 +84,31 @@ async def answer(
 
     Raises:
         UnsupportedMediaType: If the body is compressed.
+        Overloaded: If too many requests are waiting.
     """
+    arrived = time.monotonic()
     check_not_encoded(request)
-    frame = await state.models.predict(
-        name,
-        version,
-        await request.body(),
-        reads=reads,
-        writes=writes,
-        options=options,
-    )
+    with state.models.admit(_declared_size(request, state.settings)):
+        predicting = state.models.predict(
+            name,
+            version,
+            await request.body(),
+            arrived,
+            reads=reads,
+            writes=writes,
+            options=options,
+        )
+        frame = await unless_disconnected(request, predicting)
     header = frame.header
     return Response(
         frame.body, headers=header["headers"], media_type=header["media_type"]
     )
+
+
+def _declared_size(request: Request, settings: Settings) -> int:
+    """Returns the size of a body, or the largest size if the client does not say."""
+    length = request.headers.get("content-length")
+    return settings.max_body_bytes if length is None else int(length)
 
 
 def _table_type(request: Request) -> str:

@@ -25,8 +25,10 @@ from service.api.predictions.schemas import (
 )
 from service.api.state import ServiceState, State
 from service.shared.errors import (
+    DeadlineExceeded,
     InvalidRequest,
     NotAcceptable,
+    Overloaded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -48,6 +50,8 @@ _ERRORS = (
     RequestTooLarge,
     UnsupportedMediaType,
     Unavailable,
+    Overloaded,
+    DeadlineExceeded,
 )
 
 

@@ -13,7 +13,9 @@ CODECS = {
     "json": Codec(json_rows.read, json_rows.write),
     "classify": Codec(examples.read, examples.write_classes),
     "regress": Codec(examples.read, examples.write_values),
-    "arrow": Codec(arrow.read, arrow.write),
+    "arrow": Codec(arrow.read, arrow.write, arrow.is_large, writes_text=False),
     "csv": Codec(csv.read, csv.write),
-    "open_inference": Codec(open_inference.read, open_inference.write),
+    "open_inference": Codec(
+        open_inference.read, open_inference.write, open_inference.is_large
+    ),
 }

@@ -22,6 +22,12 @@ _FAULTS = (pa.ArrowException, OSError, ValueError, OverflowError, KeyError, Type
 # The most cells, and bytes of texts, for each byte of a body: a column of booleans has
 # eight cells per byte. Repeated texts and columns without values could have any number.
 _MOST_PER_BYTE = 8
+_LARGE = 2**20
+
+
+def is_large(body: Body, options: Mapping[str, Any]) -> bool:
+    """Whether reading a body takes the interpreter long: its texts, if it has any."""
+    return len(body) > _LARGE
 
 
 def read(body: Body, options: Mapping[str, Any]) -> Query:
@@ -49,7 +55,7 @@ def write(answer: Answer) -> Frame:
     request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
     columns["warnings"] = pa.array(answer.warnings, pa.list_(pa.string()))
-    classes = request.model.manifest.classes
+    classes = request.manifest.classes
     metadata = {
         "model_name": request.version.name,
         "model_version": str(request.version.number),

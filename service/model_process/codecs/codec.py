@@ -10,6 +10,14 @@ from service.shared.frames import Frame
 
 Body = bytes | bytearray
 
+# Reading more text holds the interpreter for too long.
+_LARGE_TEXT = 2**17
+
+
+def is_large_text(body: Body, options: Mapping[str, Any]) -> bool:
+    """Whether reading a body of text takes the interpreter long."""
+    return len(body) > _LARGE_TEXT
+
 
 @dataclass(frozen=True)
 class Codec:
@@ -19,10 +27,15 @@ class Codec:
         read: Reads a request from its body and from the options that stand in the URL
             or in the headers, by name. Raises `InvalidRequest` if they are not valid.
         write: Writes the response; see `response`.
+        is_large: Whether reading a body with its options holds the interpreter so long
+            that another process should do it.
+        writes_text: Whether numbers are written as text, of which the same holds.
     """
 
     read: Callable[[Body, Mapping[str, Any]], Query]
     write: Callable[[Answer], Frame]
+    is_large: Callable[[Body, Mapping[str, Any]], bool] = is_large_text
+    writes_text: bool = True
 
 
 def response(body: Body, media_type: str, **headers: str) -> Frame:

@@ -108,7 +108,7 @@ def _axes(
 ) -> list[list[str]]:
     """Returns the labels of each axis after the rows; the only target has none."""
     sizes = values.shape[1:]
-    classes = answer.request.model.manifest.classes or ()
+    classes = answer.request.manifest.classes or ()
     axes = [[str(place + 1) for place in range(size)] for size in sizes]
     if axes and len(axes[-1]) == len(classes):
         axes[-1] = list(classes)

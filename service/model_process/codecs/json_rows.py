@@ -53,7 +53,7 @@ def write_json(body: dict[str, Any], answer: Answer) -> Frame:
         "model_version": str(request.version.number),
         "num_samples": request.num_samples,
     }
-    if (classes := request.model.manifest.classes) is not None:
+    if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
     content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
     return response(content, "application/json")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import orjson
 
 from service.model_process.answer import Answer
-from service.model_process.codecs.codec import Body, response
+from service.model_process.codecs.codec import Body, is_large_text, response
 from service.model_process.codecs.json_body import check_keys, parse_json
 from service.model_process.codecs.tensors import (
     DATATYPES,
@@ -44,6 +44,13 @@ class InferenceQuery(Query):
     id: str | None
     outputs: dict[str, bool] | None
     binary: bool
+
+
+def is_large(body: Body, options: Mapping[str, Any]) -> bool:
+    """Whether reading a body takes the interpreter long: raw numbers do not."""
+    json_size = options.get("json_size", len(body))
+    has_texts = b"BYTES" in memoryview(body)[:json_size].tobytes()
+    return is_large_text(body if has_texts else body[:json_size], options)
 
 
 def read(body: Body, options: Mapping[str, Any]) -> InferenceQuery:
@@ -148,7 +155,7 @@ def output_tensors(answer: Answer) -> dict[str, npt.NDArray[Any]]:
     Prediction sets are booleans [n, levels, classes], warnings one text per row.
     """
     tensors = {}
-    classes = answer.request.model.manifest.classes
+    classes = answer.request.manifest.classes
     for name, values in answer.outputs.items():
         if name == "prediction_sets":
             tensors[name] = np.array(

@@ -225,9 +225,9 @@ def test_more_rows_times_samples_than_the_limit_are_refused(
         "parameters": {"num_samples": num_samples},
     }
     message = message_of(ask(client, "diabetes", body), 413)
-    assert "at most 100000 rows × samples" in message
-    assert "TFBBB_MAX_ROWS_TIMES_SAMPLES" in message
-    assert f"Received: {rows} rows × {num_samples} samples" in message
+    assert "at most 100000 units of work" in message
+    assert "TFBBB_MAX_WORK" in message
+    assert f"Received: {rows} rows × {num_samples} draws × 1 answers" in message
 
 
 def test_body_over_the_limit_is_refused(client: httpx.Client) -> None:

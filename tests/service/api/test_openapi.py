@@ -89,7 +89,7 @@ def api(
     """A service of its own: what is generated deletes things too."""
     root = tmp_path_factory.mktemp("models")
     shutil.copytree(saved_models, root, dirs_exist_ok=True)
-    settings = Settings(models=root, max_rows_times_samples=10_000, max_queued_jobs=50)
+    settings = Settings(models=root, max_work=10_000, max_queued_jobs=50)
     with serving(settings) as client:
         wait_until_ready(client)
         yield client

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from service.api.models.client import ModelsClient
-from service.model_process.worker import Worker
+from service.model_process.predictions import Prediction
+from service.model_process.worker import listen, serve
 from service.shared import errors
-from service.shared.errors import ServiceError, Unavailable
+from service.shared.errors import Overloaded, ServiceError, Unavailable
 from service.shared.frames import Frame
+from service.shared.settings import Settings
 
-THREADS = 2
 ERRORS = {
     error.__name__: error
     for error in vars(errors).values()
@@ -24,24 +26,29 @@ ERRORS = {
 
 
 class Echo:
-    """Answers with the body of the question, once it is let."""
+    """Operations that answer with the body of the question, once they may."""
 
     def __init__(self) -> None:
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.asked: list[str] = []
-        self._lock = threading.Lock()
-        self._busy = self.most_busy = 0
+        self.started: list[Prediction] = []
+        self.predictions = self
 
-    def __call__(self, question: Frame) -> Frame:
-        name = question.header["name"]
-        with self._lock:
-            self.asked.append(name)
-            self._busy += 1
-            self.most_busy = max(self.most_busy, self._busy)
+    def start(self, prediction: Prediction) -> None:
+        self.asked.append(prediction.frame.header["name"])
+        self.started.append(prediction)
+        threading.Thread(target=self._reply, args=(prediction,)).start()
+
+    def answer(self, question: Frame) -> Frame:
+        raise AssertionError("only predictions are asked")
+
+    def _reply(self, prediction: Prediction) -> None:
         self.may_answer.wait()
-        with self._lock:
-            self._busy -= 1
+        prediction.reply(lambda: self._answer(prediction.frame))
+
+    def _answer(self, question: Frame) -> Frame:
+        name = question.header["name"]
         if name in ERRORS:
             raise ERRORS[name](f"This is {name}.")
         if name == "defective":
@@ -56,10 +63,18 @@ def echo() -> Echo:
 
 @pytest.fixture
 def client(echo: Echo, tmp_path: Path) -> ModelsClient:
-    listener = Worker.listen(tmp_path / "socket")
-    worker = Worker(echo, THREADS)
-    threading.Thread(target=worker.serve, args=(listener,), daemon=True).start()
-    return ModelsClient(tmp_path / "socket", THREADS)
+    listener = listen(tmp_path / "socket")
+    serving = threading.Thread(target=serve, args=(listener, echo), daemon=True)
+    serving.start()
+    return ModelsClient(tmp_path / "socket", Settings())
+
+
+async def predict(
+    client: ModelsClient, name: str, version: int | None, body: bytes
+) -> Any:
+    codecs: Any = {"reads": "json", "writes": "json", "options": {}}
+    frame = await client.predict(name, version, body, time.monotonic(), **codecs)
+    return frame.body
 
 
 def run(client: ModelsClient, questions: Coroutine[Any, Any, None]) -> None:
@@ -67,7 +82,7 @@ def run(client: ModelsClient, questions: Coroutine[Any, Any, None]) -> None:
         try:
             await asyncio.wait_for(questions, 30)
         finally:
-            client.close()
+            await client.close()
 
     asyncio.run(closing())
 
@@ -77,23 +92,22 @@ async def until_asked(echo: Echo, count: int) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_every_question_gets_its_own_answer(client: ModelsClient, echo: Echo) -> None:
+def test_every_question_gets_its_own_answer(client: ModelsClient) -> None:
     async def questions() -> None:
         bodies = [bytes([i]) * (i * 10_000) for i in range(50)]
         answers = await asyncio.gather(
-            *(client.predict("a", 1, body) for body in bodies)
+            *(predict(client, "a", 1, body) for body in bodies)
         )
         assert list(answers) == bodies
 
     run(client, questions())
-    assert echo.most_busy <= THREADS
 
 
 @pytest.mark.parametrize("name", sorted(ERRORS.keys() - {"ServiceError"}))
 def test_every_error_crosses_the_socket(client: ModelsClient, name: str) -> None:
     async def questions() -> None:
         with pytest.raises(ServiceError, match=f"This is {name}") as caught:
-            await client.predict(name, None, b"")
+            await predict(client, name, None, b"")
         assert type(caught.value) is ERRORS[name]
 
     run(client, questions())
@@ -102,8 +116,8 @@ def test_every_error_crosses_the_socket(client: ModelsClient, name: str) -> None
 def test_a_defect_of_the_model_process_is_not_the_clients(client: ModelsClient) -> None:
     async def questions() -> None:
         with pytest.raises(RuntimeError, match="failed at predict; see its log"):
-            await client.predict("defective", None, b"")
-        assert await client.predict("a", None, b"still there") == b"still there"
+            await predict(client, "defective", None, b"")
+        assert await predict(client, "a", None, b"still there") == b"still there"
 
     run(client, questions())
 
@@ -113,49 +127,76 @@ def test_a_question_that_is_given_up_leaves_nobody_its_answer(
 ) -> None:
     async def questions() -> None:
         echo.may_answer.clear()
-        given_up = asyncio.create_task(client.predict("a", 1, b"old"))
+        given_up = asyncio.create_task(predict(client, "a", 1, b"old"))
         await until_asked(echo, 1)
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
         echo.may_answer.set()
-        assert await client.predict("b", 1, b"new") == b"new"
+        assert await predict(client, "b", 1, b"new") == b"new"
 
     run(client, questions())
 
 
-def test_request_cancelled_while_it_waits_is_not_computed(
-    client: ModelsClient, echo: Echo
-) -> None:
+def test_cancelled_request_frees_its_work(client: ModelsClient, echo: Echo) -> None:
     async def questions() -> None:
         echo.may_answer.clear()
-        computed = [
-            asyncio.create_task(client.predict("computed", 1, b""))
-            for _ in range(THREADS)
-        ]
-        await until_asked(echo, THREADS)
-        waiting = asyncio.create_task(client.predict("given up", 1, b""))
-        # Its question is on its way to the worker, or there.
-        for _ in range(10):
-            await asyncio.sleep(0.001)
+        waiting = asyncio.create_task(predict(client, "given up", 1, b""))
+        await until_asked(echo, 1)
         waiting.cancel()
-        await asyncio.wait([waiting])
-        # The loop hangs up on its next round.
-        await asyncio.sleep(0.01)
+        while not echo.started[0].is_cancelled:
+            await asyncio.sleep(0.001)
         echo.may_answer.set()
-        await asyncio.gather(*computed)
-        await client.predict("last", 1, b"")
 
     run(client, questions())
-    assert echo.asked == ["computed"] * THREADS + ["last"]
+
+
+def test_disconnecting_frees_all_work(client: ModelsClient, echo: Echo) -> None:
+    async def questions() -> None:
+        echo.may_answer.clear()
+        waiting = [asyncio.create_task(predict(client, "a", 1, b"")) for _ in range(3)]
+        await until_asked(echo, 3)
+        await client.close()
+        with pytest.raises(Unavailable, match="ended during the request"):
+            await waiting[0]
+        while not all(prediction.is_cancelled for prediction in echo.started):
+            await asyncio.sleep(0.001)
+        echo.may_answer.set()
+
+    run(client, questions())
+
+
+def test_more_waiting_predictions_than_the_limit_are_refused(tmp_path: Path) -> None:
+    client = ModelsClient(tmp_path / "nothing", Settings(max_waiting_requests=2))
+    with (
+        client.admit(10),
+        client.admit(10),
+        pytest.raises(Overloaded, match="2 predictions are waiting"),
+        client.admit(10),
+    ):
+        pass
+    with client.admit(10):
+        pass
+
+
+def test_more_waiting_bytes_than_the_limit_are_refused(tmp_path: Path) -> None:
+    client = ModelsClient(tmp_path / "nothing", Settings(max_waiting_bytes=100))
+    with (
+        client.admit(200),
+        pytest.raises(Overloaded, match="Bodies of 200 bytes are waiting"),
+        client.admit(1),
+    ):
+        pass
+    with client.admit(60), client.admit(40):
+        pass
 
 
 def test_without_a_process_the_answer_is_unavailable_at_once(tmp_path: Path) -> None:
-    client = ModelsClient(tmp_path / "nothing", THREADS)
+    client = ModelsClient(tmp_path / "nothing", Settings())
 
     async def questions() -> None:
         with pytest.raises(Unavailable, match="not running yet"):
-            await client.predict("a", 1, b"")
+            await predict(client, "a", 1, b"")
 
     run(client, questions())
 
@@ -164,23 +205,23 @@ def test_process_that_ends_fails_only_the_request_it_answers(
     tmp_path: Path, echo: Echo
 ) -> None:
     path = tmp_path / "socket"
-    client = ModelsClient(path, THREADS)
+    client = ModelsClient(path, Settings())
 
     def die_when_asked(listener: socket.socket) -> None:
         with listener, listener.accept()[0] as connection:
             connection.recv(1)
 
     async def questions() -> None:
-        listener = Worker.listen(path)
+        listener = listen(path)
         threading.Thread(target=die_when_asked, args=(listener,)).start()
         with pytest.raises(Unavailable, match="ended during the request"):
-            await client.predict("a", 1, b"x")
+            await predict(client, "a", 1, b"x")
         worker = threading.Thread(
-            target=Worker(echo, THREADS).serve,
-            args=(Worker.listen(path),),
+            target=serve,
+            args=(listen(path), echo),
             daemon=True,
         )
         worker.start()
-        assert await client.predict("a", 1, b"x") == b"x"
+        assert await predict(client, "a", 1, b"x") == b"x"
 
     run(client, questions())

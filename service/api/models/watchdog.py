@@ -1,0 +1,78 @@
+"""Kills a model process that does not answer, so that it is started anew."""
+
+import logging
+import socket
+import threading
+import time
+from pathlib import Path
+
+from service.api.supervision import SupervisedProcess
+from service.shared.frames import Frame, receive, send
+
+logger = logging.getLogger(__name__)
+
+# The import of TensorFlow from a slow disk may hold the interpreter as long.
+_SECONDS_TO_IMPORT = 120.0
+
+
+class Watchdog:
+    """Asks the model process for a heartbeat, on a connection of its own.
+
+    A process that is stopped or hangs does not end by itself. The heartbeat is answered
+    whatever the process computes or loads.
+
+    Args:
+        process: The process.
+        path: Path of the socket of the process.
+        seconds: Time in which the process must answer; the pause between heartbeats is
+            a third of it.
+    """
+
+    def __init__(self, process: SupervisedProcess, path: Path, seconds: float) -> None:
+        self._process = process
+        self._path = path
+        self._seconds = seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(
+            target=self._watch, name="the watchdog", daemon=True
+        )
+
+    def start(self) -> None:
+        """Watches until `stop`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stops watching; does not wait for a heartbeat that is under way."""
+        self._stopping.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(self._seconds / 3):
+            try:
+                self._follow(self._process.pid)
+            except OSError:
+                continue  # The process has ended, or does not listen yet.
+
+    def _follow(self, pid: int | None) -> None:
+        """Watches one process until it ends or does not answer."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_SECONDS_TO_IMPORT)
+            connection.connect(str(self._path))
+            with connection.makefile("rb") as stream:
+                while not self._stopping.is_set():
+                    begin = time.monotonic()
+                    try:
+                        send(connection, Frame({"operation": "heartbeat", "id": 0}))
+                        response = receive(stream)
+                    except TimeoutError:
+                        logger.error(
+                            "%s did not answer in %.1f s; killing it",
+                            self._process.name,
+                            time.monotonic() - begin,
+                        )
+                        self._process.kill(pid)
+                        return
+                    if response is None:
+                        return
+                    if not response.header["is_importing"]:
+                        connection.settimeout(self._seconds)
+                    self._stopping.wait(self._seconds / 3)

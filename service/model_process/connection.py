@@ -1,0 +1,114 @@
+"""One connection of the API, which carries many requests at a time."""
+
+import logging
+import queue
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from service.model_process.operations import Operations
+from service.model_process.predictions import Prediction
+from service.shared.errors import InvalidRequest, ServiceError
+from service.shared.frames import Frame, receive, send
+from tfbbb.export.manifest import InputError
+
+logger = logging.getLogger(__name__)
+
+# Responses that are ready are sent together, up to this number.
+_MOST_TOGETHER = 64
+
+
+class Connection:
+    """Serves the requests of one connection until the API disconnects.
+
+    One thread receives, so that a heartbeat is answered whatever is computed, and
+    another writes responses in the order in which they are ready.
+
+    Args:
+        connection: The connection.
+        operations: What the API can request.
+        executor: Runs the operations that may wait.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        operations: Operations,
+        executor: ThreadPoolExecutor,
+    ) -> None:
+        self._connection = connection
+        self._operations = operations
+        self._executor = executor
+        self._predictions: dict[int, Prediction] = {}
+        self._ready: queue.SimpleQueue[Callable[[], Frame] | None] = queue.SimpleQueue()
+
+    def serve(self) -> None:
+        """Receives requests until the API disconnects; then drops what it waits for."""
+        writing = threading.Thread(target=self._write, daemon=True)
+        writing.start()
+        try:
+            with self._connection.makefile("rb") as stream:
+                while (request := receive(stream)) is not None:
+                    self._start(request)
+        except OSError:
+            pass  # The API has disconnected.
+        finally:
+            for prediction in list(self._predictions.values()):
+                prediction.cancel()
+            self._ready.put(None)
+            writing.join()
+            self._connection.close()
+
+    def _start(self, request: Frame) -> None:
+        number, operation = request.header["id"], request.header["operation"]
+        if operation == "cancel":
+            if (cancelled := self._predictions.pop(number, None)) is not None:
+                cancelled.cancel()
+        elif operation == "predict":
+            prediction = Prediction(request, lambda write: self._reply(number, write))
+            self._predictions[number] = prediction
+            self._operations.predictions.start(prediction)
+        elif operation == "heartbeat":
+            self._run(request)
+        else:
+            self._executor.submit(self._run, request)
+
+    def _run(self, request: Frame) -> None:
+        response = _result(lambda: self._operations.answer(request))
+        self._reply(request.header["id"], lambda: response)
+
+    def _reply(self, number: int, write: Callable[[], Frame]) -> None:
+        """Queues a response, written by a function or its error."""
+        self._ready.put(lambda: self._frame(number, write))
+
+    def _frame(self, number: int, write: Callable[[], Frame]) -> Frame:
+        self._predictions.pop(number, None)
+        frame = _result(write)
+        return Frame(frame.header | {"id": number}, frame.body)
+
+    def _write(self) -> None:
+        try:
+            while (write := self._ready.get()) is not None:
+                frames = [write()]
+                while len(frames) < _MOST_TOGETHER and not self._ready.empty():
+                    more = self._ready.get()
+                    if more is None:
+                        return
+                    frames.append(more())
+                send(self._connection, *frames)
+        except OSError:
+            # The API has disconnected, which the other thread notices too.
+            return
+
+
+def _result(write: Callable[[], Frame]) -> Frame:
+    try:
+        return write()
+    except ServiceError as error:
+        return Frame(error.to_message())
+    except InputError as error:
+        return Frame(InvalidRequest(str(error)).to_message())
+    except Exception:
+        logger.exception("a request failed")
+        return Frame({"error": "bug"})

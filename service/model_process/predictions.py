@@ -1,0 +1,204 @@
+"""Predictions on their way through the model process."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from service.model_process.abstention import abstain, check_abstention
+from service.model_process.answer import (
+    Arrays,
+    Block,
+    Request,
+    VersionName,
+    compute,
+    finish,
+    prepare,
+)
+from service.model_process.codecs import CODECS
+from service.model_process.large_bodies import LARGE_ANSWER, LargeBodies
+from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.registry import ModelRegistry
+from service.model_process.scheduler import Batch, Scheduler, Task
+from service.model_process.version import ServedVersion
+from service.shared.frames import Frame
+from service.shared.settings import Settings
+from tfbbb.export.inputs import Tensors
+from tfbbb.export.manifest import Manifest
+
+# Takes what returns the frame to send, or raises the error to send.
+Reply = Callable[[Callable[[], Frame]], None]
+
+# Threads that wait for models that are loaded and for large bodies.
+_WAITING_THREADS = 8
+
+
+class Prediction:
+    """A prediction that a client waits for.
+
+    Args:
+        frame: The request: the `name` of a model, its `version` or None, the time
+            `arrived`, by the clock `time.monotonic` of the machine, and the names of
+            the codecs, `reads` with its `options` and `writes`.
+        reply: Takes a function that returns the response, to call on the thread that
+            sends it.
+    """
+
+    def __init__(self, frame: Frame, reply: Reply) -> None:
+        self.frame = frame
+        self.reply = reply
+        self.is_cancelled = False
+        self.cancel_task: Callable[[], None] | None = None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether another process should read the body."""
+        header = self.frame.header
+        return CODECS[header["reads"]].is_large(self.frame.body, header["options"])
+
+    def cancel(self) -> None:
+        """Frees the work: the client has hung up."""
+        self.is_cancelled = True
+        if self.cancel_task is not None:
+            self.cancel_task()
+
+    def fail(self, error: Exception) -> None:
+        """Replies an error."""
+
+        def raise_error() -> Frame:
+            raise error
+
+        self.reply(raise_error)
+
+
+class Predictions:
+    """Reads, schedules, computes and writes predictions.
+
+    Small requests are read on the thread of their connection. Large bodies, and models
+    that are not loaded yet, are waited for by other threads.
+
+    Args:
+        registry: The models.
+        settings: Limits and defaults.
+        uncertainty: Counts the uncertainty of the answers.
+    """
+
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        settings: Settings,
+        uncertainty: UncertaintyMetrics,
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._uncertainty = uncertainty
+        self._large_bodies = LargeBodies()
+        self._waiting = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
+        self.scheduler: Scheduler[Request, Arrays] = Scheduler(
+            _compute, settings.max_queue_seconds
+        )
+        self.scheduler.start(settings.threads)
+
+    def start(self, prediction: Prediction) -> None:
+        """Starts a prediction, which replies from another thread, or at once."""
+        header = prediction.frame.header
+        version = self._registry.loaded(header["name"], header["version"])
+        if version is None or prediction.is_large:
+            self._waiting.submit(self._advance, prediction, None)
+        else:
+            self._advance(prediction, version)
+
+    def _advance(self, prediction: Prediction, version: ServedVersion | None) -> None:
+        """Reads a request and queues it; replies the error if that fails."""
+        if prediction.is_cancelled:
+            return
+        header = prediction.frame.header
+        try:
+            if version is None:
+                version = self._registry.version(header["name"], header["version"])
+            self._queue(prediction, version)
+        except Exception as error:
+            prediction.fail(error)
+
+    def _queue(self, prediction: Prediction, version: ServedVersion) -> None:
+        model = version.load()
+        frame, name = prediction.frame, VersionName(version.name, version.number)
+        if prediction.is_large:
+            frame = Frame(frame.header, bytes(frame.body))
+            request = self._large_bodies.run(
+                _read, frame, name, model.manifest, self._settings
+            )
+        else:
+            request = _read(frame, name, model.manifest, self._settings)
+        prediction.frame = Frame(frame.header)  # The arrays hold the table now.
+        milliseconds = request.query.parameters.deadline_ms
+        task: Task[Request, Arrays] = Task(
+            subject=request,
+            key=(model, request.batch_key),
+            rows=request.num_rows,
+            work=request.work,
+            deadline=frame.header["arrived"]
+            + (milliseconds or self._settings.deadline_ms) / 1000,
+            waits_anew=milliseconds is None,
+            is_separable=request.is_separable,
+            speed=version.speed(request.signatures),
+            finish=lambda outcome: self._finish(prediction, request, outcome),
+        )
+        self.scheduler.submit(task)
+        prediction.cancel_task = lambda: self.scheduler.cancel(task)
+        if prediction.is_cancelled:
+            self.scheduler.cancel(task)
+
+    def _finish(
+        self,
+        prediction: Prediction,
+        request: Request,
+        outcome: Sequence[Arrays] | Exception,
+    ) -> None:
+        if isinstance(outcome, Exception):
+            prediction.fail(outcome)
+            return
+        size = sum(array.size for arrays in outcome for array in arrays.values())
+        codec = prediction.frame.header["writes"]
+        if size <= LARGE_ANSWER or not CODECS[codec].writes_text:
+            prediction.reply(lambda: self._write(request, outcome, codec))
+            return
+
+        def write_large() -> None:
+            small = replace(request, inputs=Tensors(), targets=None)
+            try:
+                frame = self._large_bodies.run(_write, small, outcome, codec)
+            except Exception as error:
+                prediction.fail(error)
+                return
+            for arrays in outcome:
+                self._uncertainty.observe(request.version.name, arrays)
+            prediction.reply(lambda: frame)
+
+        self._waiting.submit(write_large)
+
+    def _write(self, request: Request, blocks: Sequence[Arrays], codec: str) -> Frame:
+        frame = _write(request, blocks, codec)
+        for arrays in blocks:
+            self._uncertainty.observe(request.version.name, arrays)
+        return frame
+
+
+def _compute(batch: Batch[Request, Arrays]) -> Sequence[Arrays]:
+    model: Any = batch[0].task.key
+    return compute(
+        model[0], [Block(portion.task.subject, portion.rows) for portion in batch]
+    )
+
+
+def _read(
+    frame: Frame, version: VersionName, manifest: Manifest, settings: Settings
+) -> Request:
+    query = CODECS[frame.header["reads"]].read(frame.body, frame.header["options"])
+    request = prepare(version, manifest, query, settings)
+    check_abstention(request)
+    return request
+
+
+def _write(request: Request, blocks: Sequence[Arrays], codec: str) -> Frame:
+    return CODECS[codec].write(abstain(finish(request, blocks)))

@@ -1,0 +1,182 @@
+"""Requests that are computed together, and those that are computed in blocks."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import orjson
+import pytest
+
+import tfbbb
+from service.model_process.answer import (
+    Answer,
+    Block,
+    Request,
+    VersionName,
+    compute,
+    finish,
+    prepare,
+)
+from service.model_process.codecs import CODECS
+from service.shared.errors import InvalidRequest
+from service.shared.settings import Settings
+from tfbbb.recalibration import ConformalSets
+
+ROWS = np.random.default_rng(0).normal(size=(40, 3)).astype("float32")
+CLASSES = ("red", "green", "blue")
+
+
+def exported(path: Path, likelihood: str, method: str) -> Any:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((3,))
+    hidden = tfbbb.layers.DenseVariational(5, activation="tanh")(inputs)
+    units = 3 if likelihood == "categorical" else 1
+    outputs = tfbbb.layers.DenseVariational(units)(hidden)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    classes = None
+    if likelihood == "categorical":
+        model.recalibration = ConformalSets([[0.0] * 10 + [0.5] * 10])
+        classes = CLASSES
+    model.export_predictive(path, classes=classes, num_samples=20, method=method)
+    return tfbbb.load(path)
+
+
+def request(model: Any, rows: Any, **body: Any) -> Request:
+    body = {"instances": np.asarray(rows).tolist()} | body
+    query = CODECS["json"].read(orjson.dumps(body), {})
+    return prepare(VersionName("m", 1), model.manifest, query, Settings())
+
+
+def answers(model: Any, requests: list[Request]) -> list[Answer]:
+    assert len({one.batch_key for one in requests}) == 1
+    blocks = [Block(one, slice(0, one.num_rows)) for one in requests]
+    found = compute(model, blocks)
+    return [finish(one, [part]) for one, part in zip(requests, found, strict=True)]
+
+
+def assert_same(ours: Answer, theirs: Answer) -> None:
+    assert list(ours.outputs) == list(theirs.outputs)
+    for name, values in ours.outputs.items():
+        expected = theirs.outputs[name]
+        if isinstance(values, np.ndarray):
+            np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-7)
+        else:
+            assert values == expected
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return exported(tmp_path_factory.mktemp("numbers") / "1", "normal", "local")
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return exported(tmp_path_factory.mktemp("classes") / "1", "categorical", "local")
+
+
+@pytest.mark.parametrize(
+    ("method", "seed"), [("local", None), ("weight", 7), ("linearised", None)]
+)
+def test_answer_is_the_same_whatever_it_is_batched_with(
+    tmp_path: Path, method: str, seed: int | None
+) -> None:
+    model = exported(tmp_path / "1", "normal", method)
+    parameters = {"quantiles": [0.1, 0.9], "intervals": [0.5], "seed": seed}
+    requests = [
+        request(
+            model,
+            ROWS[first : first + count],
+            parameters=parameters,
+            targets=[0.5] * count,
+        )
+        for first, count in ((0, 1), (1, 30), (31, 9))
+    ]
+    together = answers(model, requests)
+    for answer, one in zip(together, requests, strict=True):
+        (alone,) = answers(model, [one])
+        assert_same(answer, alone)
+
+
+def test_prediction_sets_of_a_batch_are_those_of_each_request(classes: Any) -> None:
+    parameters = {"prediction_sets": [0.3, 0.9]}
+    requests = [
+        request(classes, ROWS[first:last], parameters=parameters)
+        for first, last in ((0, 20), (20, 21), (21, 40))
+    ]
+    together = answers(classes, requests)
+    sizes = {
+        len(level)
+        for answer in together
+        for row in answer.outputs["prediction_sets"]
+        for level in row
+    }
+    assert len(sizes) > 1
+    for answer, one in zip(together, requests, strict=True):
+        assert_same(answer, answers(classes, [one])[0])
+
+
+def test_answer_in_blocks_is_the_answer_at_once(numbers: Any) -> None:
+    one = request(numbers, ROWS, parameters={"quantiles": [0.5]})
+    (whole,) = answers(numbers, [one])
+    slices = [slice(0, 7), slice(7, 39), slice(39, 40)]
+    blocks = [compute(numbers, [Block(one, rows)])[0] for rows in slices]
+    assert_same(finish(one, blocks), whole)
+
+
+def test_row_without_a_finite_answer_fails_its_own_request(numbers: Any) -> None:
+    good, bad = request(numbers, ROWS[:2]), request(numbers, [[3e38, 3e38, 3e38]])
+    parts = compute(numbers, [Block(good, slice(0, 2)), Block(bad, slice(0, 1))])
+    assert_same(finish(good, parts[:1]), answers(numbers, [good])[0])
+    with pytest.raises(InvalidRequest, match="for row 1: its values are too far"):
+        finish(bad, parts[1:])
+
+
+def test_requests_that_cannot_be_answered_together_differ_in_their_key(
+    numbers: Any,
+) -> None:
+    bodies: list[dict[str, Any]] = [
+        {},
+        {"parameters": {"seed": 3}},
+        {"parameters": {"num_samples": 10}},
+        {"parameters": {"quantiles": [0.1]}},
+        {"parameters": {"quantiles": [0.2]}},
+        {"parameters": {"intervals": [0.2]}},
+        {"targets": [0.5]},
+        {"signature_name": "quantiles", "parameters": {"quantiles": [0.1]}},
+    ]
+    requests = [request(numbers, ROWS[:1], **body) for body in bodies]
+    assert len({one.batch_key for one in requests}) == len(bodies)
+    seeded = {"parameters": {"seed": numbers.manifest.default_seed}}
+    same = request(numbers, ROWS[:1], **seeded)
+    assert same.batch_key == requests[0].batch_key
+
+
+def test_samples_have_noise_of_their_place_and_are_computed_alone(
+    numbers: Any,
+) -> None:
+    parameters = {"return_samples": True}
+    assert not request(numbers, ROWS, parameters=parameters).is_separable
+    assert request(numbers, ROWS).is_separable
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        ({"parameters": {"num_samples": 2**31 - 1}}, "2147483647 draws × 1 answers"),
+        (
+            {"parameters": {"num_samples": 100_000, "quantiles": [0.1] * 100}},
+            "100000 draws × 101 answers",
+        ),
+        (
+            {"parameters": {"num_samples": 6_000_000, "return_samples": True}},
+            "6000000 draws × 2 answers",
+        ),
+    ],
+)
+def test_everything_that_costs_counts_as_work(
+    numbers: Any, body: dict[str, Any], counted: str
+) -> None:
+    with pytest.raises(Exception, match=f"1 rows × {counted}") as refused:
+        request(numbers, ROWS[:1], **body)
+    assert type(refused.value).__name__ == "RequestTooLarge"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import read_targets
@@ -20,6 +21,7 @@ from tfbbb.prediction.questions import Question
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
+    from tfbbb.prediction.result import Predictive
 
 # In the order of the response.
 _MOMENTS = (
@@ -29,7 +31,7 @@ _MOMENTS = (
 )
 
 # Each array has one entry per row.
-Outputs = dict[str, npt.NDArray[Any] | list[str] | list[list[list[str]]]]
+Outputs = dict[str, npt.NDArray[Any] | list[Any]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ class Request:
     num_rows: int
     num_samples: int
     targets: npt.NDArray[Any] | None
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest of the model."""
+        return self.model.manifest
+
+    @property
+    def asks_moments(self) -> bool:
+        """Whether the answer has the moments, beside what else is asked."""
+        return self.query.signature in ("serving_default", "predict")
 
 
 @dataclass(frozen=True)
@@ -88,14 +100,22 @@ def prepare(version: ServedVersion, query: Query, settings: Settings) -> Request
     manifest = model.manifest
     query = query.move_tensor_parameters(manifest.features)
     _check_signature(query, model)
-    inputs = _read_table(query, manifest)
-    num_rows = _count_rows(inputs)
     num_samples = (
         query.parameters.num_samples
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    _check_size(num_rows, num_samples, settings.max_rows_times_samples)
+    # Before anything is allocated for the rows.
+    _check_size(query.num_rows, num_samples, settings.max_rows_times_samples)
+    inputs = _read_table(query, manifest)
+    num_rows = _count_rows(inputs)
+    num_samples = find_num_samples(
+        model,
+        inputs,
+        query.parameters,
+        num_samples,
+        settings.max_rows_times_samples // max(1, num_rows),
+    )
     targets = None
     if query.targets is not None:
         targets = read_targets(query.targets, manifest, num_rows)
@@ -180,10 +200,11 @@ def _check_size(rows: int, num_samples: int, most: int) -> None:
 
 def _predict(request: Request) -> Outputs:
     model, query, inputs = request.model, request.query, request.inputs
+    if query.parameters.method not in (None, "auto", model.manifest.method):
+        return _predict_by_method(request)
     parameters, outputs = query.parameters, Outputs()
     draws = (request.num_samples, parameters.seed)
-    moments = query.signature in ("serving_default", "predict")
-    if moments:
+    if request.asks_moments:
         answers = model.predict(inputs, *draws)
         outputs |= {name: answers[name] for name in _MOMENTS if name in answers}
         if (classes := model.manifest.classes) is not None:
@@ -191,7 +212,7 @@ def _predict(request: Request) -> Outputs:
             outputs["class"] = [classes[index] for index in best]
     for question in questions.served_questions():
         chosen = query.signature == question.name
-        if not (chosen or (moments and query.asks(question))):
+        if not (chosen or (request.asks_moments and query.asks(question))):
             continue
         levels = parameters.levels(question)
         try:
@@ -209,6 +230,60 @@ def _predict(request: Request) -> Outputs:
         else:
             outputs[question.output] = swap_draws(found, question)
     return outputs
+
+
+def _predict_by_method(request: Request) -> Outputs:
+    """Predicts by another method than that of the signatures."""
+    model, parameters = request.model, request.query.parameters
+    if request.query.signature not in ("serving_default", "predict"):
+        raise InvalidRequest(
+            "`parameters.method` belongs to the signatures serving_default and "
+            f"predict. Received: {request.query.signature}"
+        )
+    try:
+        prediction = model.predictive(
+            request.inputs, request.num_samples, parameters.method, parameters.seed
+        )
+        summary = prediction.to_numpy()
+        classes = model.manifest.classes
+        hidden = (
+            () if classes is None else ("mean", "variance", "epistemic", "aleatoric")
+        )
+        outputs: Outputs = {
+            name: np.asarray(summary[name], np.float32)
+            for name in _MOMENTS
+            if name in summary and name not in hidden
+        }
+        if classes is not None:
+            best = np.argmax(outputs["probabilities"], axis=1)
+            outputs["class"] = [classes[index] for index in best]
+        for question in questions.served_questions():
+            if request.query.asks(question):
+                outputs |= _ask_prediction(prediction, question, request)
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from None
+    return outputs
+
+
+def _ask_prediction(
+    prediction: "Predictive", question: Question, request: Request
+) -> Outputs:
+    """Returns the outputs of a question, rows first."""
+    if question.draws_first:
+        drawn = prediction.sample(request.num_samples)
+        return {question.output: swap_draws(drawn, question)}
+    levels = request.query.parameters.levels(question)
+    found = prediction.ask(question.name, levels if levels else request.targets)
+    if question.parts:
+        return {
+            part: np.ascontiguousarray(found[:, place], np.float32)
+            for place, part in enumerate(question.parts)
+        }
+    if question.needs_classes:
+        return {question.output: _name_classes(found, request.manifest)}
+    return {question.output: np.asarray(found, np.float32)}
 
 
 def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[str]]]:

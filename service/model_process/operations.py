@@ -9,6 +9,7 @@ import orjson
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
+from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import compute, prepare
 from service.model_process.codecs import CODECS
 from service.model_process.descriptions import model_status, model_summary
@@ -72,9 +73,11 @@ class Operations:
     ) -> Frame:
         query = CODECS[reads].read(body, options)
         chosen = self._registry.version(name, version)
-        answer = compute(prepare(chosen, query, self._settings))
+        request = prepare(chosen, query, self._settings)
+        check_abstention(request)
+        answer = compute(request)
         self._uncertainty.observe(chosen.name, answer.outputs)
-        return CODECS[writes].write(answer)
+        return CODECS[writes].write(abstain(answer))
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.snake_case import snake_case
@@ -36,7 +37,7 @@ _SIMILAR = {
 _OF_VERSION_1 = ("serving_default", "predict", "quantiles", "sample")
 _OPTIONAL = (
     *("without_moments", "recalibration", "lineage", "recalibration_choice"),
-    *("target_notation", "member_weights"),
+    *("target_notation", "member_weights", "epistemic_reference"),
 )
 _SINCE_VERSION_2 = ("signatures", "targets", "passes", "operations")
 
@@ -183,6 +184,8 @@ class Manifest:
             plain numbers and texts.
         member_weights: Weights of the members of an average of models, in the order
             of the draws; `None` for equal ones.
+        epistemic_reference: The epistemic uncertainty of rows that the model was not
+            trained on; `None` if unknown.
         schema_version: Version of this layout. Version 1 had neither `signatures` nor
             what follows it; all of it is `None` there. Version 2 had a word for the
             support of the targets; it is read as the support of the likelihood.
@@ -233,6 +236,7 @@ class Manifest:
     recalibration_choice: Mapping[str, Any] | None = None
     target_notation: Mapping[str, Any] | None = None
     member_weights: tuple[float, ...] | None = None
+    epistemic_reference: EpistemicReference | None = None
     schema_version: Literal[1, 2, 3] = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
@@ -335,7 +339,7 @@ class Manifest:
         """Writes the manifest as indented JSON; `from_json` reads it back."""
         fields = {"schema_version": self.schema_version} | asdict(self)
         fields["features"] = [_without_unknown(values) for values in fields["features"]]
-        for name in ("target_notation", "member_weights"):
+        for name in ("target_notation", "member_weights", "epistemic_reference"):
             if fields[name] is None:
                 del fields[name]
         if self.schema_version == 1:

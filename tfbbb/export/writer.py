@@ -20,6 +20,7 @@ from tfbbb.export.description import (
     layer_summary,
     libraries,
 )
+from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.exported_functions import trace_functions
 from tfbbb.export.feature_tensors import features_of, has_columns
 from tfbbb.export.manifest import (
@@ -48,6 +49,7 @@ def write_saved_model(
     metrics: Mapping[str, float] | None = None,
     lineage: Mapping[str, Any] | None = None,
     recalibration_choice: Mapping[str, Any] | None = None,
+    epistemic_reference: EpistemicReference | None = None,
     extra_files: Mapping[str, bytes] | None = None,
     method: DrawingMethod = "local",
     num_samples: int = 100,
@@ -102,6 +104,9 @@ def write_saved_model(
         lineage: The origin of the model, to keep with it: plain JSON values.
         recalibration_choice: Why the model is recalibrated as it is, or is not, to keep
             with it: plain JSON values.
+        epistemic_reference: The epistemic uncertainty of rows that the model was not
+            trained on, `EpistemicReference.of(model.predictive(x_held_out))`, by which
+            the service finds rows that are too uncertain.
         extra_files: Further files to write into `assets.extra`, by name.
         method: Prediction method of all signatures but `moments`: `"local"`,
             `"weight"`, or `"linearised"`, which suits Laplace approximations. A loaded
@@ -185,6 +190,7 @@ def write_saved_model(
             recalibration_choice=recalibration_choice,
             target_notation=_target_notation(schema),
             member_weights=likelihood.member_weights,
+            epistemic_reference=epistemic_reference,
         )
         destination = staging / MANIFEST_PATH
         destination.parent.mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.judging import judge_training
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
@@ -232,6 +233,9 @@ def train_table(
         },
         judgement=judgement,
         baselines=baselines,
+        epistemic_reference=epistemic_reference(
+            model, members, inputs, len(targets), spec.abstain_above
+        ),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfbbb.data import Schema
 from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
+from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
 from tfbbb.training.parent_version import continuation_files
@@ -35,6 +36,8 @@ class TrainedTable:
         judgement: The figures of the model beside those of its baselines, and what they
             mean in plain sentences: see `tfbbb.evaluation.judge`.
         baselines: The baselines, fitted to the training rows.
+        epistemic_reference: The epistemic uncertainty of rows that the model was not
+            trained on.
     """
 
     model: BayesianModel
@@ -47,6 +50,7 @@ class TrainedTable:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     judgement: Mapping[str, Any] = field(default_factory=dict)
     baselines: Baselines | None = None
+    epistemic_reference: EpistemicReference | None = None
 
     def export(
         self,
@@ -93,6 +97,7 @@ class TrainedTable:
             schema=self.schema,
             metrics=self.metrics,
             recalibration_choice=self.recalibration_choice,
+            epistemic_reference=self.epistemic_reference,
             lineage={
                 **(lineage or {}),
                 "recipe": dict(self.recipe),

@@ -102,6 +102,16 @@ class RowMoments(BaseModel):
     mean_standard_error: list[float] | None = Field(
         None, description="Monte Carlo error of `mean` or `probabilities`."
     )
+    epistemic_percentile: float | None = Field(
+        None,
+        description="Percentile of the epistemic uncertainty among rows that the model "
+        "was not trained on, if the version has a reference of them.",
+    )
+    abstained: str | None = Field(
+        None,
+        description="Why the row has no answer: its percentile is above the limit of "
+        "the request or of the version.",
+    )
 
 
 def row_model(questions: Iterable[Question]) -> type[RowMoments]:

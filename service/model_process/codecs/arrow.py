@@ -49,7 +49,7 @@ def write(answer: Answer) -> Frame:
     request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
     columns["warnings"] = pa.array(answer.warnings, pa.list_(pa.string()))
-    classes = request.model.manifest.classes
+    classes = request.manifest.classes
     metadata = {
         "model_name": request.version.name,
         "model_version": str(request.version.number),

@@ -90,7 +90,10 @@ def _flat_columns(name: str, values: Any, answer: Answer) -> Iterator[tuple[str,
     levels = _levels(name, answer)
     if name == "prediction_sets":
         for place, level in enumerate(levels):
-            texts = [json.dumps(row[place], ensure_ascii=False) for row in values]
+            texts = [
+                None if row is None else json.dumps(row[place], ensure_ascii=False)
+                for row in values
+            ]
             yield f"{name}_{level}", texts
     elif not isinstance(values, np.ndarray):
         yield name, values
@@ -108,7 +111,7 @@ def _axes(
 ) -> list[list[str]]:
     """Returns the labels of each axis after the rows; the only target has none."""
     sizes = values.shape[1:]
-    classes = answer.request.model.manifest.classes or ()
+    classes = answer.request.manifest.classes or ()
     axes = [[str(place + 1) for place in range(size)] for size in sizes]
     if axes and len(axes[-1]) == len(classes):
         axes[-1] = list(classes)

@@ -57,7 +57,7 @@ def read(body: Body, options: Mapping[str, Any]) -> Query:
 
 def write_classes(answer: Answer) -> Frame:
     """Writes the label and the probability of each class, per example."""
-    classes = answer.request.model.manifest.classes
+    classes = answer.request.manifest.classes
     if classes is None:
         raise InvalidRequest(
             "The model predicts numbers, not classes: ask `:regress` or `:predict`."

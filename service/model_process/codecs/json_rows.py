@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from service.model_process.abstention import ABSTAINED, PERCENTILE
 from service.model_process.answer import Answer, Outputs, swap_draws
 from service.model_process.codecs.codec import Body, response
 from service.model_process.codecs.json_body import parse_object
@@ -52,7 +53,7 @@ def write_json(body: dict[str, Any], answer: Answer) -> Frame:
         "model_version": str(request.version.number),
         "num_samples": request.num_samples,
     }
-    if (classes := request.model.manifest.classes) is not None:
+    if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
     content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
     return response(content, "application/json")
@@ -73,7 +74,17 @@ def _by_rows(outputs: Outputs, warnings: Sequence[list[str]]) -> dict[str, Any]:
     for row, sentences in zip(rows, warnings, strict=True):
         if sentences:
             row["warnings"] = sentences
+    if ABSTAINED in outputs:
+        rows = [_said(row) for row in rows]
     return {"predictions": rows}
+
+
+def _said(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns what is said of a row: that the model abstained, or its answer."""
+    if row[ABSTAINED] is None:
+        return {name: value for name, value in row.items() if name != ABSTAINED}
+    kept = (ABSTAINED, PERCENTILE, "warnings")
+    return {name: row[name] for name in kept if name in row}
 
 
 def _by_columns(outputs: Outputs, warnings: list[list[str]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from tfbbb.data.override import Override, OverrideError
 from tfbbb.data.task import Task
-from tfbbb.families.arguments import Integer
+from tfbbb.families.arguments import Integer, Number
 from tfbbb.model_name import MODEL_NAME
 from tfbbb.training.spec.columns import check_columns
 from tfbbb.training.spec.families import Recalibration, recalibrations
@@ -121,6 +121,17 @@ class JobSpec(SpecPart):
             examples=["none", {"name": "auto", "by": "region"}],
         ),
     ] = recalibrations.make("auto")
+    abstain_above: Annotated[
+        Number | None,
+        Field(
+            ge=0,
+            le=100,
+            description="Predictions abstain from rows whose epistemic variance has a "
+            "higher percentile among rows that the model was not trained on, unless "
+            "a request says otherwise; by default all rows are answered.",
+            examples=[99],
+        ),
+    ] = None
     start_from: Annotated[
         Version | None,
         Field(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from service.shared.errors import ServiceError, Unavailable
@@ -37,9 +38,9 @@ class ModelsClient:
         version: int | None,
         body: bytes | bytearray,
         *,
-        reads: str,
-        writes: str,
-        options: Mapping[str, Any],
+        reads: str = "json",
+        writes: str = "json",
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Frame:
         """Predicts with a version of a model.
 

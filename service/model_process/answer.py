@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from service.model_process.precision import find_num_samples
 from service.model_process.query import Query
 from service.model_process.table import from_columns, from_rows
 from service.model_process.targets import read_targets
@@ -21,6 +21,7 @@ from tfbbb.prediction.questions import Question
 
 if TYPE_CHECKING:
     from tfbbb.export.exported_model import ExportedModel
+    from tfbbb.prediction.result import Predictive
 
 # In the order of the response.
 _MOMENTS = (
@@ -30,6 +31,7 @@ _MOMENTS = (
 )
 
 # Each array has one entry per row.
+_NUM_SAMPLES = "num_samples"
 Arrays = dict[str, npt.NDArray[Any]]
 Outputs = dict[str, npt.NDArray[Any] | list[Any]]
 
@@ -54,6 +56,7 @@ class Request:
         num_samples: Number of draws.
         targets: The targets of the rows, or None.
         warnings: The sentences about each row.
+        max_num_samples: The most draws that the limit of work allows.
     """
 
     version: VersionName
@@ -64,6 +67,7 @@ class Request:
     num_samples: int
     targets: npt.NDArray[Any] | None
     warnings: list[list[str]]
+    max_num_samples: int
 
     @property
     def seed(self) -> int:
@@ -91,10 +95,21 @@ class Request:
     def is_separable(self) -> bool:
         """Whether the answer for a row is the same whatever rows are computed with it.
 
-        All rows share the draws of the weights. Samples of the targets need noise too,
-        which depends on the place of the row.
+        In the signatures, all rows share the draws of the weights. Samples of the
+        targets need noise too, which depends on the place of the row, and the number of
+        draws for a standard error depends on all rows.
         """
-        return not any("noise" in question.arguments for question in _asked(self.query))
+        return not (
+            self.needs_passes
+            or self.query.parameters.max_standard_error is not None
+            or any("noise" in question.arguments for question in _asked(self.query))
+        )
+
+    @property
+    def needs_passes(self) -> bool:
+        """Whether the request asks for another method than that of the signatures."""
+        method = self.query.parameters.method
+        return method not in (None, "auto", self.manifest.method)
 
     @property
     def batch_key(self) -> Hashable:
@@ -103,7 +118,8 @@ class Request:
             (question.name, *(self.query.parameters.levels(question) or ()))
             for question in _asked(self.query)
         ]
-        return self.signatures, *levels, self.num_samples, self.seed
+        method = self.query.parameters.method if self.needs_passes else None
+        return self.signatures, *levels, self.num_samples, self.seed, method
 
 
 @dataclass(frozen=True)
@@ -159,7 +175,7 @@ def prepare(
         or settings.default_num_samples
         or manifest.default_num_samples
     )
-    check_work(_count_rows(query), num_samples, query, manifest, settings.max_work)
+    check_work(query.num_rows, num_samples, query, manifest, settings.max_work)
     inputs = to_tensors(_read_table(query, manifest), manifest)
     num_rows = len(next(iter(inputs.values())))
     targets = None
@@ -181,6 +197,7 @@ def prepare(
         num_samples=num_samples,
         targets=targets,
         warnings=warnings,
+        max_num_samples=settings.max_work // max(1, work(num_rows, 1, query, manifest)),
     )
 
 
@@ -208,6 +225,9 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     arrays = {
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }
+    # The number of draws that a standard error took.
+    if (taken := arrays.pop(_NUM_SAMPLES, None)) is not None:
+        request = replace(request, num_samples=int(taken[0]))
     classes = request.manifest.classes
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:
@@ -285,16 +305,6 @@ def _read_table(query: Query, manifest: Manifest) -> Inputs:
     return inputs
 
 
-def _count_rows(query: Query) -> int:
-    table = query.rows if query.by_rows else query.columns
-    if isinstance(table, pa.Table):
-        return int(table.num_rows)
-    parts = table.values() if isinstance(table, dict) else (table,)
-    # A value without length is no column; reading it raises an error later.
-    lengths = (len(part) for part in parts if isinstance(part, Sequence | np.ndarray))
-    return max(lengths, default=0)
-
-
 def _join(blocks: Sequence[Block]) -> tuple[Tensors, npt.NDArray[Any] | None]:
     """Returns the tensors and the targets of all blocks."""
 
@@ -324,12 +334,22 @@ def _predict(
     targets: npt.NDArray[Any] | None,
 ) -> Arrays:
     """Returns the outputs of all signatures for the rows of some tensors."""
-    arrays: Arrays = {}
-    draws = (request.num_samples, request.seed)
+    parameters, arrays = request.query.parameters, Arrays()
+    num_samples = find_num_samples(
+        model, tensors, parameters, request.num_samples, request.max_num_samples
+    )
+    if parameters.max_standard_error is not None:
+        num_rows = len(next(iter(tensors.values())))
+        arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
+    if request.needs_passes:
+        return arrays | _predict_by_method(
+            model, request, tensors, targets, num_samples
+        )
+    draws = (num_samples, request.seed)
     if request.asks_moments:
         arrays |= model.predict(tensors, *draws)
     for question in _asked(request.query):
-        levels = request.query.parameters.levels(question)
+        levels = parameters.levels(question)
         try:
             found = model.ask(question.name, tensors, levels, *draws, targets)
         except ValueError as error:
@@ -341,6 +361,61 @@ def _predict(
         else:
             arrays[question.output] = swap_draws(found, question)
     return arrays
+
+
+def _predict_by_method(
+    model: "ExportedModel",
+    request: Request,
+    tensors: Tensors,
+    targets: npt.NDArray[Any] | None,
+    num_samples: int,
+) -> Arrays:
+    """Predicts by another method than that of the signatures."""
+    query = request.query
+    if not request.asks_moments:
+        raise InvalidRequest(
+            "`parameters.method` belongs to the signatures serving_default and "
+            f"predict. Received: {query.signature}"
+        )
+    try:
+        prediction = model.predictive(
+            tensors, num_samples, query.parameters.method, request.seed
+        )
+        summary = prediction.to_numpy()
+        hidden: tuple[str, ...] = ()
+        if request.manifest.classes is not None:
+            hidden = ("mean", "variance", "epistemic", "aleatoric")
+        arrays = {
+            name: np.asarray(summary[name], np.float32)
+            for name in _MOMENTS
+            if name in summary and name not in hidden
+        }
+        for question in _asked(query):
+            levels = query.parameters.levels(question)
+            arrays |= _ask_prediction(
+                prediction, question, levels or targets, num_samples
+            )
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from None
+    return arrays
+
+
+def _ask_prediction(
+    prediction: "Predictive", question: Question, argument: Any, num_samples: int
+) -> Arrays:
+    """Returns the outputs of a question, rows first."""
+    if question.draws_first:
+        drawn = prediction.sample(num_samples)
+        return {question.output: swap_draws(drawn, question)}
+    found = prediction.ask(question.name, argument)
+    if question.needs_classes:
+        return {question.output: found}
+    if question.parts:
+        return {
+            part: np.ascontiguousarray(found[:, place], np.float32)
+            for place, part in enumerate(question.parts)
+        }
+    return {question.output: np.asarray(found, np.float32)}
 
 
 def _name_classes(sets: npt.NDArray[Any], manifest: Manifest) -> list[list[list[str]]]:

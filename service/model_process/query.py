@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from pydantic import ValidationError
 
 from service.shared.errors import InvalidRequest
@@ -73,6 +75,20 @@ class Query:
         }
         columns = {k: v for k, v in moved.columns.items() if k not in given}
         return replace(moved, columns=columns, parameters=read_parameters(parameters))
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, before the table is read; 0 if it is no table."""
+        if self.by_rows:
+            return len(self.rows) if isinstance(self.rows, list) else 0
+        if isinstance(self.columns, pa.Table):
+            return int(self.columns.num_rows)
+        parts = (
+            self.columns.values() if isinstance(self.columns, dict) else [self.columns]
+        )
+        return max(
+            (len(x) for x in parts if isinstance(x, list | np.ndarray)), default=0
+        )
 
     @property
     def by_rows(self) -> bool:

@@ -1,7 +1,7 @@
 """The parameters of a prediction request."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 
@@ -15,6 +15,9 @@ Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 Level = Annotated[float, Field(gt=0, lt=1), AfterValidator(single_precision_level)]
 
 
+Method = Literal["auto", "local", "weight", "linearised", "moments"]
+
+
 class DrawParameters(KnownFields):
     """Parameters about the draws."""
 
@@ -25,6 +28,25 @@ class DrawParameters(KnownFields):
     )
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
+    )
+
+    max_standard_error: Annotated[float, Field(gt=0)] | None = Field(
+        None,
+        description="The largest Monte Carlo standard error of `mean` (of classes, of "
+        "`probabilities`) in any row: as many draws are made as it takes, at least "
+        "`num_samples`.",
+        examples=[0.5],
+    )
+    relative_error: bool = Field(
+        False,
+        description="Whether `max_standard_error` is a share of the predictive "
+        "standard deviation of the row.",
+    )
+    method: Method | None = Field(
+        None,
+        description="How to predict: `auto`, which is the method of the export, or "
+        "another that the export has, such as `weight` or `moments`.",
+        examples=["moments"],
     )
 
     abstain_above: Annotated[float, Field(ge=0, le=100)] | None = Field(

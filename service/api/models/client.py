@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from service.api.models.connection import Connection
@@ -65,9 +66,9 @@ class ModelsClient:
         body: bytes | bytearray,
         arrived: float,
         *,
-        reads: str,
-        writes: str,
-        options: Mapping[str, Any],
+        reads: str = "json",
+        writes: str = "json",
+        options: Mapping[str, Any] = MappingProxyType({}),
     ) -> Frame:
         """Predicts with a version of a model; if cancelled, frees the work.
 

@@ -14,6 +14,7 @@ from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import answer_json, answer_table
+from service.api.predictions.model_document import model_document
 from service.api.predictions.schemas import (
     ClassifyResponse,
     PredictResponse,
@@ -34,6 +35,7 @@ from service.shared.errors import (
     UnknownModel,
     UnsupportedMediaType,
 )
+from service.shared.model_messages import Metadata
 
 Answer = Callable[[ServiceState, Request, str, int | None], Awaitable[Response]]
 
@@ -97,6 +99,18 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
             description=f"Returns {returns}, by {version}.",
             **documentation,
         )
+
+
+@router.get(
+    "/{name}/openapi.json",
+    name="model_openapi",
+    summary="OpenAPI document of a model",
+    responses=responses(UnknownModel, Unavailable),
+)
+async def get_document(state: State, name: ModelName) -> dict[str, Any]:
+    """Describes the rows of a model: names, types, ranges and categories."""
+    content = await state.models.metadata(name, None)
+    return model_document(Metadata.model_validate_json(content))
 
 
 _add_routes(

@@ -171,7 +171,7 @@ class PredictResponse(_NamedResponse):
 class ClassifyResponse(_NamedResponse):
     """The label and the probability of each class, per example."""
 
-    results: list[list[tuple[str, float]]]
+    results: list[list[list[str | float]]]
 
 
 class RegressResponse(_NamedResponse):

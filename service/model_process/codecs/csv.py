@@ -90,7 +90,10 @@ def _flat_columns(name: str, values: Any, answer: Answer) -> Iterator[tuple[str,
     levels = _levels(name, answer)
     if name == "prediction_sets":
         for place, level in enumerate(levels):
-            texts = [json.dumps(row[place], ensure_ascii=False) for row in values]
+            texts = [
+                None if row is None else json.dumps(row[place], ensure_ascii=False)
+                for row in values
+            ]
             yield f"{name}_{level}", texts
     elif not isinstance(values, np.ndarray):
         yield name, values

@@ -155,7 +155,7 @@ def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":
         return classes_table(
             prediction.classes,
             answers,
-            None if sets is None else [first for first, *_ in sets],
+            None if sets is None else [(row or [[]])[0] for row in sets],
             prediction.log_prob,
         )
     assert prediction.lower is not None

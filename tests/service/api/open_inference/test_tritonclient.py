@@ -160,7 +160,10 @@ def test_targets_are_an_input_of_their_own(
     [
         ({"inputs": [tensor("inputs", ROWS[:, :2])]}, "rows of 3 values"),
         ({"inputs": [tensor("rows", ROWS)]}, "'age' is lacking"),
-        ({"inputs": [tensor("inputs", ROWS * np.inf)]}, "Row 1, column 'age'"),
+        (
+            {"inputs": [tensor("inputs", np.full_like(ROWS, np.inf))]},
+            "Row 1, column 'age'",
+        ),
         ({"parameters": {"num_samples": 1}}, "`parameters.num_samples`"),
         ({"parameters": {"quantiles": "0.1,x"}}, "`parameters.quantiles.1`"),
         ({"outputs": [triton.InferRequestedOutput("meen")]}, "no output 'meen'"),

@@ -1,0 +1,70 @@
+"""Rows about which a model abstained, in every format."""
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from service.model_process.answer import Answer
+from service.model_process.codecs import CODECS
+
+REASON = "The epistemic uncertainty is above"
+
+
+@pytest.fixture
+def answer() -> Answer:
+    """Of two rows, the model abstained from the first."""
+    head = orjson.dumps(
+        {
+            "inputs": [{"name": "a", "shape": [1], "datatype": "FP32", "data": [1]}],
+            "parameters": {"prediction_sets": "0.5"},
+        }
+    )
+    request: Any = SimpleNamespace(
+        query=CODECS["open_inference"].read(head, {}),
+        manifest=SimpleNamespace(classes=("red", "green")),
+        version=SimpleNamespace(name="m", number=1),
+        num_samples=10,
+    )
+    outputs = {
+        "probabilities": np.float32([[np.nan, np.nan], [0.25, 0.75]]),
+        "class": [None, "green"],
+        "prediction_sets": [None, [["green"]]],
+        "epistemic_percentile": np.float32([99.5, 10.0]),
+        "abstained": [REASON, None],
+    }
+    return Answer(request, outputs, [[], []])
+
+
+def test_arrow_has_no_values_of_the_row(answer: Answer) -> None:
+    with pa.ipc.open_stream(CODECS["arrow"].write(answer).body) as stream:
+        first, second = stream.read_all().to_pylist()
+    assert first["class"] is first["prediction_sets"] is second["abstained"] is None
+    assert np.isnan(first["probabilities"]).all()
+    assert first["abstained"] == REASON
+    assert second["prediction_sets"] == [["green"]]
+
+
+def test_csv_has_empty_cells_of_the_row(answer: Answer) -> None:
+    body = CODECS["csv"].write(answer).body
+    options = pa.csv.ConvertOptions(strings_can_be_null=True)
+    table = pa.csv.read_csv(io.BytesIO(body), convert_options=options)
+    first, second = table.to_pylist()
+    assert first["class"] is first["prediction_sets_0.5"] is second["abstained"] is None
+    assert first["probabilities_red"] is None
+    assert second["prediction_sets_0.5"] == '["green"]'
+
+
+def test_open_inference_has_empty_texts_and_sets(answer: Answer) -> None:
+    document = orjson.loads(CODECS["open_inference"].write(answer).body)
+    outputs = {output["name"]: output for output in document["outputs"]}
+    assert outputs["class"]["data"] == ["", "green"]
+    assert outputs["prediction_sets"]["shape"] == [2, 1, 2]
+    assert outputs["prediction_sets"]["data"] == [False, False, False, True]
+    assert outputs["probabilities"]["data"] == [None, None, 0.25, 0.75]
+    assert outputs["abstained"]["data"] == [REASON, ""]

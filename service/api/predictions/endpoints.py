@@ -1,6 +1,5 @@
 """`:predict` of models, versions and labels."""
 
-import time
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -89,10 +88,10 @@ async def predict_label(
 async def _predict(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
-    arrived = time.monotonic()
     _check_media_type(request)
     with state.models.admit(_declared_size(request, state.settings)):
         body = await request.body()
+        arrived = request.scope["arrived"]
         predicting = state.models.predict(name, version, body, arrived)
         content = await unless_disconnected(request, predicting)
     return Response(content, media_type="application/json")

@@ -18,6 +18,7 @@ from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
+from service.api.http.load_shedding import LoadShedding
 from service.api.http.outages import (
     DATABASE_OUTAGES,
     answer_database_outage,
@@ -143,6 +144,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(documentation.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)
     app.add_middleware(Authentication)
+    app.add_middleware(LoadShedding)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
     answer_errors_in_one_shape(app)

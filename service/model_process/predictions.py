@@ -1,5 +1,6 @@
 """Predictions on their way through the model process."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -131,14 +132,18 @@ class Predictions:
         else:
             request = _read(frame, name, model.manifest, self._settings)
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
+        arrived = frame.header["arrived"]
         milliseconds = request.query.parameters.deadline_ms
+        # The way back should take as long as the way here.
+        way = time.monotonic() - arrived
         task: Task[Request, Arrays] = Task(
             subject=request,
             key=(model, request.batch_key),
             rows=request.num_rows,
             work=request.work,
-            deadline=frame.header["arrived"]
-            + (milliseconds or self._settings.deadline_ms) / 1000,
+            deadline=arrived
+            + (milliseconds or self._settings.deadline_ms) / 1000
+            - way,
             waits_anew=milliseconds is None,
             is_separable=request.is_separable,
             speed=version.speed(request.signatures),

@@ -1,6 +1,5 @@
 """Answers prediction requests in the format that the request asks for."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,14 +85,13 @@ async def answer(
         UnsupportedMediaType: If the body is compressed.
         Overloaded: If too many requests are waiting.
     """
-    arrived = time.monotonic()
     check_not_encoded(request)
     with state.models.admit(_declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             version,
             await request.body(),
-            arrived,
+            request.scope["arrived"],
             reads=reads,
             writes=writes,
             options=options,

@@ -17,6 +17,7 @@ from starlette.types import Message
 from service.api.http.scoped_route import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
 from service.api.keys.scope import Scope
+from service.api.models.client import ModelsClient
 from service.app import create_app
 from service.shared.settings import Settings
 from tests.service.serving import serving
@@ -73,7 +74,7 @@ def ask(
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
     caller = Caller("1", "a test", implied, 1, 1, 1)
     keyring = SimpleNamespace(find_cached=lambda _: caller, is_use_due=lambda _: False)
-    models = SimpleNamespace(predict=None)
+    models = ModelsClient(Path("none"), SETTINGS)
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:

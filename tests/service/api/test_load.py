@@ -1,0 +1,70 @@
+"""Predictions under load: batches, deadlines, large bodies and clients that hang up."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.service.serving import ADMIN_KEY, ask
+from tfbbb.export import load
+
+SEEDS = (None, 3)
+
+
+def test_concurrent_answers_are_those_of_the_saved_model(
+    client: httpx.Client, saved_models: Path
+) -> None:
+    model = load(saved_models / "diabetes" / "2")
+    rows = np.random.default_rng(0).normal(size=(60, 3)).tolist()
+
+    def asked(place: int) -> Any:
+        parameters = {"num_samples": 30, "seed": SEEDS[place % 2]}
+        body = {"instances": rows[place : place + 2], "parameters": parameters}
+        return ask(client, "diabetes", body).json()["predictions"]
+
+    with ThreadPoolExecutor(20) as executor:
+        answers = list(executor.map(asked, range(58)))
+    for place, answer in enumerate(answers):
+        found = model.predict(rows[place : place + 2], 30, SEEDS[place % 2])
+        for name, values in found.items():
+            np.testing.assert_allclose([row[name] for row in answer], values, 1e-5)
+
+
+def test_deadline_that_has_passed_is_refused_with_the_time_to_retry(
+    client: httpx.Client,
+) -> None:
+    body = {"instances": [[1, 2, 3]], "parameters": {"deadline_ms": 1e-6}}
+    response = ask(client, "diabetes", body)
+    assert response.status_code == 503
+    assert "deadline" in response.json()["error"]
+    assert int(response.headers["Retry-After"]) >= 1
+
+
+@pytest.mark.parametrize("deadline", [0, -1, 3.7e6, "soon"])
+def test_deadline_that_is_no_time_is_refused(
+    client: httpx.Client, deadline: object
+) -> None:
+    body = {"instances": [[1, 2, 3]], "parameters": {"deadline_ms": deadline}}
+    response = ask(client, "diabetes", body)
+    assert response.status_code == 400
+    assert "deadline_ms" in response.json()["error"]
+
+
+def test_client_that_hangs_up_leaves_the_others_their_answers(
+    client: httpx.Client,
+) -> None:
+    url = client.base_url
+    body = b'{"instances": [[1, 2, 3]]}'
+    head = (
+        "POST /v1/models/diabetes:predict HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {ADMIN_KEY}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    for _ in range(20):
+        assert url.port is not None
+        with socket.create_connection((url.host, url.port)) as connection:
+            connection.sendall(head.encode() + body)
+    assert ask(client, "diabetes", body).status_code == 200

@@ -16,6 +16,7 @@ from service.api.child_processes import child_processes
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
+from service.api.feedback import endpoints as feedback
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
 from service.api.http.outages import (
@@ -34,6 +35,7 @@ from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
 from service.api.metrics import endpoints as metrics_endpoints
+from service.api.metrics.feedback import FeedbackMetrics
 from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
@@ -92,6 +94,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 client = ModelsClient(socket, settings.threads)
                 queue = Queue(database, settings)
                 metrics.register(JobMetrics(database))
+                metrics.register(FeedbackMetrics(database))
                 state = ServiceState(
                     settings=settings,
                     database=database,
@@ -128,6 +131,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         predictions,
         models,
         labels,
+        feedback,
         jobs,
         keys,
         datasets,

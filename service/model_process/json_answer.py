@@ -23,6 +23,8 @@ def write_json(answer: Answer) -> bytes:
     }
     if (classes := request.model.manifest.classes) is not None:
         body["classes"] = classes
+    if answer.prediction_id is not None:
+        body["prediction_id"] = answer.prediction_id
     return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -11,9 +11,11 @@ from pydantic import BaseModel
 
 from service.model_process.answer import compute, prepare
 from service.model_process.descriptions import model_status, model_summary
+from service.model_process.feedback import score_feedback
 from service.model_process.json_answer import write_json
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.query import parse_query
+from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
@@ -28,11 +30,18 @@ class Operations:
     Args:
         registry: The models.
         settings: The settings of the service.
+        recorder: Records predictions for feedback.
     """
 
-    def __init__(self, registry: ModelRegistry, settings: Settings) -> None:
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        settings: Settings,
+        recorder: PredictionRecorder,
+    ) -> None:
         self._registry = registry
         self._settings = settings
+        self._recorder = recorder
         self._uncertainty = UncertaintyMetrics()
         self._figures = CollectorRegistry()
         self._figures.register(self._uncertainty)
@@ -40,6 +49,7 @@ class Operations:
         ProcessCollector("tfbbb_models", registry=self._figures)
         self._by_name: dict[str, Callable[..., Frame]] = {
             "predict": self._predict,
+            "score": self._score,
             "models": self._models,
             "model": self._model,
             "version": self._version,
@@ -69,7 +79,24 @@ class Operations:
         chosen = self._registry.version(name, version)
         answer = compute(prepare(chosen, query, self._settings))
         self._uncertainty.observe(chosen.name, answer.outputs)
+        if answer.request.query.parameters.record:
+            prediction_id = self._recorder.record(answer.request)
+            answer = replace(answer, prediction_id=prediction_id)
         return Frame({}, write_json(answer))
+
+    def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
+        scored = [
+            {
+                "version": rows.request.version.number,
+                "num_rows": rows.request.num_rows,
+                "scores": rows.scores,
+                "recorded": rows.recorded,
+            }
+            for rows in score_feedback(
+                body, name, version, self._registry, self._recorder, self._settings
+            )
+        ]
+        return Frame({}, orjson.dumps(scored, option=orjson.OPT_SERIALIZE_NUMPY))
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

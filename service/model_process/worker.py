@@ -16,6 +16,7 @@ from pathlib import Path
 
 from service.model_process.adoption import Ledger
 from service.model_process.operations import Operations
+from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.errors import InvalidRequest, ServiceError
@@ -24,6 +25,9 @@ from service.shared.settings import Settings
 from tfbbb.export.manifest import InputError
 
 logger = logging.getLogger(__name__)
+
+# The operations that compute predictions.
+_COMPUTATIONS = ("predict", "score")
 
 
 class Worker:
@@ -65,7 +69,7 @@ class Worker:
 
     def _answer(self, request: Frame, connection: socket.socket) -> Frame:
         try:
-            if request.header["operation"] != "predict":
+            if request.header["operation"] not in _COMPUTATIONS:
                 return self._compute(request)
             with self._predicting:
                 _check_connected(connection)
@@ -125,7 +129,8 @@ def main() -> None:
     threading.Thread(
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
-    operations = Operations(registry, settings)
+    recorder = PredictionRecorder(database, settings)
+    operations = Operations(registry, settings, recorder)
     worker = Worker(operations.answer, settings.threads)
     worker.serve(worker.listen(Path(sys.argv[1])))
 

@@ -26,6 +26,11 @@ class DrawParameters(KnownFields):
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
     )
+    record: bool = Field(
+        False,
+        description="Whether to record the rows, for feedback by the `prediction_id` "
+        "that the answer then has.",
+    )
 
     def asks(self, question: Question) -> bool:
         """Whether the request asks the question."""

@@ -120,6 +120,12 @@ class Settings(BaseModel):
     max_rows_times_samples: Annotated[
         int, Field(ge=2, description="Most rows x draws of one request.")
     ] = 1_000_000
+    max_recorded_rows: Annotated[
+        int, Field(ge=1, description="Most rows recorded for feedback; oldest go.")
+    ] = 100_000
+    recorded_seconds: Annotated[
+        float, Field(gt=0, description="Longest time that such a row is kept.")
+    ] = 30 * 24 * 3600.0
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20

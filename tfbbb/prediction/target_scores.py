@@ -1,4 +1,4 @@
-"""The distribution function of predictions at targets, and their CRPS."""
+"""Scores of predictions by their targets, for which Keras is not needed."""
 
 import math
 from typing import Any
@@ -16,17 +16,17 @@ _RARE = 1e-6
 _MAX_TERMS = 256
 
 
-def is_of_classes(prediction: Predictive) -> bool:
+def is_of_classes(prediction: Any) -> bool:
     """Returns whether a prediction is of classes rather than numbers."""
     return hasattr(prediction, "probabilities")
 
 
-def is_discrete(prediction: Predictive) -> bool:
+def is_discrete(prediction: Any) -> bool:
     """Returns whether the targets are counts or classes, whose F is a step function."""
     return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
-def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
+def cdf_step(prediction: Any, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
 
     Args:
@@ -43,7 +43,7 @@ def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.
     return tf.where(values >= 1.0, below, 0.0), up_to
 
 
-def ordered_values(prediction: Predictive, targets: ArrayLike) -> Any:
+def ordered_values(prediction: Any, targets: ArrayLike) -> Any:
     """Returns targets as arguments of `cdf`, [rows, ..., k]."""
     if len(targets.shape) == len(prediction.mean.shape):
         return targets
@@ -51,6 +51,21 @@ def ordered_values(prediction: Predictive, targets: ArrayLike) -> Any:
     if tf.is_tensor(targets):
         return tf.cast(targets, tf.float64)[..., tf.newaxis]
     return targets[..., np.newaxis].astype(np.float64)
+
+
+def brier_of_targets(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
+    """Returns the Brier score of each target; see `tfbbb.metrics.brier_score`.
+
+    Args:
+        prediction: A prediction of classes.
+        targets: Targets from `tfbbb.metrics.targets.checked_targets`.
+    """
+    probabilities = tf.cast(prediction.probabilities, tf.float64)
+    num_classes = probabilities.shape[-1]
+    one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)
+    score = tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
+    # The two probabilities of a row have the same error.
+    return 0.5 * score if num_classes == 2 else score
 
 
 def crps_of_targets(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:

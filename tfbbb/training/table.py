@@ -16,6 +16,7 @@ from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import judge_training
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
@@ -232,6 +233,9 @@ def train_table(
         },
         judgement=judgement,
         baselines=baselines,
+        drift_reference=None
+        if members.folds is not None
+        else drift_reference(calibrated.prediction, targets),
     )
 
 

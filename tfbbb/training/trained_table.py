@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.data import Schema
+from tfbbb.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
@@ -35,6 +36,8 @@ class TrainedTable:
         judgement: The figures of the model beside those of its baselines, and what they
             mean in plain sentences: see `tfbbb.evaluation.judge`.
         baselines: The baselines, fitted to the training rows.
+        drift_reference: The scores of the held-out rows; None if members leave out
+            folds of the rows.
     """
 
     model: BayesianModel
@@ -47,6 +50,7 @@ class TrainedTable:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     judgement: Mapping[str, Any] = field(default_factory=dict)
     baselines: Baselines | None = None
+    drift_reference: DriftReference | None = None
 
     def export(
         self,
@@ -105,4 +109,6 @@ class TrainedTable:
         files = continuation_files(self.model, self.schema, self.spec)
         if self.baselines is not None:
             files[BASELINES_FILE] = self.baselines.to_json()
+        if self.drift_reference is not None:
+            files[REFERENCE_FILE] = self.drift_reference.to_json()
         return files

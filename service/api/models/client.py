@@ -51,6 +51,26 @@ class ModelsClient:
             frame = await self._ask("predict", body, name=name, version=version)
         return frame.body
 
+    async def score(
+        self, name: str, version: int | None, body: bytes | bytearray
+    ) -> bytes | bytearray:
+        """Scores feedback by the versions that it is about.
+
+        Args:
+            name: Name of the model.
+            version: The version; None for `latest`, or for those that predicted.
+            body: The body of a `/feedback` request.
+
+        Returns:
+            `ScoredRows` of `service.shared.model_messages` as JSON, a list.
+
+        Raises:
+            ServiceError: As for `predict`.
+        """
+        async with self._predicting:
+            frame = await self._ask("score", body, name=name, version=version)
+        return frame.body
+
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""
         return ModelList.model_validate_json((await self._ask("models")).body)

@@ -82,12 +82,13 @@ async def predict_label(
 async def _predict(
     state: ServiceState, request: Request, name: str, version: int | None
 ) -> Response:
-    _check_media_type(request)
+    check_media_type(request)
     content = await state.models.predict(name, version, await request.body())
     return Response(content, media_type="application/json")
 
 
-def _check_media_type(request: Request) -> None:
+def check_media_type(request: Request) -> None:
+    """Raises `UnsupportedMediaType` unless the body is declared as JSON."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip()
     if media_type.lower() not in _JSON_TYPES and not media_type.endswith("+json"):
         raise UnsupportedMediaType(

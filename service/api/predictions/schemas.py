@@ -134,6 +134,11 @@ class PredictResponse(BaseModel):
         description="The classes, in the order of `probabilities`.",
         examples=[None],
     )
+    prediction_id: str | None = Field(
+        None,
+        description="The id of the recorded rows, if `parameters.record` is true.",
+        examples=[None],
+    )
 
 
 def request_body() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A model of the service."""
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,14 @@ def _listed(values: Any) -> list[Any]:
     """Returns an array or a column as a list."""
     to_list = getattr(values, "to_pylist", None) or getattr(values, "tolist", None)
     return list(values) if to_list is None else to_list()
+
+
+def _check_targets(targets: list[Any], table: Rows) -> None:
+    if len(targets) != len(table):
+        raise ValueError(
+            "Every row needs one target. "
+            f"Received: {len(targets)} targets and {len(table)} rows"
+        )
 
 
 class Model:
@@ -73,6 +82,7 @@ class Model:
         *,
         max_nll_increase: float | None = None,
         max_coverage_drop: float | None = None,
+        min_feedback_rows: int | None = None,
         force: bool = False,
     ) -> None:
         """Points a label at a version that loads and predicts.
@@ -84,7 +94,9 @@ class Model:
                 per row exceeds that of the labelled version by more than this, in nats.
             max_coverage_drop: Refuse the version if the coverage of its 90 % intervals
                 is further from 0.9 than that of the labelled version by more than this.
-            force: Whether to skip these two checks.
+            min_feedback_rows: Compare the running figures of feedback, about at least
+                this number of rows, in place of the held-out ones.
+            force: Whether to skip these checks.
 
         Raises:
             ServiceError: The version does not predict, or a check refuses it.
@@ -92,6 +104,7 @@ class Model:
         bounds = {
             "max_nll_increase": max_nll_increase,
             "max_coverage_drop": max_coverage_drop,
+            "min_feedback_rows": min_feedback_rows,
         }
         gate = {name: bound for name, bound in bounds.items() if bound is not None}
         body = {"version": version, "force": force, "gate": gate or None}
@@ -155,11 +168,7 @@ class Model:
                 parameters[name] = list(map(float, given))
         if targets is not None:
             targets = _listed(targets)
-            if len(targets) != len(table):
-                raise ValueError(
-                    "Every row needs one target. "
-                    f"Received: {len(targets)} targets and {len(table)} rows"
-                )
+            _check_targets(targets, table)
         if num_samples is not None:
             parameters["num_samples"] = num_samples
         if seed is not None:
@@ -171,22 +180,77 @@ class Model:
             body = {"inputs": table.slice(start, stop), "parameters": parameters}
             if targets is not None:
                 body["targets"] = targets[start:stop]
-            responses.append(self._predict(path, body, start, stop))
+            responses.append(self._post(f"{path}:predict", body, _JSON, start, stop))
             # The version of the first rows predicts the rest, even if a newer version
             # is published meanwhile.
             path = self._build_path(int(responses[0]["model_version"]), None)
         return Prediction.of(responses, quantiles, intervals, prediction_sets)
 
-    def _predict(self, path: str, body: Any, start: int, stop: int) -> dict[str, Any]:
+    def feedback(
+        self,
+        rows: Any,
+        targets: Any,
+        *,
+        version: int | None = None,
+        label: str | None = None,
+    ) -> int:
+        """Tells the service what came true, which scores a version by it.
+
+        Each request of at most 1000 rows is counted wholly or not at all, and once even
+        if it is sent again because the connection broke.
+
+        Args:
+            rows: The rows, as for `predict`.
+            targets: The target of each row: a number in raw units, or the name of a
+                class.
+            version: The version that is scored; `self.version` by default.
+            label: Label of a version, in place of `version`.
+
+        Returns:
+            The version that was scored.
+
+        Raises:
+            ServiceError: The rows do not fit the model, or there is no such version.
+            ValueError: `rows` is empty, or there is not one target per row.
+        """
+        table, targets = Rows.read(rows), _listed(targets)
+        if not len(table):
+            raise ValueError("There are no rows to score. Received: an empty table")
+        _check_targets(targets, table)
+        path = self._build_path(version, label)
+        for start in range(0, len(table), _ROWS_AT_ONCE):
+            stop = min(start + _ROWS_AT_ONCE, len(table))
+            body = {"inputs": table.slice(start, stop), "targets": targets[start:stop]}
+            headers = _JSON | {"Idempotency-Key": secrets.token_hex(16)}
+            answer = self._post(f"{path}/feedback", body, headers, start, stop)
+            # The version of the first rows scores the rest too.
+            (scored,) = answer["num_rows"]
+            path = self._build_path(int(scored), None)
+        return int(scored)
+
+    def describe_feedback(
+        self, version: int | None = None, label: str | None = None
+    ) -> dict[str, Any]:
+        """Returns running figures, calibration and drift of one version.
+
+        Args:
+            version: The version; `self.version` by default, else `latest`.
+            label: Label of a version, in place of `version`.
+        """
+        if version is None and (label is not None or self.version is None):
+            version = self.labels()[label or "latest"]
+        path = self._build_path(version, None)
+        details: dict[str, Any] = self._connection.request("GET", f"{path}/feedback")
+        return details
+
+    def _post(
+        self, path: str, body: Any, headers: Mapping[str, str], start: int, stop: int
+    ) -> dict[str, Any]:
         option = orjson.OPT_SERIALIZE_NUMPY
         content = orjson.dumps(body, default=_convert_to_json_type, option=option)
         try:
             response: dict[str, Any] = self._connection.request(
-                "POST",
-                f"{path}:predict",
-                idempotent=True,
-                content=content,
-                headers=_JSON,
+                "POST", path, idempotent=True, content=content, headers=headers
             )
         except ServiceError as error:
             if start == 0:

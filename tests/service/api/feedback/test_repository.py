@@ -48,9 +48,7 @@ def scored(
         version=version,
         num_rows=len(values),
         scores={"log_likelihood": list(values), "pit_below": ends, "pit_up_to": ends},
-        recorded=[("a", row) for row in range(1, 1 + len(values))]
-        if recorded
-        else None,
+        recorded=places if recorded else None,
     )
 
 

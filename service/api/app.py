@@ -25,6 +25,7 @@ from service.api.http.outages import (
     answer_disk_outage,
 )
 from service.api.http.protocol import HeadMiddleware
+from service.api.http.request_log import RequestLog, write_access_log
 from service.api.http.scoped_route import check_scoped
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
@@ -145,6 +146,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Authentication)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
+    app.add_middleware(RequestLog)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NoMoreEvents, answer_no_more_events)
     for outage in DATABASE_OUTAGES:
@@ -156,6 +158,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def _prepare(database: Database, settings: Settings) -> None:
     """Upgrades the database, and removes the files that dead processes left."""
     hide_keys_in_access_log()
+    if settings.access_log == "json":
+        write_access_log()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")

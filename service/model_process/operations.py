@@ -69,6 +69,8 @@ class Operations:
             InputError: If a table does not fit the model.
         """
         arguments: dict[str, Any] = dict(request.header)
+        # The worker logs it if the operation fails.
+        arguments.pop("request_id", None)
         operation = self._by_name[arguments.pop("operation")]
         return operation(request.body, **arguments)
 
@@ -82,9 +84,19 @@ class Operations:
         if answer.request.query.parameters.record:
             prediction_id = self._recorder.record(answer.request)
             answer = replace(answer, prediction_id=prediction_id)
-        return Frame({}, write_json(answer))
+        header = {"version": chosen.number, "rows": answer.request.num_rows}
+        return Frame(header, write_json(answer))
 
     def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
+        found = list(
+            score_feedback(
+                body, name, version, self._registry, self._recorder, self._settings
+            )
+        )
+        header = {
+            "version": [rows.request.version.number for rows in found],
+            "rows": sum(rows.request.num_rows for rows in found),
+        }
         scored = [
             {
                 "version": rows.request.version.number,
@@ -92,11 +104,9 @@ class Operations:
                 "scores": rows.scores,
                 "recorded": rows.recorded,
             }
-            for rows in score_feedback(
-                body, name, version, self._registry, self._recorder, self._settings
-            )
+            for rows in found
         ]
-        return Frame({}, orjson.dumps(scored, option=orjson.OPT_SERIALIZE_NUMPY))
+        return Frame(header, orjson.dumps(scored, option=orjson.OPT_SERIALIZE_NUMPY))
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

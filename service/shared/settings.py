@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -129,6 +129,10 @@ class Settings(BaseModel):
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20
+    access_log: Annotated[
+        Literal["text", "json", "off"],
+        Field(description="How requests are logged: a line of text or JSON each."),
+    ] = "text"
 
     @classmethod
     def variable(cls, name: str) -> str:

@@ -102,6 +102,7 @@ def serve(
             config = uvicorn.Config(
                 create_app(settings),
                 http=JsonErrorProtocol,
+                access_log=settings.access_log == "text",
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
             )
             _print_url(host, listener.getsockname()[1], key, settings.insecure)

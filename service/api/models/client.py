@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from service.api.http.request_log import add_to_log, request_id
 from service.shared.errors import ServiceError, Unavailable
 from service.shared.frames import Frame, exchange
 from service.shared.model_messages import ModelList, ModelStatus
@@ -49,6 +50,7 @@ class ModelsClient:
         """
         async with self._predicting:
             frame = await self._ask("predict", body, name=name, version=version)
+        add_to_log(model=name, **frame.header)
         return frame.body
 
     async def score(
@@ -69,6 +71,7 @@ class ModelsClient:
         """
         async with self._predicting:
             frame = await self._ask("score", body, name=name, version=version)
+        add_to_log(model=name, **frame.header)
         return frame.body
 
     async def models(self) -> ModelList:
@@ -128,7 +131,8 @@ class ModelsClient:
     ) -> Frame:
         connection = await self._connect()
         try:
-            request = Frame({"operation": operation} | arguments, body)
+            header = {"operation": operation, "request_id": request_id()}
+            request = Frame(header | arguments, body)
             response = await exchange(*connection, request)
         except (OSError, asyncio.IncompleteReadError):
             connection[1].close()

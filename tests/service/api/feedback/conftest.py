@@ -25,7 +25,7 @@ def exported(path: Path, likelihood: str, units: int, **options: Any) -> None:
     outputs = tfbbb.layers.DenseVariational(units)(inputs)
     model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
     path.parent.mkdir(parents=True, exist_ok=True)
-    model.export_predictive(path, num_samples=20, **options)
+    model.export_predictive(path, target="y", num_samples=20, **options)
 
 
 @pytest.fixture(scope="session")

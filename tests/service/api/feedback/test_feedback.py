@@ -6,10 +6,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tfbbb
 from service.shared.errors import InvalidRequest
 from tests.service.serving import ADMIN_KEY
+from tfbbb.cli import app
 from tfbbb.client import Client
 from tfbbb.metrics import (
     brier_score,
@@ -265,3 +267,18 @@ def test_client_sends_feedback_in_blocks_to_one_version(
         assert model.describe_feedback()["num_rows"] == 1200
         with pytest.raises(ValueError, match="1 targets and 1200 rows"):
             model.feedback(rows, [1.0])
+
+
+def test_command_line_sends_the_rows_that_have_a_target(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("x0,x1,y\n1,2,3\n0,1,\n2,2,1\n")
+    variables = {"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY}
+    command = ["remote", "feedback", "numbers", str(path), "--version", "1"]
+    result = CliRunner(env=variables).invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "2 rows scored version 1 of numbers" in result.stderr
+    assert "feedback about 2 rows:" in result.stdout
+    assert "no drift" in result.stdout
+    assert found(client, version=1)["num_rows"] == 2

@@ -27,6 +27,7 @@ from service.api.http.outages import (
 from service.api.http.protocol import HeadMiddleware
 from service.api.http.request_log import RequestLog, write_access_log
 from service.api.http.scoped_route import check_scoped
+from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
@@ -146,6 +147,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(Authentication)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
+    if (provider := exporting_provider()) is not None:
+        app.add_middleware(Tracing, provider=provider)
     app.add_middleware(RequestLog)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NoMoreEvents, answer_no_more_events)

@@ -4,6 +4,7 @@ import logging
 import re
 import sys
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,6 +27,11 @@ def request_id() -> str | None:
     """Returns the id of the request that this task handles; None outside requests."""
     fields = _fields.get()
     return None if fields is None else fields["request_id"]
+
+
+def logged_fields() -> Mapping[str, Any]:
+    """Returns the fields that the line of this task's request has so far."""
+    return _fields.get() or {}
 
 
 def add_to_log(**fields: Any) -> None:

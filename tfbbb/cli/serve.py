@@ -75,7 +75,10 @@ def serve(
     TFBBB_THREADS                 requests that are computed at the same time
     TFBBB_DEFAULT_NUM_SAMPLES     draws per prediction; the model's by default
     TFBBB_MAX_ROWS_TIMES_SAMPLES  most rows x draws of one request
+    TFBBB_MAX_RECORDED_ROWS       most rows recorded for feedback
+    TFBBB_RECORDED_SECONDS        longest time that such a row is kept
     TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
+    TFBBB_ACCESS_LOG              text, json or off: a line for each request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

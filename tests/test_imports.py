@@ -36,8 +36,8 @@ posteriors kl_schedules optimizers
 families layer_state
 call_context data batch_layout noise private_apis strategy support training_rows
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
-extras flushing inference_result known_fields model_name shown_number snake_case
-stacking types version
+drift drift_reference extras flushing inference_result known_fields model_name
+shown_number snake_case stacking types version
 """
 RANKS = {
     part: rank

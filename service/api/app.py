@@ -16,6 +16,7 @@ from service.api.child_processes import child_processes
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
+from service.api.feedback import endpoints as feedback
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
 from service.api.http.load_shedding import LoadShedding
@@ -25,7 +26,9 @@ from service.api.http.outages import (
     answer_disk_outage,
 )
 from service.api.http.protocol import HeadMiddleware
+from service.api.http.request_log import RequestLog, write_access_log
 from service.api.http.scoped_route import check_scoped
+from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
@@ -35,6 +38,7 @@ from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
 from service.api.metrics import endpoints as metrics_endpoints
+from service.api.metrics.feedback import FeedbackMetrics
 from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
@@ -95,6 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 client = ModelsClient(socket, settings)
                 queue = Queue(database, settings)
                 metrics.register(JobMetrics(database))
+                metrics.register(FeedbackMetrics(database))
                 state = ServiceState(
                     settings=settings,
                     database=database,
@@ -132,6 +137,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         models,
         open_inference,
         labels,
+        feedback,
         jobs,
         keys,
         datasets,
@@ -147,6 +153,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(LoadShedding)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
+    if (provider := exporting_provider()) is not None:
+        app.add_middleware(Tracing, provider=provider)
+    app.add_middleware(RequestLog)
     answer_errors_in_one_shape(app)
     app.add_exception_handler(NoMoreEvents, answer_no_more_events)
     for outage in DATABASE_OUTAGES:
@@ -158,6 +167,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 def _prepare(database: Database, settings: Settings) -> None:
     """Upgrades the database, and removes the files that dead processes left."""
     hide_keys_in_access_log()
+    if settings.access_log == "json":
+        write_access_log()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")

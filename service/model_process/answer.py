@@ -143,11 +143,13 @@ class Answer:
         request: The request.
         outputs: The arrays, in the order of the response.
         warnings: The sentences about each row.
+        prediction_id: The id by which the rows are recorded; None if they are not.
     """
 
     request: Request
     outputs: Outputs
     warnings: list[list[str]]
+    prediction_id: str | None = None
 
 
 def prepare(

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from service.model_process.operations import Operations
 from service.model_process.predictions import Prediction
@@ -66,7 +67,9 @@ class Connection:
             if (cancelled := self._predictions.pop(number, None)) is not None:
                 cancelled.cancel()
         elif operation == "predict":
-            prediction = Prediction(request, lambda write: self._reply(number, write))
+            prediction = Prediction(
+                request, lambda write: self._reply(request.header, write)
+            )
             self._predictions[number] = prediction
             self._operations.predictions.start(prediction)
         elif operation == "heartbeat":
@@ -75,16 +78,17 @@ class Connection:
             self._executor.submit(self._run, request)
 
     def _run(self, request: Frame) -> None:
-        response = _result(lambda: self._operations.answer(request))
-        self._reply(request.header["id"], lambda: response)
+        response = _result(request.header, lambda: self._operations.answer(request))
+        self._reply(request.header, lambda: response)
 
-    def _reply(self, number: int, write: Callable[[], Frame]) -> None:
+    def _reply(self, header: dict[str, Any], write: Callable[[], Frame]) -> None:
         """Queues a response, written by a function or its error."""
-        self._ready.put(lambda: self._frame(number, write))
+        self._ready.put(lambda: self._frame(header, write))
 
-    def _frame(self, number: int, write: Callable[[], Frame]) -> Frame:
+    def _frame(self, header: dict[str, Any], write: Callable[[], Frame]) -> Frame:
+        number = header["id"]
         self._predictions.pop(number, None)
-        frame = _result(write)
+        frame = _result(header, write)
         return Frame(frame.header | {"id": number}, frame.body)
 
     def _write(self) -> None:
@@ -102,7 +106,7 @@ class Connection:
             return
 
 
-def _result(write: Callable[[], Frame]) -> Frame:
+def _result(header: dict[str, Any], write: Callable[[], Frame]) -> Frame:
     try:
         return write()
     except ServiceError as error:
@@ -110,5 +114,5 @@ def _result(write: Callable[[], Frame]) -> Frame:
     except InputError as error:
         return Frame(InvalidRequest(str(error)).to_message())
     except Exception:
-        logger.exception("a request failed")
+        logger.exception("%s failed", header)
         return Frame({"error": "bug"})

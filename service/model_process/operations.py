@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry, ProcessCollector, generate_late
 from pydantic import BaseModel
 
 from service.model_process.descriptions import model_status, model_summary
+from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.predictions import Predictions
+from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
@@ -26,21 +28,30 @@ class Operations:
     Args:
         registry: The models.
         settings: The settings of the service.
+        recorder: Records predictions for feedback.
 
     Attributes:
         predictions: The operation that answers later.
     """
 
-    def __init__(self, registry: ModelRegistry, settings: Settings) -> None:
+    def __init__(
+        self,
+        registry: ModelRegistry,
+        settings: Settings,
+        recorder: PredictionRecorder,
+    ) -> None:
         self._registry = registry
+        self._settings = settings
+        self._recorder = recorder
         uncertainty = UncertaintyMetrics()
-        self.predictions = Predictions(registry, settings, uncertainty)
+        self.predictions = Predictions(registry, settings, uncertainty, recorder)
         self._figures = CollectorRegistry()
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
         ProcessCollector("tfbbb_models", registry=self._figures)
         self._by_name: dict[str, Callable[..., Frame]] = {
             "heartbeat": self._heartbeat,
+            "score": self._score,
             "models": self._models,
             "model": self._model,
             "version": self._version,
@@ -60,12 +71,36 @@ class Operations:
             InputError: If a table does not fit the model.
         """
         arguments: dict[str, Any] = dict(request.header)
-        del arguments["id"]
+        # The connection logs it if the operation fails.
+        for name in ("id", "request_id"):
+            arguments.pop(name, None)
         operation = self._by_name[arguments.pop("operation")]
         return operation(request.body, **arguments)
 
     def _heartbeat(self, body: bytes | bytearray) -> Frame:
         return Frame({"is_importing": not self._registry.has_imported})
+
+    def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
+        found = list(
+            score_feedback(
+                body, name, version, self._registry, self._recorder, self._settings
+            )
+        )
+        log = {
+            "version": [rows.request.version.number for rows in found],
+            "rows": sum(rows.request.num_rows for rows in found),
+        }
+        scored = [
+            {
+                "version": rows.request.version.number,
+                "num_rows": rows.request.num_rows,
+                "scores": rows.scores,
+                "recorded": rows.recorded,
+            }
+            for rows in found
+        ]
+        content = orjson.dumps(scored, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Frame({"log": log}, content)
 
     def _models(self, body: bytes | bytearray) -> Frame:
         self._registry.scan()

@@ -19,6 +19,7 @@ from service.model_process.answer import (
 from service.model_process.codecs import CODECS
 from service.model_process.large_bodies import LARGE_ANSWER, LargeBodies
 from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Batch, Scheduler, Task
 from service.model_process.version import ServedVersion
@@ -82,6 +83,7 @@ class Predictions:
         registry: The models.
         settings: Limits and defaults.
         uncertainty: Counts the uncertainty of the answers.
+        recorder: Records predictions for feedback.
     """
 
     def __init__(
@@ -89,10 +91,12 @@ class Predictions:
         registry: ModelRegistry,
         settings: Settings,
         uncertainty: UncertaintyMetrics,
+        recorder: PredictionRecorder,
     ) -> None:
         self._registry = registry
         self._settings = settings
         self._uncertainty = uncertainty
+        self._recorder = recorder
         self._large_bodies = LargeBodies()
         self._waiting = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
         self.scheduler: Scheduler[Request, Arrays] = Scheduler(
@@ -165,28 +169,37 @@ class Predictions:
             return
         size = sum(array.size for arrays in outcome for array in arrays.values())
         codec = prediction.frame.header["writes"]
-        if size <= LARGE_ANSWER or not CODECS[codec].writes_text:
-            prediction.reply(lambda: self._write(request, outcome, codec))
-            return
+        is_large = size > LARGE_ANSWER and CODECS[codec].writes_text
 
-        def write_large() -> None:
-            small = replace(request, inputs=Tensors(), targets=None)
-            try:
-                frame = self._large_bodies.run(_write, small, outcome, codec)
-            except Exception as error:
-                prediction.fail(error)
-                return
+        def write() -> Frame:
+            prediction_id = None
+            if request.query.parameters.record:
+                finish(request, outcome)  # Only rows that have an answer are recorded.
+                prediction_id = self._recorder.record(request)
+            if is_large:
+                small = replace(request, inputs=Tensors(), targets=None)
+                frame = self._large_bodies.run(
+                    _write, small, outcome, codec, prediction_id
+                )
+            else:
+                frame = _write(request, outcome, codec, prediction_id)
             for arrays in outcome:
                 self._uncertainty.observe(request.version.name, arrays)
-            prediction.reply(lambda: frame)
+            log = {"version": request.version.number, "rows": request.num_rows}
+            return Frame({**frame.header, "log": log}, frame.body)
 
-        self._waiting.submit(write_large)
+        def write_and_reply() -> None:
+            try:
+                frame = write()
+            except Exception as error:
+                prediction.fail(error)
+            else:
+                prediction.reply(lambda: frame)
 
-    def _write(self, request: Request, blocks: Sequence[Arrays], codec: str) -> Frame:
-        frame = _write(request, blocks, codec)
-        for arrays in blocks:
-            self._uncertainty.observe(request.version.name, arrays)
-        return frame
+        if is_large or request.query.parameters.record:
+            self._waiting.submit(write_and_reply)
+        else:
+            prediction.reply(write)
 
 
 def _compute(batch: Batch[Request, Arrays]) -> Sequence[Arrays]:
@@ -205,5 +218,8 @@ def _read(
     return request
 
 
-def _write(request: Request, blocks: Sequence[Arrays], codec: str) -> Frame:
-    return CODECS[codec].write(abstain(finish(request, blocks)))
+def _write(
+    request: Request, blocks: Sequence[Arrays], codec: str, prediction_id: str | None
+) -> Frame:
+    answer = replace(finish(request, blocks), prediction_id=prediction_id)
+    return CODECS[codec].write(abstain(answer))

@@ -17,6 +17,7 @@ from pathlib import Path
 from service.model_process.adoption import Ledger
 from service.model_process.connection import Connection
 from service.model_process.operations import Operations
+from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.settings import Settings
@@ -80,7 +81,8 @@ def main() -> None:
     threading.Thread(
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
-    operations = Operations(registry, settings)
+    recorder = PredictionRecorder(database, settings)
+    operations = Operations(registry, settings, recorder)
     serve(listen(Path(sys.argv[1])), operations)
 
 

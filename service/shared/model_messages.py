@@ -140,3 +140,14 @@ class Metadata(BaseModel):
 
     model_spec: ModelSpec
     metadata: dict[str, Any]
+
+
+class ScoredRows(BaseModel):
+    """Rows of feedback that a version has scored."""
+
+    version: int
+    num_rows: int
+    # Scores of each row by name: see `service.model_process.scores.score`.
+    scores: dict[str, list[Any]]
+    # The ids of their predictions and the numbers of the rows.
+    recorded: list[tuple[str, int]] | None

@@ -29,6 +29,11 @@ class DrawParameters(KnownFields):
     seed: Int32 | None = Field(
         None, description="Seed of the draws; the model's by default."
     )
+    record: bool = Field(
+        False,
+        description="Whether to record the rows, for feedback by the `prediction_id` "
+        "that the answer then has.",
+    )
 
     max_standard_error: Annotated[float, Field(gt=0)] | None = Field(
         None,

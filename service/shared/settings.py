@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
@@ -142,9 +142,19 @@ class Settings(BaseModel):
         float,
         Field(gt=0, description="Time without answer until the models restart."),
     ] = 3.0
+    max_recorded_rows: Annotated[
+        int, Field(ge=1, description="Most rows recorded for feedback; oldest go.")
+    ] = 100_000
+    recorded_seconds: Annotated[
+        float, Field(gt=0, description="Longest time that such a row is kept.")
+    ] = 30 * 24 * 3600.0
     max_body_bytes: Annotated[
         int, Field(ge=1, description="Largest body of a `:predict` request.")
     ] = 32 * 2**20
+    access_log: Annotated[
+        Literal["text", "json", "off"],
+        Field(description="How requests are logged: a line of text or JSON each."),
+    ] = "text"
 
     @classmethod
     def variable(cls, name: str) -> str:

@@ -9,6 +9,7 @@ from tfbbb.data.given_table import as_source
 from tfbbb.data.scan import TableScan
 from tfbbb.data.writing import write_table
 from tfbbb.diverged_training import TrainingDivergedError
+from tfbbb.drift_reference import DriftReference
 from tfbbb.export.manifest import Manifest
 from tfbbb.export.versions import next_version
 from tfbbb.metrics import calibration_error
@@ -319,3 +320,12 @@ def test_rows_and_the_fields_of_a_spec_are_trained_on():
     assert trained.schema == prepare(as_source(table), trained.spec).schema
     with pytest.raises(TypeError, match=r"`spec` must be .*Received: spec='target'"):
         train_table(samples.diabetes(), "target")
+
+
+def test_drift_reference_has_the_scores_of_the_held_out_rows(trained, tmp_path):
+    trained.export_to(tmp_path / "1")
+    reference = DriftReference.read(tmp_path / "1")
+    assert reference.scores.shape == (80, 2)
+    # The metrics are means of the same scores.
+    assert reference.scores[:, 0].mean() == pytest.approx(trained.metrics["nll"])
+    assert np.all((reference.scores[:, 1] >= 0) & (reference.scores[:, 1] <= 1))

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tfbbb.checked_numbers import int32
-from tfbbb.metrics.targets import is_of_classes
 from tfbbb.metrics.uncertainty import uncertainty
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
 
 # Log of the variance of a target that the model knows without noise.
 _LEAST = np.finfo(np.float64).tiny

@@ -4,8 +4,8 @@ import numpy as np
 
 from tfbbb.acquisition.scores import bald
 from tfbbb.checked_numbers import int32
-from tfbbb.metrics.targets import is_of_classes
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.types import ArrayLike
 
 # The least share of a row's variance that is noise: a label of no noise would tell an

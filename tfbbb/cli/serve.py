@@ -80,7 +80,10 @@ def serve(
     TFBBB_MAX_WAITING_REQUESTS    predictions that wait at the same time
     TFBBB_MAX_WAITING_BYTES       bytes of bodies that wait for a prediction
     TFBBB_HEARTBEAT_SECONDS       time without answer until the models restart
+    TFBBB_MAX_RECORDED_ROWS       most rows recorded for feedback
+    TFBBB_RECORDED_SECONDS        longest time that such a row is kept
     TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
+    TFBBB_ACCESS_LOG              text, json or off: a line for each request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -107,6 +110,7 @@ def serve(
             config = uvicorn.Config(
                 create_app(settings),
                 http=JsonErrorProtocol,
+                access_log=settings.access_log == "text",
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
             )
             _print_url(host, listener.getsockname()[1], key, settings.insecure)

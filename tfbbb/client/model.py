@@ -1,5 +1,6 @@
 """A model of the service."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -8,7 +9,7 @@ from urllib.parse import quote
 from tfbbb.client.connection import Connection
 from tfbbb.client.errors import ServiceError
 from tfbbb.client.prediction import Prediction
-from tfbbb.client.rows import Rows
+from tfbbb.client.rows import ROWS_OF_JSON, Rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +61,22 @@ def _listed(values: Any) -> list[Any]:
     return list(values) if to_list is None else to_list()
 
 
+def _check_targets(targets: list[Any], table: Rows) -> None:
+    if len(targets) != len(table):
+        raise ValueError(
+            "Every row needs one target. "
+            f"Received: {len(targets)} targets and {len(table)} rows"
+        )
+
+
+def _in_rows(error: ServiceError, start: int, stop: int) -> ServiceError:
+    """Says in which rows of several blocks an error is."""
+    if start == 0:
+        return error
+    message = f"In rows {start + 1} to {stop}: {error.message}"
+    return ServiceError(error.status, message)
+
+
 class Model:
     """A model of the service, with all its versions.
 
@@ -105,6 +122,7 @@ class Model:
         *,
         max_nll_increase: float | None = None,
         max_coverage_drop: float | None = None,
+        min_feedback_rows: int | None = None,
         force: bool = False,
     ) -> None:
         """Points a label at a version that loads and predicts.
@@ -116,7 +134,9 @@ class Model:
                 per row exceeds that of the labelled version by more than this, in nats.
             max_coverage_drop: Refuse the version if the coverage of its 90 % intervals
                 is further from 0.9 than that of the labelled version by more than this.
-            force: Whether to skip these two checks.
+            min_feedback_rows: Compare the running figures of feedback, about at least
+                this number of rows, in place of the held-out ones.
+            force: Whether to skip these checks.
 
         Raises:
             ServiceError: The version does not predict, or a check refuses it.
@@ -124,6 +144,7 @@ class Model:
         bounds = {
             "max_nll_increase": max_nll_increase,
             "max_coverage_drop": max_coverage_drop,
+            "min_feedback_rows": min_feedback_rows,
         }
         gate = {name: bound for name, bound in bounds.items() if bound is not None}
         body = {"version": version, "force": force, "gate": gate or None}
@@ -206,11 +227,7 @@ class Model:
                 parameters[name] = list(map(float, given))
         if targets is not None:
             targets = _listed(targets)
-            if len(targets) != len(table):
-                raise ValueError(
-                    "Every row needs one target. "
-                    f"Received: {len(targets)} targets and {len(table)} rows"
-                )
+            _check_targets(targets, table)
         if num_samples is not None:
             parameters["num_samples"] = num_samples
         if seed is not None:
@@ -227,16 +244,75 @@ class Model:
                     # The limits of the service count draws too.
                     size = (stop - start) // 2 or 1
                     continue
-                if start == 0:
-                    raise
-                message = f"In rows {start + 1} to {stop}: {error.message}"
-                raise ServiceError(error.status, message) from None
+                raise _in_rows(error, start, stop) from None
             yield answer
             # The version of the first rows predicts the rest, even if a newer version
             # is published meanwhile.
             number = int(answer.schema.metadata[b"model_version"])
             path = self._build_path(number, None)
             start = stop
+
+    def feedback(
+        self,
+        rows: Any,
+        targets: Any,
+        *,
+        version: int | None = None,
+        label: str | None = None,
+    ) -> int:
+        """Tells the service what came true, which scores a version by it.
+
+        Each request of at most 1000 rows is counted wholly or not at all, and once even
+        if it is sent again because the connection broke.
+
+        Args:
+            rows: The rows, as for `predict`.
+            targets: The target of each row: a number in raw units, or the name of a
+                class.
+            version: The version that is scored; `self.version` by default.
+            label: Label of a version, in place of `version`.
+
+        Returns:
+            The version that was scored.
+
+        Raises:
+            ServiceError: The rows do not fit the model, or there is no such version.
+            ValueError: `rows` is empty, or there is not one target per row.
+        """
+        table, targets = Rows.read(rows), _listed(targets)
+        if not len(table):
+            raise ValueError("There are no rows to score. Received: an empty table")
+        _check_targets(targets, table)
+        path = self._build_path(version, label)
+        for start in range(0, len(table), ROWS_OF_JSON):
+            stop = min(start + ROWS_OF_JSON, len(table))
+            request = table.json_request(start, stop, {}, targets)
+            request["headers"]["Idempotency-Key"] = secrets.token_hex(16)
+            try:
+                answer = self._connection.request(
+                    "POST", f"{path}/feedback", idempotent=True, **request
+                )
+            except ServiceError as error:
+                raise _in_rows(error, start, stop) from None
+            # The version of the first rows scores the rest too.
+            (scored,) = answer["num_rows"]
+            path = self._build_path(int(scored), None)
+        return int(scored)
+
+    def describe_feedback(
+        self, version: int | None = None, label: str | None = None
+    ) -> dict[str, Any]:
+        """Returns running figures, calibration and drift of one version.
+
+        Args:
+            version: The version; `self.version` by default, else `latest`.
+            label: Label of a version, in place of `version`.
+        """
+        if version is None and (label is not None or self.version is None):
+            version = self.labels()[label or "latest"]
+        path = self._build_path(version, None)
+        details: dict[str, Any] = self._connection.request("GET", f"{path}/feedback")
+        return details
 
     @property
     def _path(self) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ARROW = "application/vnd.apache.arrow.stream"
 
 # Rows of a block in JSON, whose bytes are known only when it is written.
-_ROWS_OF_JSON = 1000
+ROWS_OF_JSON = 1000
 _BYTES_OF_ARROW = 2**19
 _ROWS_OF_ARROW = 8192
 
@@ -64,7 +64,7 @@ class Rows:
     def block_size(self) -> int:
         """Rows of a block: of a table about 512 KB."""
         if self.table is None:
-            return _ROWS_OF_JSON
+            return ROWS_OF_JSON
         bytes_of_a_row = max(1, self.table.nbytes // max(1, len(self)))
         return max(1, min(_ROWS_OF_ARROW, _BYTES_OF_ARROW // bytes_of_a_row))
 
@@ -86,23 +86,52 @@ class Rows:
         Returns:
             Arguments of `httpx.Client.request`.
         """
-        given = None if targets is None else targets[start:stop]
         if self.table is not None:
+            given = None if targets is None else targets[start:stop]
             return _table_request(
                 self.table.slice(start, stop - start), parameters, given
             )
-        body: dict[str, Any] = {"parameters": parameters}
-        if self.columns is None:
+        request = self.json_request(
+            start, stop, {"parameters": dict(parameters)}, targets
+        )
+        request["headers"]["Accept"] = ARROW
+        return request
+
+    def json_request(
+        self,
+        start: int,
+        stop: int,
+        fields: Mapping[str, Any],
+        targets: Sequence[Any] | None,
+    ) -> dict[str, Any]:
+        """Returns a request whose body is a block of rows in JSON.
+
+        Args:
+            start: The first row.
+            stop: The row after the last.
+            fields: Further fields of the body.
+            targets: The targets of all rows, or None.
+
+        Returns:
+            Arguments of `httpx.Client.request`.
+        """
+        body = dict(fields)
+        if self.table is not None:
+            names, block = (
+                self.table.column_names,
+                self.table.slice(start, stop - start),
+            )
+            body["inputs"] = {name: _as_json(block[name]) for name in names}
+        elif self.columns is None:
             body["inputs"] = (self.matrix or ())[start:stop]
         else:
             columns = self.columns.items()
             body["inputs"] = {name: column[start:stop] for name, column in columns}
-        if given is not None:
-            body["targets"] = given
+        if targets is not None:
+            body["targets"] = targets[start:stop]
         option = orjson.OPT_SERIALIZE_NUMPY
         content = orjson.dumps(body, default=_convert_to_json_type, option=option)
-        headers = {"Content-Type": "application/json", "Accept": ARROW}
-        return {"content": content, "headers": headers}
+        return {"content": content, "headers": {"Content-Type": "application/json"}}
 
 
 def _table_request(
@@ -123,6 +152,16 @@ def _table_request(
     content = sink.getvalue().to_pybytes()
     headers = {"Content-Type": ARROW, "Accept": ARROW}
     return {"content": content, "headers": headers, "params": params}
+
+
+def _as_json(column: "pa.ChunkedArray") -> list[Any]:
+    """Returns the values of a column; dates as seconds since 1970."""
+    import pyarrow as pa
+
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        seconds = column.cast(pa.timestamp("s"), safe=False)
+        return seconds.cast(pa.int64()).to_pylist()
+    return column.to_pylist()
 
 
 def _as_text(value: Any) -> str:

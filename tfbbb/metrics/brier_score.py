@@ -10,6 +10,7 @@ from tfbbb.metrics.mean_score import MeanScore, average
 from tfbbb.metrics.point_prediction import PredictedProbabilities
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import brier_of_targets
 from tfbbb.types import ArrayLike, DType, Tensor
 
 
@@ -53,7 +54,7 @@ def brier_score(
         ValueError: The prediction is of numbers, or the targets do not fit it.
     """
     targets = checked_targets(prediction, y, "classes", "brier_score")
-    return average(_scores(prediction, targets), per_row)
+    return average(brier_of_targets(prediction, targets), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
@@ -88,16 +89,7 @@ class BrierScore(MeanScore):
         return PredictedProbabilities(y_pred, self.from_logits)
 
     def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
-        return _scores(prediction, targets)
+        return brier_of_targets(prediction, targets)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "from_logits": self.from_logits}
-
-
-def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
-    probabilities = tf.cast(prediction.probabilities, tf.float64)
-    num_classes = probabilities.shape[-1]
-    one_hot = tf.one_hot(targets, num_classes, dtype=tf.float64)
-    score = tf.reduce_sum(tf.square(probabilities - one_hot), axis=-1)
-    # The two probabilities of a row have the same error.
-    return 0.5 * score if num_classes == 2 else score

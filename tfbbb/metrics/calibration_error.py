@@ -8,10 +8,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.pit import cdf_step, pit_values
+from tfbbb.metrics.pit import pit_values
 from tfbbb.metrics.predictive_metric import PredictiveMetric
-from tfbbb.metrics.targets import is_discrete
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import cdf_step, is_discrete
 from tfbbb.types import ArrayLike, DType
 
 _LEVELS = tuple(np.linspace(0.05, 0.95, 19).round(2).tolist())

@@ -1,23 +1,16 @@
 """The continuous ranked probability score."""
 
-import math
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.metrics.mean_score import MeanScore, average
-from tfbbb.metrics.pit import ordered_values
-from tfbbb.metrics.targets import checked_targets, is_discrete
+from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import crps_of_targets
 from tfbbb.types import ArrayLike
-
-# Percentiles, and beyond them a level at every quarter of a standard deviation to 4.5.
-_TAIL = [0.5 * math.erfc(t / math.sqrt(2.0)) for t in np.arange(4.5, 2.4, -0.25)]
-_LEVELS = [*_TAIL, *np.arange(1, 100) / 100, *(1.0 - p for p in reversed(_TAIL))]
-_RARE = 1e-6
-_MAX_TERMS = 256
 
 
 @overload
@@ -70,7 +63,7 @@ def crps(
             fit the prediction.
     """
     targets = checked_targets(prediction, y, "ordered", "crps")
-    return average(_scores(prediction, targets), per_row)
+    return average(crps_of_targets(prediction, targets), per_row)
 
 
 @keras.saving.register_keras_serializable(package="tfbbb.metrics")
@@ -94,90 +87,4 @@ class CRPS(MeanScore):
     default_name = "crps"
 
     def score(self, prediction: Predictive, targets: tf.Tensor) -> tf.Tensor:
-        return _scores(prediction, targets)
-
-
-def _scores(prediction: Predictive, targets: ArrayLike) -> tf.Tensor:
-    values = ordered_values(prediction, targets)
-    if is_discrete(prediction):
-        return _score_integers(prediction, values)
-    return _score_numbers(prediction, values)
-
-
-def _score_numbers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
-    below = tf.cast(prediction.cdf(values), tf.float64)
-    nodes = tf.cast(prediction.quantile(_LEVELS), tf.float64)
-    # Move the levels to the last axis: [rows, ..., k, Q].
-    nodes = tf.transpose(nodes, [0, *range(2, len(nodes.shape)), 1])
-    target = tf.convert_to_tensor(values)[..., tf.newaxis]
-    scores = tf.math.ndtri(tf.constant(_LEVELS, tf.float64))
-    split = tf.clip_by_value(
-        tf.math.ndtri(below)[..., tf.newaxis], scores[0], scores[-1]
-    )
-    left = _integral(tf.minimum(nodes, target), tf.minimum(scores, split))
-    # The integral of (1 - F)^2 above the target: mirroring both axes turns F to 1 - F.
-    right = _integral(-tf.maximum(nodes, target), -tf.maximum(scores, split))
-    # F is 0 or 1 between the outermost quantiles and a target beyond them.
-    outside = tf.maximum(nodes[..., 0] - values, 0.0) + tf.maximum(
-        values - nodes[..., -1], 0.0
-    )
-    return left + right + outside
-
-
-def _integral(nodes: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
-    """Returns the size of `integral F(z)^2 dz` over the nodes z, [..., Q].
-
-    Args:
-        nodes: Quantiles, in order.
-        scores: `Phi^-1(F)` at the nodes.
-    """
-    width = tf.abs(nodes[..., 1:] - nodes[..., :-1])
-    first, last = scores[..., :-1], scores[..., 1:]
-    middle = tf.square(_phi(0.5 * (first + last)))
-    # The difference of two almost equal integrals would lose its digits.
-    apart = tf.abs(last - first) > 1e-4
-    mean = (_antiderivative(last) - _antiderivative(first)) / tf.where(
-        apart, last - first, 1.0
-    )
-    return tf.reduce_sum(width * tf.where(apart, mean, middle), axis=-1)
-
-
-def _antiderivative(t: tf.Tensor) -> tf.Tensor:
-    """Returns `integral Phi(s)^2 ds` from minus infinity to t."""
-    density = tf.exp(-0.5 * tf.square(t)) / math.sqrt(2.0 * math.pi)
-    return (
-        t * tf.square(_phi(t))
-        + 2.0 * density * _phi(t)
-        - _phi(math.sqrt(2.0) * t) / math.sqrt(math.pi)
-    )
-
-
-def _phi(t: tf.Tensor) -> tf.Tensor:
-    return 0.5 * tf.math.erfc(-t / math.sqrt(2.0))
-
-
-def _score_integers(prediction: Predictive, values: ArrayLike) -> tf.Tensor:
-    bounds = tf.cast(prediction.quantile([_RARE, 1.0 - _RARE]), tf.float64)
-    first, end = bounds[:, 0], bounds[:, 1]
-    target = tf.convert_to_tensor(values)
-    step = tf.maximum(tf.math.ceil((end - first) / _MAX_TERMS), 1.0)
-    num_terms = tf.reduce_max(tf.math.ceil((end - first) / step))
-
-    def add(index: Any, total: Any) -> Any:
-        start = tf.minimum(first + index * step, end)
-        size = tf.minimum(step, end - start)
-        middle = tf.math.floor(start + tf.maximum(size - 1.0, 0.0) / 2.0)
-        below = tf.cast(prediction.cdf(middle), tf.float64)
-        # The number of integers of the block that are at least the target.
-        above = tf.clip_by_value(start + size - target, 0.0, size)
-        block = (size - above) * tf.square(below) + above * tf.square(1.0 - below)
-        return index + 1.0, total + block
-
-    # Beyond these bounds F is 0 or 1 up to `_RARE`.
-    outside = tf.maximum(first - target, 0.0) + tf.maximum(target - end, 0.0)
-    _, total = tf.while_loop(
-        lambda index, _: index < num_terms,
-        add,
-        (tf.constant(0.0, tf.float64), outside),
-    )
-    return total
+        return crps_of_targets(prediction, targets)

@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from tfbbb.metrics.interval_metric import IntervalMetric, non_quantile_interval
 from tfbbb.metrics.mean_score import average
-from tfbbb.metrics.pit import cdf_step, ordered_values
 from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.levels import checked_level
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import cdf_step, ordered_values
 from tfbbb.types import ArrayLike
 
 

@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from tfbbb.call_context import current_call
 from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
-from tfbbb.metrics.targets import is_of_classes
 from tfbbb.metrics.uncertainty import (
     check_uncertainty,
     named_uncertainty,
     uncertainty,
 )
+from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.types import ArrayLike, Tensor
 
 _OF_NUMBERS = "epistemic"

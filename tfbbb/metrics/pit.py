@@ -1,14 +1,13 @@
 """The probability integral transform of targets."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from tfbbb.checked_numbers import positive_integer
-from tfbbb.metrics.targets import checked_targets, is_discrete
+from tfbbb.metrics.targets import checked_targets
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import cdf_step
 from tfbbb.types import ArrayLike
 
 
@@ -102,30 +101,3 @@ def pit_histogram(
     values = pit_values(prediction, y, seed=seed)
     counts, edges = np.histogram(values, bins=bins, range=(0.0, 1.0))
     return PITHistogram(edges=edges, counts=counts)
-
-
-def cdf_step(prediction: Predictive, targets: ArrayLike) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns `P(Y < y)` and `P(Y <= y)`, [rows, ..., k] each.
-
-    Args:
-        prediction: A prediction of ordered targets.
-        targets: Targets from `checked_targets`.
-    """
-    values = ordered_values(prediction, targets)
-    up_to = tf.cast(prediction.cdf(values), tf.float64)
-    if not is_discrete(prediction):
-        return up_to, up_to
-    # Counts and indices of classes start at 0.
-    previous = values - tf.cast(values >= 1.0, tf.float64)
-    below = tf.cast(prediction.cdf(previous), tf.float64)
-    return tf.where(values >= 1.0, below, 0.0), up_to
-
-
-def ordered_values(prediction: Predictive, targets: ArrayLike) -> Any:
-    """Returns targets as arguments of `cdf`, [rows, ..., k]."""
-    if len(targets.shape) == len(prediction.mean.shape):
-        return targets
-    # Indices of ordered classes, [rows, ...].
-    if tf.is_tensor(targets):
-        return tf.cast(targets, tf.float64)[..., tf.newaxis]
-    return targets[..., np.newaxis].astype(np.float64)

@@ -7,13 +7,14 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.metrics.ranked_by_uncertainty import RankedByUncertainty
-from tfbbb.metrics.targets import checked_targets, is_of_classes
+from tfbbb.metrics.targets import checked_targets
 from tfbbb.metrics.uncertainty import (
     check_uncertainty,
     named_uncertainty,
     uncertainty,
 )
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.types import ArrayLike
 
 # The default uncertainty of numbers.

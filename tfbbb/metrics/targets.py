@@ -5,21 +5,12 @@ from typing import Any, Literal
 import numpy as np
 
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
 from tfbbb.types import ArrayLike
 
 # The predictions for which a score is defined: of numbers, of classes, with quantiles
 # (numbers, counts and ordered classes), or any.
 Scored = Literal["numbers", "classes", "ordered", "any"]
-
-
-def is_of_classes(prediction: Predictive) -> bool:
-    """Returns whether a prediction is of classes rather than numbers."""
-    return hasattr(prediction, "probabilities")
-
-
-def is_discrete(prediction: Predictive) -> bool:
-    """Returns whether the targets are counts or classes, whose F is a step function."""
-    return is_of_classes(prediction) or bool(getattr(prediction, "discrete", False))
 
 
 def check_kind(prediction: Any, scored: Scored, score: str) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tfbbb.metrics.targets import is_of_classes
 from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.target_scores import is_of_classes
 
 _OF_CLASSES = ("entropy", "mutual_information")
 _OF_BOTH = ("epistemic", "aleatoric", "variance")

@@ -63,7 +63,8 @@ def risk_coverage(
     """
     from tfbbb import metrics
     from tfbbb.metrics.risk_coverage import row_losses
-    from tfbbb.metrics.targets import checked_targets, is_of_classes
+    from tfbbb.metrics.targets import checked_targets
+    from tfbbb.prediction.target_scores import is_of_classes
 
     check_prediction(prediction)
     named = _list_uncertainties(prediction, by)

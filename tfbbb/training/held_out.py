@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.drift_reference import DriftReference, drift_scores
 from tfbbb.metrics import brier_score, calibration_error, expected_calibration_error
 from tfbbb.model import BayesianModel
 from tfbbb.prediction import Predictive
+from tfbbb.prediction.target_scores import cdf_step
 from tfbbb.recalibration.cross_fitted import CrossFitted
 
 _LEVELS = (0.5, 0.9, 0.95)
@@ -54,6 +56,22 @@ def prediction_figures(
     else:
         figures = _regression_figures(prediction, targets, weights)
     return {**figures, "log_likelihood": log_likelihood, "nll": -log_likelihood}
+
+
+def drift_reference(
+    prediction: Predictive | CrossFitted, targets: np.ndarray
+) -> DriftReference:
+    """Returns the scores with which the service will compare rows of feedback.
+
+    Args:
+        prediction: The prediction of `n` held-out rows, of one target or of classes.
+        targets: Targets `[n, 1]`, or class indices `[n]`.
+    """
+    pit = None
+    if not hasattr(prediction, "probabilities"):
+        below, up_to = (np.asarray(x) for x in cdf_step(prediction, targets))
+        pit = (below + up_to) / 2
+    return DriftReference(drift_scores(prediction.log_prob(targets), pit))
 
 
 def _regression_figures(

@@ -17,6 +17,7 @@ from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
 from tfbbb.training.epistemic_reference import epistemic_reference
+from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import judge_training
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
@@ -236,6 +237,9 @@ def train_table(
         epistemic_reference=epistemic_reference(
             model, members, inputs, len(targets), spec.abstain_above
         ),
+        drift_reference=None
+        if members.folds is not None
+        else drift_reference(calibrated.prediction, targets),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfbbb.data import Schema
+from tfbbb.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.export.epistemic_reference import EpistemicReference
 from tfbbb.export.versions import next_version
@@ -38,6 +39,8 @@ class TrainedTable:
         baselines: The baselines, fitted to the training rows.
         epistemic_reference: The epistemic uncertainty of rows that the model was not
             trained on.
+        drift_reference: The scores of the held-out rows; None if members leave out
+            folds of the rows.
     """
 
     model: BayesianModel
@@ -51,6 +54,7 @@ class TrainedTable:
     judgement: Mapping[str, Any] = field(default_factory=dict)
     baselines: Baselines | None = None
     epistemic_reference: EpistemicReference | None = None
+    drift_reference: DriftReference | None = None
 
     def export(
         self,
@@ -110,4 +114,6 @@ class TrainedTable:
         files = continuation_files(self.model, self.schema, self.spec)
         if self.baselines is not None:
             files[BASELINES_FILE] = self.baselines.to_json()
+        if self.drift_reference is not None:
+            files[REFERENCE_FILE] = self.drift_reference.to_json()
         return files

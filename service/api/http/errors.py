@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from service.api.http.request_log import HEADER
 from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.validation import describe_validation_error
 
@@ -109,5 +110,15 @@ def answer_errors_in_one_shape(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _bug(request: Request, error: Exception) -> Response:
-        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return error_response(500, "The service failed; its log has the reason.")
+        # This response is made outside all middleware.
+        request_id: str = request.state.request_id
+        logger.error(
+            "%s %s failed, request %s",
+            request.method,
+            request.url.path,
+            request_id,
+            exc_info=error,
+        )
+        return error_response(
+            500, "The service failed; its log has the reason.", {HEADER: request_id}
+        )

@@ -4,6 +4,7 @@ import asyncio
 
 from fastapi import APIRouter, Response
 
+from service.api.feedback import repository as feedback
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
@@ -35,14 +36,16 @@ router = APIRouter(
     responses=responses(UnknownModel, Unavailable),
 )
 async def list_labels(state: State, name: ModelName) -> LabelList:
-    """Lists the labels with the versions they point at, `latest` first."""
+    """Lists the labels with their versions and the feedback, `latest` first."""
     status = await state.models.model(name)
+    rows = await asyncio.to_thread(repository.list_labels, state.database, name)
+    found = await asyncio.to_thread(feedback.find_all, state.database, name)
     latest = [
-        LabelStatus(label=label, version=int(version), moved_at=None)
+        LabelStatus.of(label, int(version), None, found)
         for label, version in status.labels.items()
     ]
-    rows = await asyncio.to_thread(repository.list_labels, state.database, name)
-    return LabelList(labels=[*latest, *map(LabelStatus.from_row, rows)])
+    others = [LabelStatus.of(x.label, x.number, x.moved_at, found) for x in rows]
+    return LabelList(labels=[*latest, *others])
 
 
 @router.get(
@@ -89,7 +92,8 @@ async def put_label(
     Needs a key with the scope `train`.
     """
     row = await move_label(state, caller, name, label, target)
-    return LabelStatus.from_row(row)
+    found = await asyncio.to_thread(feedback.find_all, state.database, name)
+    return LabelStatus.of(row.label, row.number, row.moved_at, found)
 
 
 @router.delete(

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Mapping
 
+from service.api.feedback import repository as feedback
+from service.api.feedback.schemas import running_figures
 from service.api.keys.caller import Caller
 from service.api.labels import repository
-from service.api.labels.gate import GateError
+from service.api.labels.gate import Gate, GateError
 from service.api.labels.schemas import LATEST, LabelTarget
-from service.api.models.client import ModelsClient
 from service.api.state import ServiceState
 from service.shared.database.tables import Label
 from service.shared.errors import (
@@ -40,8 +41,8 @@ async def move_label(
     if target.gate is not None and not target.force and current is not None:
         try:
             target.gate.check(
-                await _figures(state.models, name, current),
-                await _figures(state.models, name, target.version),
+                await _figures(state, name, current, target.gate),
+                await _figures(state, name, target.version, target.gate),
             )
         except GateError as error:
             raise LabelRefused(
@@ -82,13 +83,28 @@ async def _current_version(state: ServiceState, name: str, label: str) -> int | 
 
 
 async def _figures(
-    models: ModelsClient, name: str, version: int
+    state: ServiceState, name: str, version: int, gate: Gate
 ) -> Mapping[str, float]:
+    if gate.min_feedback_rows is not None:
+        return await _feedback_figures(state, name, version, gate.min_feedback_rows)
     try:
-        status = await models.version(name, version)
+        status = await state.models.version(name, version)
     except UnknownModel as error:
         raise GateError(str(error)) from None
     if status.description is None:
         (version_status,) = status.model_version_status
         raise GateError(version_status.status.error_message)
     return status.description.metrics
+
+
+async def _feedback_figures(
+    state: ServiceState, name: str, version: int, min_rows: int
+) -> Mapping[str, float]:
+    row = await asyncio.to_thread(feedback.find, state.database, name, version)
+    num_rows = 0 if row is None else row.num_rows
+    if row is None or num_rows < min_rows:
+        raise GateError(
+            f"version {version} has feedback about {num_rows} rows, and the gate needs "
+            f"{min_rows}"
+        )
+    return {figure: mean for figure, (mean, _) in running_figures(row).items()}

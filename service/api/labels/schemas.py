@@ -1,13 +1,15 @@
 """The bodies of `/v1/models/NAME/labels`."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.api.feedback.schemas import FeedbackSummary
 from service.api.labels.gate import Gate
-from service.shared.database.tables import Label
+from service.shared.database.tables import Feedback
 from tfbbb.known_fields import KnownFields
 from tfbbb.model_name import MOST_VERSIONS
 
@@ -48,14 +50,33 @@ class LabelStatus(BaseModel):
     moved_at: datetime | None = Field(
         description="Time of the last move; `null` for `latest`."
     )
+    feedback: FeedbackSummary | None = Field(
+        None, description="The feedback about the version; `null` if there is none."
+    )
 
     @classmethod
-    def from_row(cls, row: Label) -> Self:
-        """Creates the status from a row of the database."""
+    def of(
+        cls,
+        label: str,
+        version: int,
+        moved_at: float | None,
+        feedback: Mapping[int, Feedback],
+    ) -> Self:
+        """Creates the status of a label.
+
+        Args:
+            label: The label.
+            version: Its version.
+            moved_at: Time of the last move, in seconds since 1970.
+            feedback: The feedback about the versions of the model.
+        """
+        row = feedback.get(version)
+        moved = None if moved_at is None else datetime.fromtimestamp(moved_at, UTC)
         return cls(
-            label=row.label,
-            version=row.number,
-            moved_at=datetime.fromtimestamp(row.moved_at, UTC),
+            label=label,
+            version=version,
+            moved_at=moved,
+            feedback=None if row is None else FeedbackSummary.from_row(row),
         )
 
 

@@ -47,12 +47,13 @@ class RequestMetrics:
             await self._app(scope, receive, watch)
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            route = _template(scope)
+            route = route_template(scope)
             self._requests.labels(method, route, status).inc()
             self._seconds.labels(method, route).observe(time.perf_counter() - started)
 
 
-def _template(scope: Scope) -> str:
+def route_template(scope: Scope) -> str:
+    """Returns the path of a request's route with its parameters, or `none`."""
     context = scope.get("fastapi", {}).get("effective_route_context")
     found = context or scope.get("route")
     return getattr(found, "path_format", None) or "none"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from service.api.http.request_log import add_to_log, request_id
 from service.api.models.connection import Connection
 from service.shared.errors import Overloaded, ServiceError
 from service.shared.frames import Frame
@@ -89,7 +90,7 @@ class ModelsClient:
             ServiceError: The error of the process, or `Unavailable` if it is not
                 running.
         """
-        return await self._ask(
+        frame = await self._ask(
             "predict",
             body,
             name=name,
@@ -99,6 +100,28 @@ class ModelsClient:
             writes=writes,
             options=dict(options),
         )
+        add_to_log(model=name, **frame.header["log"])
+        return frame
+
+    async def score(
+        self, name: str, version: int | None, body: bytes | bytearray
+    ) -> bytes | bytearray:
+        """Scores feedback by the versions that it is about.
+
+        Args:
+            name: Name of the model.
+            version: The version; None for `latest`, or for those that predicted.
+            body: The body of a `/feedback` request.
+
+        Returns:
+            `ScoredRows` of `service.shared.model_messages` as JSON, a list.
+
+        Raises:
+            ServiceError: As for `predict`.
+        """
+        frame = await self._ask("score", body, name=name, version=version)
+        add_to_log(model=name, **frame.header["log"])
+        return frame.body
 
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""
@@ -155,9 +178,8 @@ class ModelsClient:
         self, operation: str, body: bytes | bytearray = b"", **arguments: Any
     ) -> Frame:
         connection = await self._connect()
-        response = await connection.ask(
-            Frame({"operation": operation} | arguments, body)
-        )
+        header = {"operation": operation, "request_id": request_id()}
+        response = await connection.ask(Frame(header | arguments, body))
         _raise_error(operation, response)
         return response
 

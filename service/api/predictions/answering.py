@@ -50,14 +50,19 @@ async def answer_json(
     Raises:
         UnsupportedMediaType: If the body is not declared as JSON.
     """
+    check_json(request)
+    return await answer(
+        state, request, name, version, reads=codec, writes=codec, options={}
+    )
+
+
+def check_json(request: Request) -> None:
+    """Raises `UnsupportedMediaType` unless the body is declared as JSON."""
     given = media_type(request)
     if not _is_json(given):
         raise UnsupportedMediaType(
             f"The body must be JSON, `Content-Type: {JSON}`. Received: {given!r:.100}"
         )
-    return await answer(
-        state, request, name, version, reads=codec, writes=codec, options={}
-    )
 
 
 async def answer(
@@ -86,7 +91,7 @@ async def answer(
         Overloaded: If too many requests are waiting.
     """
     check_not_encoded(request)
-    with state.models.admit(_declared_size(request, state.settings)):
+    with state.models.admit(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             version,
@@ -103,7 +108,7 @@ async def answer(
     )
 
 
-def _declared_size(request: Request, settings: Settings) -> int:
+def declared_size(request: Request, settings: Settings) -> int:
     """Returns the size of a body, or the largest size if the client does not say."""
     length = request.headers.get("content-length")
     return settings.max_body_bytes if length is None else int(length)

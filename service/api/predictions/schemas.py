@@ -159,6 +159,11 @@ class _NamedResponse(BaseModel):
         description="The classes, in the order of `probabilities`.",
         examples=[None],
     )
+    prediction_id: str | None = Field(
+        None,
+        description="The id of the recorded rows, if `parameters.record` is true.",
+        examples=[None],
+    )
 
 
 class PredictResponse(_NamedResponse):

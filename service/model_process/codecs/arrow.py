@@ -61,6 +61,7 @@ def write(answer: Answer) -> Frame:
         "model_version": str(request.version.number),
         "num_samples": str(request.num_samples),
         **({} if classes is None else {"classes": json.dumps(classes)}),
+        **({} if (found := answer.prediction_id) is None else {"prediction_id": found}),
     }
     table = pa.table(columns).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()

@@ -69,12 +69,13 @@ def write(answer: Answer) -> Frame:
     columns["warnings"] = [" ".join(sentences) for sentences in answer.warnings]
     sink = io.BytesIO()
     pa.csv.write_csv(pa.table(columns), sink)
-    return response(
-        sink.getvalue(),
-        CSV,
-        Model_Version=str(request.version.number),
-        Num_Samples=str(request.num_samples),
-    )
+    headers = {
+        "Model_Version": str(request.version.number),
+        "Num_Samples": str(request.num_samples),
+    }
+    if answer.prediction_id is not None:
+        headers["Prediction_Id"] = answer.prediction_id
+    return response(sink.getvalue(), CSV, **headers)
 
 
 def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:

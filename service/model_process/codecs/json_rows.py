@@ -55,6 +55,8 @@ def write_json(body: dict[str, Any], answer: Answer) -> Frame:
     }
     if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
+    if answer.prediction_id is not None:
+        body["prediction_id"] = answer.prediction_id
     content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
     return response(content, "application/json")
 

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
+    Integer,
     String,
     Text,
     UniqueConstraint,
@@ -171,6 +172,71 @@ class Label(Base):
     number: Mapped[int] = mapped_column(BigInteger)
     moved_at: Mapped[float]
     key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
+
+
+class Feedback(Base):
+    """The feedback about a version: running figures, calibration and drift.
+
+    `drift_test` is the state of `tfbbb.drift.DriftTest`, and `drift` what it found.
+    """
+
+    __tablename__ = "feedback"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["name", "number"], ["model_versions.name", "model_versions.number"]
+        ),
+    )
+
+    name: Mapped[str] = mapped_column(Text, primary_key=True)
+    number: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, autoincrement=False
+    )
+    num_rows: Mapped[int] = mapped_column(BigInteger)
+    figures: Mapped[dict[str, Any]]
+    calibration: Mapped[list[Any]]
+    drift: Mapped[dict[str, Any]]
+    drift_test: Mapped[dict[str, Any]] = mapped_column(deferred=True)
+    started_at: Mapped[float]
+    updated_at: Mapped[float]
+
+
+class FeedbackReceipt(Base):
+    """A feedback request that was counted, so that it is not counted again."""
+
+    __tablename__ = "feedback_receipts"
+    __table_args__ = (UniqueConstraint("key_id", "idempotency_key"),)
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
+    idempotency_key: Mapped[str] = mapped_column(Text)
+    request_sha256: Mapped[str] = mapped_column(String(64))
+    answer: Mapped[dict[str, Any]]
+    created_at: Mapped[float] = mapped_column(index=True)
+
+
+class RecordedRow(Base):
+    """A row that a prediction recorded, until its target is known.
+
+    `sequence` counts the rows of all predictions; `row` counts from 1 within one.
+    """
+
+    __tablename__ = "recorded_rows"
+    __table_args__ = (
+        UniqueConstraint("prediction_id", "row"),
+        # A deleted number must not be used again, as the oldest rows are found by it.
+        {"sqlite_autoincrement": True},
+    )
+
+    sequence: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True
+    )
+    prediction_id: Mapped[str] = mapped_column(String(24))
+    row: Mapped[int]
+    name: Mapped[str] = mapped_column(Text)
+    number: Mapped[int] = mapped_column(BigInteger)
+    values: Mapped[list[Any]]
+    created_at: Mapped[float] = mapped_column(index=True)
+    counted_at: Mapped[float | None]
 
 
 class DispatcherRegistration(Base):

@@ -4,6 +4,7 @@ import typer
 
 from tfbbb.cli.remote import (
     datasets,
+    feedback,
     jobs,
     label,
     models,
@@ -31,6 +32,7 @@ def _options(url: Url = None, key: Key = None) -> None:
 remote.command("train")(train.train)
 remote.command("watch")(watch.watch)
 remote.command("predict")(predict.predict)
+remote.command("feedback")(feedback.feedback)
 remote.command("upload")(upload.upload)
 remote.command("datasets")(datasets.datasets)
 remote.command("jobs")(jobs.jobs)

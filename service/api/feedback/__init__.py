@@ -1,0 +1,1 @@
+"""Feedback: what came true, and how the versions predicted it."""

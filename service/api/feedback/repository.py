@@ -1,0 +1,184 @@
+"""Feedback in the database."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from service.shared.database import Database
+from service.shared.database.tables import (
+    Feedback,
+    FeedbackReceipt,
+    ModelVersion,
+    RecordedRow,
+)
+from service.shared.errors import FeedbackConflict, IdempotencyKeyReused, UnknownModel
+from service.shared.model_messages import ScoredRows
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What identifies a request, so that it is counted once.
+
+    Args:
+        key_id: Id of the caller's key.
+        idempotency_key: The caller's name for the request.
+        sha256: SHA-256 of the request.
+        seconds: Time that the database keeps it.
+    """
+
+    key_id: str | None
+    idempotency_key: str
+    sha256: str
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        key_id: str | None,
+        idempotency_key: str,
+        path: str,
+        body: bytes,
+        seconds: float,
+    ) -> "Receipt":
+        """Creates the receipt of a request."""
+        sha256 = hashlib.sha256(path.encode() + b"\0" + body).hexdigest()
+        return cls(key_id, idempotency_key, sha256, seconds)
+
+
+def count(
+    database: Database,
+    models: Path,
+    name: str,
+    scored: Sequence[ScoredRows],
+    receipt: Receipt | None,
+) -> dict[str, Any]:
+    """Counts scored rows in one transaction, all of them or none.
+
+    Args:
+        database: Holds the feedback.
+        models: The models directory.
+        name: Name of the model.
+        scored: The rows of each version, in the order of the versions.
+        receipt: What identifies the request, if its sender may repeat it.
+
+    Returns:
+        The number of rows by version; of a repeated request, what was counted then.
+
+    Raises:
+        FeedbackConflict: If a recorded row was counted before.
+        IdempotencyKeyReused: If the receipt is of another request.
+        UnknownModel: If a version was deleted meanwhile.
+    """
+    # Imported late: NumPy would slow the start of the service.
+    from service.api.feedback import running
+
+    with database.writing() as session:
+        now = database.now(session)
+        if receipt is not None:
+            _lock_receipts(database, session, receipt)
+            earlier = _find_receipt(session, receipt)
+            if earlier is not None:
+                return earlier.answer
+        for rows in scored:
+            # Serialises the feedback about a version.
+            version = session.get(
+                ModelVersion, (name, rows.version), with_for_update=True
+            )
+            if version is None or version.deleted_at is not None:
+                raise UnknownModel(
+                    f"Version {rows.version} of the model {name!r} was deleted."
+                )
+            _claim(session, rows, now)
+            row = session.get(Feedback, (name, rows.version), populate_existing=True)
+            if row is None:
+                row = Feedback(name=name, number=rows.version, started_at=now)
+                running.start(row, models / name / str(rows.version), rows)
+                session.add(row)
+            running.add(row, rows, now)
+            row.updated_at = now
+        answer = {str(rows.version): rows.num_rows for rows in scored}
+        if receipt is not None:
+            _store_receipt(session, receipt, answer, now)
+        return answer
+
+
+def find(database: Database, name: str, number: int) -> Feedback | None:
+    """Returns the feedback about a version, or None."""
+    with database.reading() as session:
+        return session.get(Feedback, (name, number))
+
+
+def find_all(database: Database, name: str) -> dict[int, Feedback]:
+    """Returns the feedback about each version of a model, by number."""
+    with database.reading() as session:
+        rows = session.scalars(select(Feedback).where(Feedback.name == name))
+        return {row.number: row for row in rows}
+
+
+def _claim(session: Session, rows: ScoredRows, now: float) -> None:
+    """Marks recorded rows as counted.
+
+    Raises:
+        FeedbackConflict: If one of them was counted before, or is not kept any more.
+    """
+    for prediction_id, row in rows.recorded or ():
+        claimed = session.execute(
+            update(RecordedRow)
+            .where(
+                RecordedRow.prediction_id == prediction_id,
+                RecordedRow.row == row,
+                RecordedRow.counted_at.is_(None),
+            )
+            .values(counted_at=now)
+        )
+        if not claimed.rowcount:  # type: ignore[attr-defined]
+            raise FeedbackConflict(
+                f"Row {row} of the prediction {prediction_id!r} was counted before, "
+                "or is not kept any more; send the feedback without it. Nothing of "
+                "this request was counted."
+            )
+
+
+def _lock_receipts(database: Database, session: Session, receipt: Receipt) -> None:
+    """Serialises requests of one idempotency key; SQLite serialises all writers."""
+    if not database.is_sqlite:
+        name = f"feedback {receipt.key_id} {receipt.idempotency_key}"
+        lock = sqlalchemy.func.pg_advisory_xact_lock(sqlalchemy.func.hashtext(name))
+        session.execute(select(lock))
+
+
+def _find_receipt(session: Session, receipt: Receipt) -> FeedbackReceipt | None:
+    earlier = session.scalar(
+        select(FeedbackReceipt).where(
+            FeedbackReceipt.key_id.is_not_distinct_from(receipt.key_id),
+            FeedbackReceipt.idempotency_key == receipt.idempotency_key,
+        )
+    )
+    if earlier is not None and earlier.request_sha256 != receipt.sha256:
+        raise IdempotencyKeyReused(
+            f"The Idempotency-Key {receipt.idempotency_key!r:.100} was sent with other "
+            "feedback; use a new key for each request."
+        )
+    return earlier
+
+
+def _store_receipt(
+    session: Session, receipt: Receipt, answer: dict[str, Any], now: float
+) -> None:
+    too_old = FeedbackReceipt.created_at < now - receipt.seconds
+    session.execute(delete(FeedbackReceipt).where(too_old))
+    session.add(
+        FeedbackReceipt(
+            key_id=receipt.key_id,
+            idempotency_key=receipt.idempotency_key,
+            request_sha256=receipt.sha256,
+            answer=answer,
+            created_at=now,
+        )
+    )

@@ -1,0 +1,264 @@
+"""The bodies of `/v1/models/NAME/feedback`."""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, Field
+
+from service.api.predictions.schemas import Value
+from service.shared.database.tables import Feedback
+
+_MOST_LOG = 700.0
+
+
+class RecordedTarget(BaseModel):
+    """The target of one row of a recorded prediction."""
+
+    id: str = Field(description="The `prediction_id` of the answer.")
+    row: int = Field(1, ge=1, description="Number of the row in the prediction.")
+    target: Value | list[Value] = Field(description="What came true.")
+
+
+class FeedbackRequest(BaseModel):
+    """Rows with their targets, or targets of recorded predictions."""
+
+    instances: list[list[Value] | dict[str, Value]] | None = Field(
+        None, description="Rows, as for `:predict`."
+    )
+    inputs: list[list[Value]] | dict[str, list[Value]] | None = Field(
+        None, description="Columns, as for `:predict`."
+    )
+    targets: list[Value | list[Value]] | None = Field(
+        None,
+        description="What came true for each row: a number in raw units, a list of "
+        "numbers for several targets, or the name of a class.",
+    )
+    predictions: list[RecordedTarget] | None = Field(
+        None, description="Targets of rows that predictions with `record` recorded."
+    )
+
+
+class FeedbackAnswer(BaseModel):
+    """The rows that were counted."""
+
+    model_name: str = Field(examples=["diabetes"])
+    num_rows: dict[str, int] = Field(
+        description="Number of rows by version.", examples=[{"2": 3}]
+    )
+
+
+class RunningFigure(BaseModel):
+    """The mean of a score over the rows of feedback."""
+
+    mean: float = Field(examples=[0.91])
+    standard_error: float | None = Field(
+        description="Of the mean, if rows are independent; `null` for one row.",
+        examples=[0.02],
+    )
+    held_out: float | None = Field(
+        description="The same figure on the rows held out in training, if it is known.",
+        examples=[0.9],
+    )
+
+
+class CalibrationBin(BaseModel):
+    """One of ten equal bins, of probabilities that a calibrated version gives right.
+
+    Of numbers, the bins are of the probability integral transform: each should have a
+    tenth of the targets. Of classes, they are of the confidence, the greatest
+    probability: `mean_confidence` and `accuracy` should agree.
+    """
+
+    lower: float = Field(examples=[0.8])
+    upper: float = Field(examples=[0.9])
+    count: float = Field(
+        description="Targets in the bin. Targets of discrete numbers count with their "
+        "share.",
+        examples=[12.0],
+    )
+    mean_confidence: float | None = Field(None, examples=[None])
+    accuracy: float | None = Field(None, examples=[None])
+
+
+class Drift(BaseModel):
+    """A sequential test of whether the rows still come like those held out.
+
+    The martingale is 1 at first, and reaches the threshold with a probability of at
+    most `false_alarm_rate`, ever, while rows do not drift.
+    """
+
+    martingale: float = Field(examples=[0.4])
+    greatest: float = Field(
+        description="Greatest value of the martingale so far.", examples=[1.3]
+    )
+    threshold: float = Field(description="Value of an alarm.", examples=[20.0])
+    alarm: bool = Field(examples=[False])
+    alarm_row: int | None = Field(
+        description="Number of the row of feedback that raised the alarm.",
+        examples=[None],
+    )
+    alarm_at: datetime | None = Field(examples=[None])
+    false_alarm_rate: float = Field(examples=[0.05])
+    reference_rows: int = Field(
+        description="Held-out rows that the rows are compared with. If there are none, "
+        "rows are compared with earlier feedback only.",
+        examples=[88],
+    )
+
+    @classmethod
+    def from_record(cls, drift: Mapping[str, Any]) -> Self:
+        """Creates the answer from the column `drift` of the database."""
+        at = drift["alarm_at"]
+        return cls(
+            martingale=_exp(drift["log_martingale"]),
+            greatest=_exp(drift["log_greatest"]),
+            threshold=round(_exp(drift["log_threshold"]), 9),
+            alarm=drift["alarm_row"] is not None,
+            alarm_row=drift["alarm_row"],
+            alarm_at=None if at is None else datetime.fromtimestamp(at, UTC),
+            false_alarm_rate=drift["false_alarm_rate"],
+            reference_rows=drift["reference_rows"],
+        )
+
+
+class FeedbackSummary(BaseModel):
+    """The feedback about a version in short, beside the label that points at it."""
+
+    num_rows: int = Field(examples=[120])
+    log_likelihood: float = Field(description="Mean per row, in nats.", examples=[-1.2])
+    coverage_90: float = Field(
+        description="Share of the targets in their 90 % intervals or sets.",
+        examples=[0.91],
+    )
+    drift_alarm: bool = Field(
+        description="Whether the test of drift has raised an alarm.", examples=[False]
+    )
+
+    @classmethod
+    def from_row(cls, row: Feedback) -> Self:
+        """Creates the summary from a row of the database."""
+        figures = running_figures(row)
+        return cls(
+            num_rows=row.num_rows,
+            log_likelihood=figures["log_likelihood"][0],
+            coverage_90=figures["coverage_90"][0],
+            drift_alarm=row.drift["alarm_row"] is not None,
+        )
+
+
+class VersionFeedback(BaseModel):
+    """How a version predicted the rows of which feedback came."""
+
+    model_name: str = Field(examples=["diabetes"])
+    model_version: str = Field(examples=["2"])
+    num_rows: int = Field(examples=[120])
+    started_at: datetime | None = Field(description="Time of the first feedback.")
+    updated_at: datetime | None = Field(description="Time of the latest feedback.")
+    figures: dict[str, RunningFigure] = Field(
+        description="`log_likelihood` in nats; `coverage_50`, `coverage_90` and "
+        "`coverage_95`; of numbers `crps`, `rmse` and `mean_absolute_error`; of "
+        "classes `accuracy` and `brier_score`."
+    )
+    calibration: list[CalibrationBin]
+    drift: Drift | None = Field(description="`null` before the first feedback.")
+
+    @classmethod
+    def from_row(
+        cls, name: str, number: int, row: Feedback | None, held_out: Mapping[str, float]
+    ) -> Self:
+        """Creates the answer from a row of the database.
+
+        Args:
+            name: Name of the model.
+            number: Its version.
+            row: The row; None before the first feedback.
+            held_out: The held-out figures of the version.
+        """
+        version = {"model_name": name, "model_version": str(number)}
+        if row is None:
+            return cls(
+                **version,
+                num_rows=0,
+                started_at=None,
+                updated_at=None,
+                figures={},
+                calibration=[],
+                drift=None,
+            )
+        return cls(
+            **version,
+            num_rows=row.num_rows,
+            started_at=datetime.fromtimestamp(row.started_at, UTC),
+            updated_at=datetime.fromtimestamp(row.updated_at, UTC),
+            figures={
+                figure: RunningFigure(
+                    mean=mean, standard_error=error, held_out=held_out.get(figure)
+                )
+                for figure, (mean, error) in running_figures(row).items()
+            },
+            calibration=_calibration(row),
+            drift=Drift.from_record(row.drift),
+        )
+
+
+def running_figures(row: Feedback) -> dict[str, tuple[float, float | None]]:
+    """Returns the mean and the standard error of each figure of a version."""
+    figures = {}
+    for name, values in row.figures.items():
+        count, mean, error = values["count"], values["mean"], None
+        if count > 1:
+            error = math.sqrt(values["squares"] / (count - 1) / count)
+        if name == "squared_error":
+            # The derivative of the root gives the error.
+            name, mean = "rmse", math.sqrt(mean)
+            error = None if error is None or mean == 0 else error / (2 * mean)
+        figures[name] = (mean, error)
+    return figures
+
+
+def _calibration(row: Feedback) -> list[CalibrationBin]:
+    bins = []
+    size = len(row.calibration)
+    for place, (count, *sums) in enumerate(row.calibration):
+        means = [total / count if count else None for total in sums] or [None, None]
+        bins.append(
+            CalibrationBin(
+                lower=place / size,
+                upper=(place + 1) / size,
+                count=count,
+                mean_confidence=means[0],
+                accuracy=means[1],
+            )
+        )
+    return bins
+
+
+def _exp(log: float) -> float:
+    """Returns a number that JSON can hold."""
+    return math.exp(min(log, _MOST_LOG))
+
+
+def request_body() -> dict[str, Any]:
+    """Returns the OpenAPI description of the body, with examples for the demo model."""
+    patient = [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87]
+    recorded = {"id": "0123456789abcdef01234567", "target": 151}
+    schema = FeedbackRequest.model_json_schema()
+    definitions = schema.pop("$defs")
+    # References into a body do not work in OpenAPI, so the definition is inlined.
+    schema["properties"]["predictions"]["anyOf"][0]["items"] = definitions[
+        "RecordedTarget"
+    ]
+    return {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": schema,
+                "examples": {
+                    "Rows": {"value": {"instances": [patient], "targets": [151]}},
+                    "Recorded": {"value": {"predictions": [recorded]}},
+                },
+            }
+        },
+    }

@@ -1,0 +1,159 @@
+"""Records rows of predictions until their targets are known."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import DBAPIError
+
+from service.model_process.answer import Request
+from service.shared.database import Database, new_id
+from service.shared.database.tables import RecordedRow
+from service.shared.errors import RequestTooLarge, Unavailable, UnknownPrediction
+from service.shared.settings import Settings
+from tfbbb.export.inputs import Tensors
+from tfbbb.export.manifest import Manifest
+
+# SQLite allows some 32 000 variables in a statement.
+_IDS_AT_ONCE = 10_000
+_DTYPES: Mapping[str, type] = {
+    "numeric": np.float32,
+    "categorical": object,
+    "date": np.int64,
+}
+
+
+class PredictionRecorder:
+    """Records rows for feedback by the id of their prediction.
+
+    Args:
+        database: Holds the rows.
+        settings: Limits of their number and age.
+    """
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._database = database
+        self._settings = settings
+
+    def record(self, request: Request) -> str:
+        """Records the rows of a request, and deletes those over the limits.
+
+        Returns:
+            The id of the prediction.
+
+        Raises:
+            RequestTooLarge: If the request has more rows than may be recorded.
+            Unavailable: If the database does not answer.
+        """
+        most = self._settings.max_recorded_rows
+        if request.num_rows > most:
+            raise RequestTooLarge(
+                f"At most {most} rows can be recorded (TFBBB_MAX_RECORDED_ROWS); send "
+                f"fewer at a time, or without `record`. Received: {request.num_rows}"
+            )
+        prediction_id, version = new_id(), request.version
+        rows = _as_rows(request.inputs, request.manifest)
+        try:
+            with self._database.writing() as session:
+                now = self._database.now(session)
+                session.execute(
+                    insert(RecordedRow),
+                    [
+                        {
+                            "prediction_id": prediction_id,
+                            "row": place,
+                            "name": version.name,
+                            "number": version.number,
+                            "values": values,
+                            "created_at": now,
+                        }
+                        for place, values in enumerate(rows, start=1)
+                    ],
+                )
+                newest = session.scalar(
+                    select(RecordedRow.sequence).order_by(RecordedRow.sequence.desc())
+                )
+                assert newest is not None
+                too_old = now - self._settings.recorded_seconds
+                session.execute(
+                    delete(RecordedRow).where(
+                        (RecordedRow.sequence <= newest - most)
+                        | (RecordedRow.created_at < too_old)
+                    )
+                )
+        except DBAPIError as error:
+            raise Unavailable(
+                f"The database did not record the prediction: {error.orig}"
+            ) from None
+        return prediction_id
+
+    def find(
+        self, places: Sequence[tuple[str, int]], name: str, number: int | None
+    ) -> Mapping[tuple[str, int], RecordedRow]:
+        """Returns recorded rows by the id of their prediction and their number.
+
+        Args:
+            places: Ids and numbers.
+            name: Name of the model that predicted.
+            number: Its version; None for any.
+
+        Raises:
+            UnknownPrediction: If a row is not recorded, or by another version.
+            Unavailable: If the database does not answer.
+        """
+        ids = sorted({prediction_id for prediction_id, _ in places})
+        found: dict[tuple[str, int], RecordedRow] = {}
+        try:
+            with self._database.reading() as session:
+                for start in range(0, len(ids), _IDS_AT_ONCE):
+                    some = ids[start : start + _IDS_AT_ONCE]
+                    rows = session.scalars(
+                        select(RecordedRow).where(RecordedRow.prediction_id.in_(some))
+                    )
+                    found |= {(row.prediction_id, row.row): row for row in rows}
+        except DBAPIError as error:
+            raise Unavailable(
+                f"The database did not find the predictions: {error.orig}"
+            ) from None
+        for place in places:
+            row = found.get(place)
+            if row is None or row.name != name or number not in (None, row.number):
+                version = "" if number is None else f"version {number} of "
+                raise UnknownPrediction(
+                    f"There is no such row of a prediction by {version}the model "
+                    f"{name!r}: predict with the parameter `record`, and send the "
+                    "feedback while the row is kept. "
+                    f"Received: row {place[1]} of {place[0]!r:.100}"
+                )
+        return found
+
+
+def as_columns(
+    rows: Sequence[Sequence[Any]], manifest: Manifest
+) -> dict[str, npt.NDArray[Any]]:
+    """Returns recorded rows as columns by feature name."""
+    columns = zip(manifest.features, zip(*rows, strict=True), strict=True)
+    return {
+        feature.name: np.array(values, _DTYPES[feature.kind])
+        for feature, values in columns
+    }
+
+
+def _as_rows(tensors: Tensors, manifest: Manifest) -> list[list[Any]]:
+    """Returns rows as JSON lists of values, in the order of the features."""
+    if manifest.inputs == "matrix":
+        columns = list(tensors["inputs"].T)
+    else:
+        columns = [tensors[feature.tensor] for feature in manifest.features]
+    return [list(row) for row in zip(*map(_plain, columns), strict=True)]
+
+
+def _plain(column: npt.NDArray[Any]) -> list[Any]:
+    """Returns values as JSON has them: missing numbers are None."""
+    values: list[Any] = column.tolist()
+    if column.dtype.kind == "f":
+        return [None if math.isnan(value) else value for value in values]
+    return [x.decode() if isinstance(x, bytes) else x for x in values]

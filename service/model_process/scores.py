@@ -1,0 +1,106 @@
+"""Scores predictions by the targets that came true."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from service.model_process.answer import Request, VersionName
+from service.shared.errors import InvalidRequest
+from tfbbb.export.manifest import InputError
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
+
+Array = npt.NDArray[Any]
+
+# Also the levels of the held-out figures.
+LEVELS = (0.5, 0.9, 0.95)
+# A target that the model takes for impossible must not make every later mean infinite.
+_LEAST_LOG_PROB = -1e4
+
+
+def score(model: "ExportedModel", request: Request) -> dict[str, Array]:
+    """Scores the rows of a request by their targets.
+
+    Args:
+        model: The model of the version.
+        request: The rows with their targets.
+
+    Returns:
+        Scores per row, [n], by name. All have `log_likelihood`, in nats and at least
+        -10 000, and `coverage_50`, `coverage_90` and `coverage_95`: the share of the
+        row's targets in the interval or set of that level. Numbers have `crps`,
+        `squared_error` and `mean_absolute_error`, means over the row's targets, and
+        `pit_below` and `pit_up_to`, P(Y < y) and P(Y <= y) of each target, [n, k].
+        Classes have `accuracy`, `brier_score` and `confidence`, the greatest
+        probability.
+
+    Raises:
+        InputError: If a value does not fit the model; names the row.
+        InvalidRequest: If the model cannot score rows, or a score is not finite.
+    """
+    targets = request.targets
+    assert targets is not None
+    try:
+        prediction = model.predictive(request.inputs, request.num_samples)
+    except InputError:
+        raise
+    except ValueError as error:
+        # Such as of a file that an older tfbbb wrote.
+        raise InvalidRequest(str(error)) from None
+    log_prob = np.maximum(prediction.log_prob(targets), _LEAST_LOG_PROB)
+    of_kind = _score_numbers if request.manifest.classes is None else _score_sets
+    scores = {"log_likelihood": log_prob, **of_kind(prediction, targets)}
+    _check_finite(scores, request.version)
+    return scores
+
+
+def _score_numbers(prediction: Any, targets: Array) -> dict[str, Array]:
+    # Imports TensorFlow.
+    from tfbbb.prediction.target_scores import cdf_step, crps_of_targets
+
+    errors = prediction.mean - targets
+    lower, upper = prediction.interval(LEVELS)
+    between = targets[:, np.newaxis]
+    covered = np.mean((lower <= between) & (between <= upper), axis=2)
+    below, up_to = cdf_step(prediction, targets)
+    return {
+        "crps": np.mean(crps_of_targets(prediction, targets), axis=1),
+        "squared_error": np.mean(np.square(errors), axis=1),
+        "mean_absolute_error": np.mean(np.abs(errors), axis=1),
+        **_coverage(covered),
+        "pit_below": np.asarray(below),
+        "pit_up_to": np.asarray(up_to),
+    }
+
+
+def _score_sets(prediction: Any, targets: Array) -> dict[str, Array]:
+    from tfbbb.prediction.target_scores import brier_of_targets
+
+    probabilities = np.asarray(prediction.probabilities, np.float64)
+    rows = np.arange(len(targets))
+    covered = [prediction.prediction_set(level)[rows, targets] for level in LEVELS]
+    return {
+        "accuracy": probabilities.argmax(axis=1) == targets,
+        "brier_score": np.asarray(brier_of_targets(prediction, targets)),
+        **_coverage(np.stack(covered, axis=1)),
+        "confidence": probabilities.max(axis=1),
+    }
+
+
+def _coverage(covered: Array) -> dict[str, Array]:
+    names = (f"coverage_{100 * level:g}" for level in LEVELS)
+    # orjson takes contiguous arrays only.
+    return dict(zip(names, np.ascontiguousarray(covered.T), strict=True))
+
+
+def _check_finite(scores: dict[str, Array], version: VersionName) -> None:
+    for name, values in scores.items():
+        if not np.isfinite(values).all():
+            row = np.argwhere(~np.isfinite(values))[0][0] + 1
+            raise InvalidRequest(
+                f"Version {version.number} of the model {version.name!r} has no finite "
+                f"`{name}` for row {row}: its values are too far from those the model "
+                "was trained on."
+            )

@@ -1,0 +1,73 @@
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import keras
+import numpy as np
+import pytest
+from sqlalchemy import delete
+
+import tfbbb
+from service.shared.database import Database
+from service.shared.database.tables import Feedback, FeedbackReceipt, RecordedRow
+from service.shared.settings import Settings
+from tests.service.serving import serving, wait_until_ready
+from tfbbb.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
+
+CLASSES = ("red", "green", "blue")
+
+
+def exported(path: Path, likelihood: str, units: int, **options: Any) -> None:
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((2,))
+    outputs = tfbbb.layers.DenseVariational(units)(inputs)
+    model = tfbbb.BayesianModel(inputs, outputs, likelihood=likelihood)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    model.export_predictive(path, target="y", num_samples=20, **options)
+
+
+@pytest.fixture(scope="session")
+def feedback_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of numbers, of counts and of classes; one has a drift reference."""
+    root = tmp_path_factory.mktemp("feedback_models")
+    errors = np.random.default_rng(0).normal(size=30)
+    reference = DriftReference(
+        drift_scores(-(errors**2), np.abs(errors)[:, np.newaxis])
+    )
+    metrics = {"coverage_90": 0.88, "rmse": 1.5}
+    files = {REFERENCE_FILE: reference.to_json()}
+    exported(root / "numbers" / "2", "normal", 1, metrics=metrics, extra_files=files)
+    shutil.copytree(root / "numbers" / "2", root / "numbers" / "1")
+    exported(root / "counts" / "1", "poisson", 1)
+    exported(root / "classes" / "1", "categorical", 3, classes=CLASSES)
+    return root
+
+
+@pytest.fixture(scope="session")
+def feedback_settings(
+    feedback_models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Settings:
+    data_dir = tmp_path_factory.mktemp("feedback_data")
+    return Settings(models=feedback_models, data_dir=data_dir, max_recorded_rows=6)
+
+
+@pytest.fixture(scope="session")
+def feedback_service(feedback_settings: Settings) -> Iterator[httpx.Client]:
+    with serving(feedback_settings) as client:
+        wait_until_ready(client)
+        yield client
+
+
+@pytest.fixture
+def client(
+    feedback_service: httpx.Client, feedback_settings: Settings
+) -> Iterator[httpx.Client]:
+    """A client of a service that has no feedback yet."""
+    yield feedback_service
+    database = Database(feedback_settings.effective_database_url)
+    with database.writing() as session:
+        for table in (Feedback, FeedbackReceipt, RecordedRow):
+            session.execute(delete(table))
+    database.close()

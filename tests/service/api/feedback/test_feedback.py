@@ -1,0 +1,284 @@
+"""Feedback over HTTP: what is counted, and what the figures say."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tfbbb
+from service.shared.errors import InvalidRequest
+from tests.service.serving import ADMIN_KEY
+from tfbbb.cli import app
+from tfbbb.client import Client
+from tfbbb.metrics import (
+    brier_score,
+    crps,
+    interval_coverage,
+    pit_histogram,
+    pit_values,
+    root_mean_squared_error,
+)
+
+GENERATOR = np.random.default_rng(1)
+X = GENERATOR.normal(size=(40, 2)).astype("float32")
+ROWS = X.tolist()
+Y = GENERATOR.normal(size=(40, 1))
+TARGETS = Y[:, 0].tolist()
+
+
+def give(client: httpx.Client, body: Any, model: str = "numbers") -> httpx.Response:
+    return client.post(f"/v1/models/{model}/feedback", json=body)
+
+
+def found(client: httpx.Client, model: str = "numbers", version: int = 2) -> Any:
+    response = client.get(f"/v1/models/{model}/versions/{version}/feedback")
+    assert response.status_code == 200
+    return response.json()
+
+
+def recorded(client: httpx.Client, rows: Any, **parameters: Any) -> str:
+    body = {"instances": rows, "parameters": {"record": True, **parameters}}
+    answer = client.post("/v1/models/numbers:predict", json=body).json()
+    assert isinstance(answer["prediction_id"], str)
+    return answer["prediction_id"]
+
+
+def test_running_figures_are_those_of_all_rows(
+    client: httpx.Client, feedback_models: Path
+) -> None:
+    assert found(client)["num_rows"] == 0
+    for rows in (slice(0, 1), slice(1, 15), slice(15, 40)):
+        answer = give(client, {"instances": ROWS[rows], "targets": TARGETS[rows]})
+        assert answer.status_code == 200
+        assert answer.json()["num_rows"] == {"2": len(ROWS[rows])}
+    feedback = found(client)
+    assert feedback["num_rows"] == 40
+    prediction = tfbbb.load(feedback_models / "numbers" / "2").predictive(X)
+    log_prob = prediction.log_prob(Y)
+    expected = {
+        "log_likelihood": log_prob.mean(),
+        "crps": crps(prediction, Y),
+        "coverage_50": interval_coverage(prediction, Y, 0.5),
+        "coverage_90": interval_coverage(prediction, Y, 0.9),
+        "coverage_95": interval_coverage(prediction, Y, 0.95),
+        "mean_absolute_error": np.abs(prediction.mean - Y).mean(),
+        "rmse": root_mean_squared_error(prediction, Y),
+    }
+    figures = feedback["figures"]
+    means = {name: figure["mean"] for name, figure in figures.items()}
+    assert means == pytest.approx(expected, rel=1e-5)
+    assert figures["log_likelihood"]["standard_error"] == pytest.approx(
+        log_prob.std(ddof=1) / np.sqrt(40), rel=1e-5
+    )
+    assert (figures["coverage_90"]["held_out"], figures["rmse"]["held_out"]) == (
+        0.88,
+        1.5,
+    )
+    assert figures["crps"]["held_out"] is None
+    counts = [entry["count"] for entry in feedback["calibration"]]
+    assert counts == pit_histogram(prediction, Y).counts.tolist()
+
+
+def test_counts_spread_their_step_over_the_calibration_bins(
+    client: httpx.Client, feedback_models: Path
+) -> None:
+    y = np.array([0.0, 1.0, 5.0] * 5)
+    body = {"instances": ROWS[:15], "targets": y.tolist()}
+    assert give(client, body, "counts").status_code == 200
+    counts = [x["count"] for x in found(client, "counts", 1)["calibration"]]
+    assert sum(counts) == pytest.approx(15)
+    prediction = tfbbb.load(feedback_models / "counts" / "1").predictive(X[:15])
+    drawn = [pit_values(prediction, y, seed=seed) for seed in range(200)]
+    mean, _ = np.histogram(drawn, np.linspace(0, 1, 11))
+    # Each bin has a standard deviation of at most 2 over the seeds: five of the mean.
+    np.testing.assert_allclose(counts, mean / 200, atol=5 * 2 / np.sqrt(200))
+
+
+def test_classes_are_scored_by_name(
+    client: httpx.Client, feedback_models: Path
+) -> None:
+    targets = ["red", "green", "blue", "green"] * 10
+    body = {"inputs": ROWS, "targets": targets}
+    assert give(client, body, "classes").status_code == 200
+    feedback = found(client, "classes", 1)
+    prediction = tfbbb.load(feedback_models / "classes" / "1").predictive(X)
+    indices = np.array([["red", "green", "blue"].index(name) for name in targets])
+    right = prediction.probabilities.argmax(axis=1) == indices
+    sets = prediction.prediction_set(0.9)[np.arange(40), indices]
+    figures = {name: x["mean"] for name, x in feedback["figures"].items()}
+    assert figures["accuracy"] == pytest.approx(right.mean())
+    assert figures["coverage_90"] == pytest.approx(sets.mean())
+    assert figures["brier_score"] == pytest.approx(brier_score(prediction, indices))
+    full = [entry for entry in feedback["calibration"] if entry["count"]]
+    assert sum(entry["count"] for entry in full) == 40
+    for entry in full:
+        assert entry["lower"] <= entry["mean_confidence"] <= entry["upper"]
+    assert sum(x["count"] * x["accuracy"] for x in full) == pytest.approx(right.sum())
+
+
+def test_drift_alarm_stays_with_its_row_and_time(client: httpx.Client) -> None:
+    assert give(client, {"instances": ROWS[:5], "targets": TARGETS[:5]}).is_success
+    drift = found(client)["drift"]
+    assert (drift["alarm"], drift["alarm_at"]) == (False, None)
+    assert (drift["false_alarm_rate"], drift["threshold"]) == (0.05, 20.0)
+    assert drift["reference_rows"] == 30
+    shifted = {"instances": ROWS, "targets": [50.0] * 40}
+    give(client, shifted)
+    give(client, shifted)
+    drift = found(client)["drift"]
+    assert drift["alarm"]
+    assert drift["greatest"] >= drift["martingale"] > 0
+    assert 5 < drift["alarm_row"] <= 85
+    give(client, {"instances": ROWS, "targets": TARGETS})
+    after = found(client)["drift"]
+    assert (after["alarm_row"], after["alarm_at"]) == (
+        drift["alarm_row"],
+        drift["alarm_at"],
+    )
+    metrics = client.get("/metrics").text
+    assert 'tfbbb_feedback_rows{model="numbers",version="2"} 125.0' in metrics
+    assert 'tfbbb_drift_alarm{model="numbers",version="2"} 1.0' in metrics
+    assert 'figure="coverage_90",model="numbers",version="2"' in metrics
+
+
+def test_recorded_rows_count_once_each(client: httpx.Client) -> None:
+    first = recorded(client, ROWS[:2])
+    later = {"id": first, "row": 2, "target": TARGETS[1]}
+    assert give(client, {"predictions": [later]}).json()["num_rows"] == {"2": 1}
+    again = give(client, {"predictions": [{"id": first, "target": TARGETS[0]}, later]})
+    assert again.status_code == 409
+    assert found(client)["num_rows"] == 1
+    one = give(client, {"predictions": [{"id": first, "target": TARGETS[0]}]})
+    assert one.status_code == 200
+    by_id = found(client)["figures"]
+    give(
+        client,
+        {"instances": [ROWS[1], ROWS[0]], "targets": [TARGETS[1], TARGETS[0]]},
+    )
+    by_rows = found(client)["figures"]
+    for name, figure in by_id.items():
+        assert by_rows[name]["mean"] == pytest.approx(figure["mean"])
+
+
+def test_recorded_rows_are_scored_by_the_version_that_predicted(
+    client: httpx.Client,
+) -> None:
+    body = {"inputs": {"x0": [1.0], "x1": [2.0]}, "parameters": {"record": True}}
+    old = client.post("/v1/models/numbers/versions/1:predict", json=body).json()
+    new = recorded(client, ROWS[:1])
+    both = {
+        "predictions": [
+            {"id": new, "target": 1.0},
+            {"id": old["prediction_id"], "target": 2.0},
+        ]
+    }
+    wrong = client.post("/v1/models/numbers/versions/1/feedback", json=both)
+    assert wrong.status_code == 404
+    assert give(client, both).json()["num_rows"] == {"1": 1, "2": 1}
+    assert found(client, version=1)["num_rows"] == 1
+
+
+def test_oldest_recorded_rows_go_first(client: httpx.Client) -> None:
+    first = recorded(client, ROWS[:2])
+    second = recorded(client, ROWS[:5])
+    gone = give(client, {"predictions": [{"id": first, "target": 1.0}]})
+    assert gone.status_code == 404
+    assert "record" in gone.json()["error"]
+    kept = [{"id": first, "row": 2, "target": 1.0}, {"id": second, "target": 1.0}]
+    assert give(client, {"predictions": kept}).status_code == 200
+    body = {"instances": ROWS[:7], "parameters": {"record": True}}
+    assert client.post("/v1/models/numbers:predict", json=body).status_code == 413
+
+
+def test_repeated_request_of_one_idempotency_key_counts_once(
+    client: httpx.Client,
+) -> None:
+    path, body = "/v1/models/numbers/feedback", {"instances": ROWS, "targets": TARGETS}
+    headers = {"Idempotency-Key": "monday"}
+    answers = [client.post(path, json=body, headers=headers) for _ in range(2)]
+    assert answers[0].json() == answers[1].json()
+    assert found(client)["num_rows"] == 40
+    other = {"instances": ROWS[:1], "targets": TARGETS[:1]}
+    assert client.post(path, json=other, headers=headers).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {},
+        {"instances": [[1, 2]]},
+        {"instances": [[1, 2]], "targets": [1, 2]},
+        {"instances": [[1, 2]], "targets": ["one"]},
+        {"instances": [[1, 2]], "targets": [1], "parameters": {}},
+        {"instances": [[1, 2]], "inputs": [[1, 2]], "targets": [1]},
+        {"instances": [[1e38, 1e38]], "targets": [1]},
+        {"predictions": []},
+        {"predictions": [{"id": "a"}]},
+        {"predictions": [{"id": 1, "target": 1}]},
+        {"predictions": [{"id": "a", "row": 0, "target": 1}]},
+        {"predictions": [{"id": "a", "row": True, "target": 1}]},
+        {"predictions": [{"id": "a", "target": 1, "x": 1}]},
+        {"predictions": [{"id": "a", "target": 1}] * 2},
+        {"predictions": [{"id": "a", "target": 1}], "targets": [1]},
+    ],
+)
+def test_malformed_feedback_is_refused_and_not_counted(
+    client: httpx.Client, body: Any
+) -> None:
+    response = give(client, body)
+    assert response.status_code == InvalidRequest.status, response.text
+    assert response.json()["error"]
+    assert found(client)["num_rows"] == 0
+
+
+def test_gate_compares_feedback_and_labels_show_it(client: httpx.Client) -> None:
+    path, gate = "/v1/models/numbers/labels/champion", {"max_nll_increase": 0.1}
+    by_feedback = gate | {"min_feedback_rows": 10}
+    assert client.put(path, json={"version": 1, "force": True}).is_success
+    move = {"version": 2, "gate": by_feedback}
+    refused = client.put(path, json=move)
+    assert refused.status_code == 409
+    assert "feedback about 0 rows, and the gate needs 10" in refused.json()["error"]
+    good, bad = TARGETS[:10], [30.0] * 10
+    for label, targets in (("champion", good), ("latest", bad)):
+        body = {"instances": ROWS[:10], "targets": targets}
+        client.post(f"/v1/models/numbers/labels/{label}/feedback", json=body)
+    refused = client.put(path, json=move)
+    assert "its feedback negative log-likelihood is" in refused.json()["error"]
+    labels = client.get("/v1/models/numbers/labels").json()["labels"]
+    shown = {label["label"]: label["feedback"] for label in labels}
+    assert shown["champion"]["num_rows"] == shown["latest"]["num_rows"] == 10
+    assert shown["champion"]["log_likelihood"] > shown["latest"]["log_likelihood"]
+    assert shown["latest"]["coverage_90"] == 0
+    assert client.delete(path).status_code == 204
+
+
+def test_client_sends_feedback_in_blocks_to_one_version(
+    client: httpx.Client,
+) -> None:
+    rows, targets = np.tile(X, (30, 1)), np.tile(Y[:, 0], 30)
+    with Client(str(client.base_url), ADMIN_KEY) as service:
+        model = service.model("numbers")
+        assert model.feedback(rows, targets, label="latest") == 2
+        assert model.describe_feedback()["num_rows"] == 1200
+        with pytest.raises(ValueError, match="1 targets and 1200 rows"):
+            model.feedback(rows, [1.0])
+
+
+def test_command_line_sends_the_rows_that_have_a_target(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("x0,x1,y\n1,2,3\n0,1,\n2,2,1\n")
+    variables = {"TFBBB_URL": str(client.base_url), "TFBBB_KEY": ADMIN_KEY}
+    command = ["remote", "feedback", "numbers", str(path), "--version", "1"]
+    result = CliRunner(env=variables).invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "2 rows scored version 1 of numbers" in result.stderr
+    assert "feedback about 2 rows:" in result.stdout
+    assert "no drift" in result.stdout
+    assert found(client, version=1)["num_rows"] == 2

@@ -1,0 +1,157 @@
+"""Counting is atomic, on SQLite and PostgreSQL, also when the process is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from service.api.feedback.repository import Receipt, count, find
+from service.shared.database import Database, upgrade
+from service.shared.database.tables import ModelVersion, RecordedRow
+from service.shared.errors import FeedbackConflict, UnknownModel
+from service.shared.model_messages import ScoredRows
+
+NO_MODELS = Path("/nonexistent")
+
+
+@pytest.fixture
+def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
+    database = Database(database_url)
+    upgrade(database, tmp_path)
+    with database.writing() as session:
+        for number in (1, 2):
+            session.add(
+                ModelVersion(
+                    name="m",
+                    number=number,
+                    digest="0" * 64,
+                    lineage={},
+                    created_at=0.0,
+                )
+            )
+    yield database
+    database.close()
+
+
+def scored(
+    values: Sequence[float], version: int = 1, recorded: bool = False
+) -> ScoredRows:
+    ends = [[0.5]] * len(values)
+    places = [("a", row) for row in range(1, 1 + len(values))]
+    return ScoredRows(
+        version=version,
+        num_rows=len(values),
+        scores={"log_likelihood": list(values), "pit_below": ends, "pit_up_to": ends},
+        recorded=places if recorded else None,
+    )
+
+
+def record(database: Database, num_rows: int) -> None:
+    with database.writing() as session:
+        for row in range(1, 1 + num_rows):
+            session.add(
+                RecordedRow(
+                    prediction_id="a",
+                    row=row,
+                    name="m",
+                    number=1,
+                    values=[],
+                    created_at=0.0,
+                )
+            )
+
+
+def rows_of(database: Database, version: int = 1) -> int:
+    row = find(database, "m", version)
+    return 0 if row is None else row.num_rows
+
+
+def test_mean_of_parts_is_that_of_the_whole(database: Database) -> None:
+    values = np.random.default_rng(0).normal(1e3, 1.0, size=50)
+    for part in np.split(values, [1, 2, 20]):
+        count(database, NO_MODELS, "m", [scored(part.tolist())], None)
+    row = find(database, "m", 1)
+    assert row is not None
+    figure = row.figures["log_likelihood"]
+    assert figure["count"] == 50
+    assert figure["mean"] == pytest.approx(values.mean(), rel=1e-12)
+    assert figure["squares"] == pytest.approx(values.var() * 50, rel=1e-9)
+
+
+def test_request_with_a_row_counted_before_counts_nothing(database: Database) -> None:
+    record(database, 3)
+    count(database, NO_MODELS, "m", [scored([1.0], recorded=True)], None)
+    request = [scored([1.0, 1.0], recorded=True), scored([1.0], version=2)]
+    with pytest.raises(FeedbackConflict, match="Nothing of this request was counted"):
+        count(database, NO_MODELS, "m", request[::-1], None)
+    assert (rows_of(database), rows_of(database, 2)) == (1, 0)
+    with database.reading() as session:
+        row = session.query(RecordedRow).filter_by(row=2).one()
+    assert row.counted_at is None
+
+
+def test_feedback_of_many_at_once_is_all_counted(database: Database) -> None:
+    receipt = Receipt.of(None, "once", "/", b"", 60.0)
+
+    def give() -> None:
+        count(database, NO_MODELS, "m", [scored([1.0, 2.0])], None)
+        count(database, NO_MODELS, "m", [scored([5.0], version=2)], receipt)
+
+    threads = [threading.Thread(target=give) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (rows_of(database), rows_of(database, 2)) == (16, 1)
+
+
+def test_deleted_version_takes_no_feedback(database: Database) -> None:
+    with database.writing() as session:
+        version = session.get(ModelVersion, ("m", 1))
+        assert version is not None
+        version.deleted_at = 1.0
+    with pytest.raises(UnknownModel, match="was deleted"):
+        count(database, NO_MODELS, "m", [scored([1.0])], None)
+
+
+def test_killed_process_has_counted_what_it_acknowledged(database: Database) -> None:
+    program = """
+import sys
+from pathlib import Path
+from service.api.feedback.repository import count
+from service.shared.database import Database
+from service.shared.model_messages import ScoredRows
+database = Database(sys.argv[1])
+ends = [[0.5]] * 3
+scores = {"log_likelihood": [1.0] * 3, "pit_below": ends, "pit_up_to": ends}
+rows = ScoredRows(version=1, num_rows=3, scores=scores, recorded=None)
+while True:
+    count(database, Path("/nonexistent"), "m", [rows], None)
+    print(flush=True)
+"""
+    url = database.url.render_as_string(hide_password=False)
+    acknowledged = 0
+    for _ in range(2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, url], stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(5)]
+        os.kill(process.pid, signal.SIGKILL)
+        lines += process.stdout.readlines()
+        process.stdout.close()
+        process.wait()
+        acknowledged += len(lines)
+    row = find(database, "m", 1)
+    assert row is not None
+    # Of each process, one request may be counted but not acknowledged.
+    assert row.num_rows % 3 == 0
+    assert acknowledged <= row.num_rows // 3 <= acknowledged + 2
+    assert row.figures["log_likelihood"]["count"] == row.num_rows
+    assert row.calibration[5] == [row.num_rows]

@@ -1,0 +1,123 @@
+"""Ids of requests, and the lines of the access log."""
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from service.api.http.errors import answer_errors_in_one_shape
+from service.api.http.request_log import (
+    HEADER,
+    RequestLog,
+    add_to_log,
+    logger,
+    request_id,
+    write_access_log,
+)
+
+
+def app() -> FastAPI:
+    made = FastAPI()
+
+    @made.get("/rows")
+    async def rows() -> str | None:
+        add_to_log(model="houses", version=2, rows=3)
+        return request_id()
+
+    @made.get("/bug")
+    async def bug() -> None:
+        raise RuntimeError("a bug")
+
+    made.add_middleware(RequestLog)
+    answer_errors_in_one_shape(made)
+    return made
+
+
+def get(path: str, **headers: str) -> httpx.Response:
+    async def request() -> httpx.Response:
+        transport = httpx.ASGITransport(app(), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as made:
+            return await made.get(path, headers=headers)
+
+    return asyncio.run(request())
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Any:
+    logger.propagate = True
+    caplog.set_level(logging.INFO, logger.name)
+    return lambda: [
+        json.loads(r.message) for r in caplog.records if r.name == logger.name
+    ]
+
+
+def test_sane_id_is_kept_and_reaches_the_endpoint() -> None:
+    response = get("/rows", **{HEADER: "abc-1.2_3"})
+    assert response.headers[HEADER] == "abc-1.2_3"
+    assert response.json() == "abc-1.2_3"
+    assert request_id() is None
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, '"'])
+def test_other_ids_are_replaced(given: str) -> None:
+    ids = {get("/rows", **{HEADER: given}).headers[HEADER] for _ in range(2)}
+    assert len(ids) == 2
+    assert all(len(made) == 24 for made in ids)
+
+
+def test_line_has_the_request_but_no_query(lines: Any) -> None:
+    get("/rows?key=secret", **{HEADER: "abc"})
+    (line,) = lines()
+    assert line.pop("duration_ms") > 0
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "method": "GET",
+        "path": "/rows",
+        "status": 200,
+        "key": None,
+        "request_id": "abc",
+        "model": "houses",
+        "version": 2,
+        "rows": 3,
+    }
+
+
+def test_failed_request_has_its_id_in_response_and_log(
+    lines: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = get("/bug", **{HEADER: "abc"})
+    assert (response.status_code, response.headers[HEADER]) == (500, "abc")
+    assert [line["status"] for line in lines()] == [500]
+    assert "GET /bug failed, request abc" in caplog.text
+
+
+def test_access_log_is_written_to_standard_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_access_log()
+    try:
+        get("/rows", **{HEADER: "abc"})
+    finally:
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["request_id"] == "abc"
+
+
+def test_prediction_is_logged_with_version_rows_and_key(
+    client: httpx.Client, lines: Any
+) -> None:
+    body = {"instances": [[1.0, 2.0, 3.0]] * 2}
+    response = client.post("/v1/models/diabetes:predict", json=body)
+    client.get("/no/such")
+    first, second = lines()
+    assert response.headers[HEADER] == first["request_id"]
+    assert (first["model"], first["version"], first["rows"]) == ("diabetes", 2, 2)
+    assert first["key"] == second["key"]
+    assert first["key"]
+    assert second["status"] == 404

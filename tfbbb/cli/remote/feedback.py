@@ -1,0 +1,73 @@
+"""`tfbbb remote feedback`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from tfbbb.cli.prediction_options import Sheet, Table, echo_note
+from tfbbb.cli.remote.service import Key, ModelName, Url, service
+
+
+def feedback(
+    model: ModelName,
+    data: Table,
+    sheet: Sheet = None,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Version; the highest by default.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Label of a version, in place of --version.")
+    ] = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Tell the service what came true: the targets of a table's rows.
+
+    Rows without a target are left out. Prints the running figures of the version beside
+    its held-out ones, and whether the rows drift.
+    """
+    if version is not None and label is not None:
+        raise typer.BadParameter(
+            "give either --label or --version.", param_hint="--label"
+        )
+    with service(url, key) as client:
+        import numpy as np
+
+        from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
+        from tfbbb.data import read_table
+        from tfbbb.data.notations import notation_from_dict
+
+        remote_model = client.model(model)
+        description = remote_model.describe_version(version, label)["description"]
+        target = description["target"]
+        texts = [
+            feature["name"]
+            for feature in description["features"]
+            if feature["kind"] == "categorical" or feature.get("notation")
+        ]
+        notation = notation_from_dict(description.get("target_notation"))
+        if notation is not None:
+            texts.append(target)
+        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
+        _, missing = fill_targets(table, target, notation)
+        table = table.filter(np.logical_not(missing))
+        targets = read_labels_or_numbers(
+            table, target, description["classes"], notation
+        )
+        scored = remote_model.feedback(table, targets, version=version, label=label)
+        typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
+        _echo(remote_model.describe_feedback(scored))
+
+
+def _echo(found: dict[str, Any]) -> None:
+    typer.echo(f"feedback about {found['num_rows']} rows:")
+    for name, figure in found["figures"].items():
+        error, held_out = figure["standard_error"], figure["held_out"]
+        text = f"  {name}: {figure['mean']:.4g}"
+        text += "" if error is None else f" ± {error:.2g}"
+        typer.echo(text + ("" if held_out is None else f", held out {held_out:.4g}"))
+    drift = found["drift"]
+    row = drift["alarm_row"]
+    typer.echo(
+        "no drift" if row is None else f"drift: alarm at row {row} of the feedback"
+    )

@@ -13,7 +13,7 @@ _PERIOD = 0.02
 _GAIN = 0.2
 # A request takes several turns of the event loop, so its response takes several times
 # as long.
-_MOST_LAG = 0.07
+_MOST_LAG = 0.12
 # One pause, such as to copy a large body, is no overload.
 _LONGEST_PAUSE = 0.3
 

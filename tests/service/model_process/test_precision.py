@@ -75,7 +75,7 @@ def test_classes_have_the_standard_error_of_their_probabilities(classes: Any) ->
 
 
 def test_error_that_takes_too_many_draws_is_refused(numbers: Any) -> None:
-    with pytest.raises(RequestTooLarge, match=r"draws of at most 333333$"):
+    with pytest.raises(RequestTooLarge, match=r"draws of at most 3333333$"):
         asked(numbers, max_standard_error=1e-6)
 
 

@@ -53,7 +53,7 @@ class Echo:
             raise ERRORS[name](f"This is {name}.")
         if name == "defective":
             raise ZeroDivisionError
-        return Frame({}, question.body)
+        return Frame({"log": {}}, question.body)
 
 
 @pytest.fixture

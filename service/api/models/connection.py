@@ -64,6 +64,9 @@ class Connection:
             raise
         finally:
             self._waiting.pop(number, None)
+            if future.done() and not future.cancelled():
+                # Where sending failed first, asyncio would log that nobody saw it.
+                future.exception()
 
     async def close(self) -> None:
         """Closes the connection."""

@@ -99,7 +99,7 @@ def report(measured: RecordFile) -> str:
                 ]
             )
             continue
-        counts = ("asked", "in_time", "late", "refused", "lost")
+        counts = ("unsent", "asked", "in_time", "late", "refused", "lost")
         overload.append(
             [
                 record["service"],
@@ -113,7 +113,8 @@ def report(measured: RecordFile) -> str:
     first = markdown_table(
         ["service", *titles, "client, cores", "server, cores"], closed
     )
-    titles = ["asked", "in time", "late", "refused", "lost", "refused p99, ms"]
+    titles = ["no connection free", "asked", "in time", "late", "refused", "lost"]
+    titles.append("refused p99, ms")
     second = markdown_table(
         ["service", *titles, "memory grows, MB", "recovers in, s"], overload
     )

@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,7 @@ def train(
     directory: Path,
     points: Collection[int] = (),
     score: Callable[[BayesianModel], Mapping[str, Any]] = lambda model: {},
+    callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> tuple[BayesianModel, dict[str, Any]]:
     """Trains a network by Adam, whose learning rate falls as a cosine to 0.
 
@@ -83,6 +84,7 @@ def train(
             training goes on.
         points: Epochs after which `score` is called.
         score: Returns figures of the network.
+        callbacks: Further callbacks of `fit`.
 
     Returns:
         The network, and by name `seconds_per_epoch`, the median, and `scores`, the
@@ -107,7 +109,7 @@ def train(
         batch_size=batch_size,
         epochs=epochs,
         verbose=0,
-        callbacks=[progress, checkpoint],
+        callbacks=[*callbacks, progress, checkpoint],
     )
     return model, progress.figures()
 

@@ -5,7 +5,8 @@
 The protocol of Blundell et al. (2015): the last 10 000 of the 60 000 training rows are
 for validation, batches of 128, pixels over 126, no augmentation. Bayes by backprop
 trains with the local reparameterisation at a low temperature, and drops pixels of the
-training images at random. All its choices come from the validation part.
+training images at random. All its choices come from the validation part. Weights are
+removed after the training, or while it goes on.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAYES, DROPOUT, POINT = "Bayes by backprop", "dropout", "maximum likelihood"
+PRUNED = "Bayes by backprop, pruned while it trains"
 _COMMON = {
     "batch_size": 128,
     "learning_rate": 1e-3,
@@ -42,8 +44,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     DROPOUT: _COMMON | {"input_dropout": 0.2, "hidden_dropout": 0.5},
     POINT: _COMMON,
 }
+SETTINGS[PRUNED] = SETTINGS[BAYES] | {"removed_share": 0.95}
 # The comparison trains the smallest network alone.
-_WIDTHS = {BAYES: (400, 800, 1200), DROPOUT: (400,), POINT: (400,)}
+_WIDTHS = {
+    BAYES: (400, 800, 1200),
+    PRUNED: (400, 800, 1200),
+    DROPOUT: (400,),
+    POINT: (400,),
+}
 _CURVE = (5, 10, 25, 50, 75, 100, 200, 300, 500)
 _SHARES = (0.0, 0.5, 0.75, 0.9, 0.95, 0.98)
 
@@ -114,7 +122,7 @@ def figures(
     """Trains one network; returns its figures, errors in percent."""
     from image_networks import make_network, score_classes, train
 
-    from tfbbb.compression import pruning_curve
+    from tfbbb.compression import GradualPruning, pruning_curve
     from tfbbb.likelihoods import Categorical
 
     def predict(model: Any, images: Any, draws: int, masks: bool = False) -> Any:
@@ -129,6 +137,7 @@ def figures(
             for name, (images, labels) in parts.items()
         }
 
+    removed = settings.get("removed_share")
     model, training = train(
         lambda: make_network(key["width"], settings),
         digits.train,
@@ -137,6 +146,7 @@ def figures(
         directory=directory,
         points=[*_CURVE, settings["epochs"]],
         score=errors,
+        callbacks=[] if removed is None else [GradualPruning(removed)],
     )
     images, labels = digits.test
     found = {
@@ -148,7 +158,7 @@ def figures(
         # Monte Carlo dropout beside the network of scaled weights.
         masked = predict(model, images, settings["draws"], masks=True)
         found["test_of_masks"] = score_classes(masked, labels)
-    if key["method"] == BAYES:
+    if key["method"] in (BAYES, PRUNED):
         curve = pruning_curve(
             model,
             images,
@@ -243,10 +253,11 @@ def _pruning(measured: RecordFile) -> str:
     paper = published("mnist")["pruning"]
     rows = [
         [
-            f"2×{record['width']}, {record['epochs']} epochs",
+            f"{record['method']}, 2×{record['width']}, {record['epochs']} epochs",
             *(f"{point['error']:.2f}" for point in record["pruning"]),
         ]
-        for record in measured.select(method=BAYES)
+        for record in measured.records
+        if "pruning" in record
     ]
     cells = [paper["errors"].get(f"{share:g}") for share in _SHARES]
     texts = ["" if cell is None else f"{cell:.2f}" for cell in cells]
@@ -260,34 +271,44 @@ def compare(measured: RecordFile) -> list[Comparison]:
     paper = published("mnist")
     papers, rival_of_curves = paper["errors"], "Blundell et al. 2015, 2×1200"
     found = []
-    for width in sorted({record["width"] for record in measured.select(method=BAYES)}):
-        records = measured.select(method=BAYES, width=width)
-        theirs = {
-            name: paper[str(width)]
-            for name, paper in papers.items()
-            if str(width) in paper
-        }
-        longest = max(records, key=lambda record: record["epochs"])
-        size = f"2×{width}"
-        if theirs:
-            rival = min(theirs, key=lambda name: theirs[name])
-            name = f"test error in percent, {size}"
-            ours = longest["test"]["error"]
-            found.append(Comparison(name, ours, theirs[rival], rival, False))
-        by_epoch = {
-            str(point["epoch"]): point["test"] for point in longest.get("curve", ())
-        }
-        pruned = {f"{x['share']:g}": x["error"] for x in longest.get("pruning", ())}
-        for what, unit, ours_by, theirs_by in (
-            ("after", "epochs", by_epoch, paper["curve"]["errors"]),
-            ("without the share", "of the weights", pruned, paper["pruning"]["errors"]),
-        ):
-            for key in sorted(ours_by.keys() & theirs_by.keys(), key=float):
-                name = f"test error in percent {what} {key} {unit}".strip()
-                pair = ours_by[key], theirs_by[key]
-                found.append(
-                    Comparison(f"{name}, {size}", *pair, rival_of_curves, False)
+    for method, removed in ((BAYES, ""), (PRUNED, " removed while training")):
+        records = measured.select(method=method)
+        for width in sorted({record["width"] for record in records}):
+            longest = max(
+                (record for record in records if record["width"] == width),
+                key=lambda record: record["epochs"],
+            )
+            size = f"2×{width}"
+            theirs = {
+                name: paper[str(width)]
+                for name, paper in papers.items()
+                if str(width) in paper
+            }
+            if theirs and method == BAYES:
+                rival = min(theirs, key=lambda name: theirs[name])
+                name = f"test error in percent, {size}"
+                ours = longest["test"]["error"]
+                found.append(Comparison(name, ours, theirs[rival], rival, False))
+            curves = [
+                (
+                    f"without the share {{}} of the weights{removed}",
+                    {f"{x['share']:g}": x["error"] for x in longest.get("pruning", ())},
+                    paper["pruning"]["errors"],
                 )
+            ]
+            if method == BAYES:
+                by_epoch = {
+                    str(point["epoch"]): point["test"]
+                    for point in longest.get("curve", ())
+                }
+                curves.insert(
+                    0, ("after {} epochs", by_epoch, paper["curve"]["errors"])
+                )
+            for what, ours_by, theirs_by in curves:
+                for key in sorted(ours_by.keys() & theirs_by.keys(), key=float):
+                    name = f"test error in percent {what.format(key)}, {size}"
+                    pair = ours_by[key], theirs_by[key]
+                    found.append(Comparison(name, *pair, rival_of_curves, False))
     return found
 
 

@@ -35,6 +35,15 @@ def test_removing_all_but_two_percent_of_the_weights_costs_accuracy(measured):
     assert errors[0.98] > errors[0.0] + 10.0
 
 
+def test_a_network_pruned_while_it_trains_stays_pruned(data, tmp_path):
+    method = "Bayes by backprop, pruned while it trains"
+    measured = run_smoke("mnist", data, tmp_path / "mnist.json", "--methods", method)
+    (record,) = measured.records
+    errors = {point["share"]: point["error"] for point in record["pruning"]}
+    # The weights that a copy would lose are removed already.
+    assert errors[0.0] == errors[0.5] == errors[0.95]
+
+
 def test_the_longest_training_is_compared_with_the_best_published_error(tmp_path):
     file = load("records").RecordFile(tmp_path / "mnist.json")
     for epochs, error in ((60, 1.2), (10, 1.5)):

@@ -8,6 +8,7 @@ from tfbbb.compression.description_length import (
     description_length,
     description_length_curve,
 )
+from tfbbb.compression.gradual_pruning import GradualPruning
 from tfbbb.compression.pruning import prune, share_removed
 from tfbbb.compression.pruning_curve import PruningCurve, pruning_curve
 from tfbbb.compression.ranking import DensityRatio, Ranking, SignalToNoise
@@ -17,6 +18,7 @@ __all__ = [
     "DensityRatio",
     "DescriptionLength",
     "DescriptionLengthCurve",
+    "GradualPruning",
     "PruningCurve",
     "Ranking",
     "SignalToNoise",

@@ -37,7 +37,7 @@ def prune(
     exported as before; `compact` turns it into a smaller network. The copy's `kl`
     counts removed weights as if their posterior were very narrow around 0;
     `description_length` counts them correctly. Further training changes removed weights
-    again.
+    again; `GradualPruning` removes weights while a model trains.
 
     Example:
 
@@ -127,8 +127,8 @@ def share_removed(model: keras.Model) -> float:
     return float(np.mean(np.concatenate(removed)))
 
 
-def validate_share(share: float) -> float:
-    """Returns `share`.
+def validate_share(share: float, name: str = "share") -> float:
+    """Returns `share`, the argument `name`.
 
     Raises:
         ValueError: `share` is not between 0 and 1.
@@ -136,7 +136,7 @@ def validate_share(share: float) -> float:
     is_number = isinstance(share, Real) and not isinstance(share, bool)
     if not (is_number and 0.0 <= share <= 1.0):
         raise ValueError(
-            f"`share` must be a number from 0 to 1. Received: share={share!r}"
+            f"`{name}` must be a number from 0 to 1. Received: {name}={share!r}"
         )
     return share
 

@@ -9,9 +9,9 @@ from tfbbb.compression.weightwise_divergence import has_independent_normals
 if TYPE_CHECKING:
     from tfbbb.variational_weight import VariationalWeight
 
-# exp(-60)^2 is exactly 0 in single precision. Unlike log(0), -60 keeps gradients and
-# divergences finite.
-_LOG_SCALE = -60.0
+# The variables of a removed weight. exp(-60)^2 is exactly 0 in single precision. Unlike
+# log(0), -60 keeps gradients and divergences finite.
+REMOVED = {"mean": 0.0, "log_scale": -60.0}
 
 
 def is_removed(weight: "VariationalWeight") -> np.ndarray:
@@ -35,6 +35,6 @@ def check_removable(name: str, weight: "VariationalWeight") -> None:
 
 def remove(weight: "VariationalWeight", which: np.ndarray) -> None:
     """Sets the weights of a mask of the mean's shape to exactly 0 under q."""
-    for name, value in (("mean", 0.0), ("log_scale", _LOG_SCALE)):
+    for name, value in REMOVED.items():
         variable = weight.variables[name]
         variable.assign(np.where(which, np.float32(value), variable.numpy()))

@@ -25,6 +25,8 @@ import psutil
 from program import argument_parser, markdown_table, run
 from records import RecordFile, SkippedError
 
+from tfbbb.tensorflow_startup import import_tensorflow
+
 _FOLDER = Path(__file__).resolve().parent
 _PORT = 8393
 _KEY = "bench.0123456789abcdef0123456789abcdef"
@@ -127,6 +129,7 @@ def _text(value: float | None) -> str:
 
 def _export(path: Path) -> None:
     """Exports an untrained network: training does not change the speed."""
+    import_tensorflow()
     import keras
 
     from tfbbb import BayesianModel

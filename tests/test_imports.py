@@ -37,7 +37,7 @@ families layer_state
 call_context data batch_layout noise private_apis strategy support training_rows
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
 drift drift_reference extras flushing inference_result known_fields model_name
-shown_number snake_case stacking types version
+shown_number snake_case stacking tensorflow_startup types version
 """
 RANKS = {
     part: rank

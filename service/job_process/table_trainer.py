@@ -12,6 +12,7 @@ from service.shared.database import timestamp
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles, dataset_path
 from service.shared.settings import Settings
+from tfbbb.tensorflow_startup import import_tensorflow
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
 
@@ -55,6 +56,7 @@ class TableTrainer:
         should_stop: Callable[[], bool],
     ) -> TrainedJob:
         """Trains the network of a job; see `service.job_process.attempt.Trainer`."""
+        import_tensorflow()
         from tfbbb.data.scan import TableScan
         from tfbbb.training import CheckpointError, train_table
 

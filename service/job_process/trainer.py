@@ -34,7 +34,6 @@ def main(
     parser.add_argument("--attempt", type=int, help="the leased attempt")
     parser.add_argument("--stay", action="store_true", help="take more jobs from stdin")
     options = parser.parse_args(arguments)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )

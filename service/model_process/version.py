@@ -12,6 +12,7 @@ from service.model_process.speed import Speed
 from service.model_process.warm_up import warm_up
 from service.shared.errors import Unavailable
 from service.shared.model_messages import VersionState
+from tfbbb import tensorflow_startup
 from tfbbb.export.manifest import Manifest, ManifestError
 
 if TYPE_CHECKING:
@@ -160,6 +161,7 @@ class ServedVersion:
 def import_tensorflow() -> None:
     """Imports TensorFlow, which takes seconds, before the first request needs it."""
     with _loading:
+        tensorflow_startup.import_tensorflow()
         import_module("tfbbb.export.reader")
 
 

@@ -1,7 +1,6 @@
 """`tfbbb benchmark`: runs the programs of `benchmarks/`."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,10 +57,7 @@ class Program(TyperCommand):
         with errors_in_one_sentence():
             path = find_programs()[str(self.name)]
             # A process of its own: the program's folder is the first of its `sys.path`.
-            process = subprocess.Popen(
-                [sys.executable, str(path), *ctx.args],
-                env={"TF_CPP_MIN_LOG_LEVEL": "3", **os.environ},
-            )
+            process = subprocess.Popen([sys.executable, str(path), *ctx.args])
         raise typer.Exit(_wait(process))
 
 

@@ -1,16 +1,13 @@
-"""Import of TensorFlow without its messages on the terminal."""
+"""Import of TensorFlow by a command."""
 
 import os
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tfbbb.cli.errors import CommandError
+from tfbbb.tensorflow_startup import import_tensorflow as import_quietly
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow and hides its messages about the machine's devices.
+    """Imports TensorFlow; see `tfbbb.tensorflow_startup`.
 
     Raises:
         CommandError: `KERAS_BACKEND` names another backend.
@@ -21,26 +18,4 @@ def import_tensorflow() -> None:
             "tfbbb runs on the TensorFlow backend of Keras only: unset the environment "
             f"variable KERAS_BACKEND. Received: KERAS_BACKEND={backend!r}"
         )
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with _suppress_stderr():
-        import tensorflow as tf
-
-        tf.config.list_logical_devices()
-
-
-@contextmanager
-def _suppress_stderr() -> Iterator[None]:
-    """Discards the output to file descriptor 2, but prints it if an error is raised."""
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            held.seek(0)
-            os.write(terminal, held.read())
-            raise
-        finally:
-            os.dup2(terminal, 2)
-            os.close(terminal)
+    import_quietly()

@@ -86,7 +86,6 @@ def serve(
     TFBBB_ACCESS_LOG              text, json or off: a line for each request
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         import uvicorn
 
         from service.api.http.protocol import JsonErrorProtocol

@@ -43,6 +43,8 @@ from service.api.metrics.jobs import JobMetrics
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.client import ModelsClient
+from service.api.models.homes import Homes
+from service.api.models.host import ModelHost
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
 from service.api.open_inference import health as open_inference_health
@@ -94,9 +96,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             shutdown_event() as stopping,
             TemporaryDirectory(prefix="tfbbb-") as directory,
         ):
-            socket = Path(directory) / "models"
-            async with child_processes(settings, socket, stopping) as children:
-                client = ModelsClient(socket, settings)
+            sockets = Path(directory)
+            async with child_processes(settings, sockets, stopping) as children:
+                hosts = [ModelHost(*pair) for pair in children.models.items()]
+                homes = Homes(hosts, settings)
+                tending = asyncio.create_task(homes.tend())
+                client = ModelsClient(homes, settings)
                 queue = Queue(database, settings)
                 metrics.register(JobMetrics(database))
                 metrics.register(FeedbackMetrics(database))
@@ -117,6 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
                 yield {"service": state}
+                tending.cancel()
                 await client.close()
         database.close()
 

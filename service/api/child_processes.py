@@ -1,9 +1,9 @@
-"""Starts and stops the model process and the dispatcher."""
+"""Starts and stops the model processes and the dispatcher."""
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -20,24 +20,27 @@ _SECONDS_TO_STOP_MODELS = 5.0
 
 
 class Children(NamedTuple):
-    """The child processes of the API; the settings can disable each of them."""
+    """The child processes of the API; the settings can disable each kind.
 
-    models: SupervisedProcess
+    The model processes are keyed by the paths of the sockets on which they listen.
+    """
+
+    models: Mapping[Path, SupervisedProcess]
     dispatcher: SupervisedProcess
 
 
 @asynccontextmanager
 async def child_processes(
-    settings: Settings, socket: Path, stopping: asyncio.Event
+    settings: Settings, directory: Path, stopping: asyncio.Event
 ) -> AsyncIterator[Children]:
     """Runs the child processes that the settings enable until the block ends.
 
     At shutdown the dispatcher stops at once and requeues its jobs, while the API still
-    finishes requests. The model process stops last, when no request is left.
+    finishes requests. The model processes stop last, when no request is left.
 
     Args:
         settings: The settings of the service.
-        socket: Path of the socket on which the model process listens.
+        directory: A directory for the sockets of the model processes.
         stopping: Set at shutdown.
     """
     environment = os.environ | settings.environment()
@@ -48,7 +51,12 @@ async def child_processes(
         command = [sys.executable, "-m", module, *arguments]
         return SupervisedProcess(name, command, environment)
 
-    models = process("the model process", "service.model_process.worker", str(socket))
+    models = {
+        (path := directory / f"models-{number}"): process(
+            f"model process {number}", "service.model_process.worker", str(path)
+        )
+        for number in range(settings.model_processes)
+    }
     dispatcher = process("the dispatcher", _DISPATCHER, "--until-input-ends")
 
     async def dispatch() -> None:
@@ -58,10 +66,14 @@ async def child_processes(
         finally:
             await asyncio.to_thread(dispatcher.stop, _SECONDS_TO_STOP_DISPATCHER)
 
-    watchdog = Watchdog(models, socket, settings.heartbeat_seconds)
+    watchdogs = [
+        Watchdog(models[path], path, settings.heartbeat_seconds) for path in models
+    ]
     if settings.start_models:
-        models.start()
-        watchdog.start()
+        for model in models.values():
+            model.start()
+        for watchdog in watchdogs:
+            watchdog.start()
     dispatching = asyncio.create_task(dispatch()) if settings.start_dispatcher else None
     try:
         yield Children(models, dispatcher)
@@ -70,5 +82,10 @@ async def child_processes(
         if dispatching is not None:
             await dispatching
         if settings.start_models:
-            watchdog.stop()
-            await asyncio.to_thread(models.stop, _SECONDS_TO_STOP_MODELS)
+            for watchdog in watchdogs:
+                watchdog.stop()
+            stop = [
+                asyncio.to_thread(model.stop, _SECONDS_TO_STOP_MODELS)
+                for model in models.values()
+            ]
+            await asyncio.gather(*stop)

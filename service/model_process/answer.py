@@ -32,6 +32,9 @@ _MOMENTS = (
 
 # Each array has one entry per row.
 _NUM_SAMPLES = "num_samples"
+_TRUNCATED = "truncated"
+# Fewer draws say too little of a variance.
+_LEAST_DRAWS = 8
 Arrays = dict[str, npt.NDArray[Any]]
 Outputs = dict[str, npt.NDArray[Any] | list[Any]]
 
@@ -57,6 +60,9 @@ class Request:
         targets: The targets of the rows, or None.
         warnings: The sentences about each row.
         max_num_samples: The most draws that the limit of work allows.
+        most_in_time: The most draws for which a standard error may ask, because more
+            would be too late; None if nothing is too late.
+        is_truncated: Whether fewer draws were made than asked, to be in time.
     """
 
     version: VersionName
@@ -68,6 +74,8 @@ class Request:
     targets: npt.NDArray[Any] | None
     warnings: list[list[str]]
     max_num_samples: int
+    most_in_time: int | None = None
+    is_truncated: bool = False
 
     @property
     def seed(self) -> int:
@@ -103,6 +111,22 @@ class Request:
             self.needs_passes
             or self.query.parameters.max_standard_error is not None
             or any("noise" in question.arguments for question in _asked(self.query))
+        )
+
+    @property
+    def may_truncate(self) -> bool:
+        """Whether the client accepts fewer draws where all of them would be too late.
+
+        The request names a deadline and no number of draws, and the answer has a
+        standard error that says what the fewer draws cost.
+        """
+        parameters = self.query.parameters
+        return (
+            parameters.deadline_ms is not None
+            and parameters.num_samples is None
+            and self.asks_moments
+            and (parameters.method or self.manifest.method) != "moments"
+            and not any(question.draws_first for question in _asked(self.query))
         )
 
     @property
@@ -203,6 +227,19 @@ def prepare(
     )
 
 
+def truncate(request: Request, most_work: float) -> Request:
+    """Returns a request for fewer draws, about as many as some work allows.
+
+    Their number is a power of two, so that such requests can be computed together, and
+    8 at least.
+    """
+    fit = most_work * request.num_samples / request.work
+    draws = 2 ** int(np.log2(max(fit, _LEAST_DRAWS)))
+    if draws >= request.num_samples:
+        return request
+    return replace(request, num_samples=draws, is_truncated=True)
+
+
 def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     """Predicts blocks of rows of requests with the same batch key, all at once.
 
@@ -218,6 +255,12 @@ def compute(model: "ExportedModel", blocks: Sequence[Block]) -> list[Arrays]:
     ]
 
 
+def draws_taken(blocks: Sequence[Arrays]) -> int | None:
+    """Returns the draws that a standard error took; None if it was not asked for."""
+    taken = blocks[0].get(_NUM_SAMPLES)
+    return None if taken is None else int(taken[0])
+
+
 def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
     """Makes the answer of a request from what was predicted for its blocks of rows.
 
@@ -228,8 +271,10 @@ def finish(request: Request, blocks: Sequence[Arrays]) -> Answer:
         name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]
     }
     # The number of draws that a standard error took.
-    if (taken := arrays.pop(_NUM_SAMPLES, None)) is not None:
-        request = replace(request, num_samples=int(taken[0]))
+    if (taken := draws_taken(blocks)) is not None:
+        del arrays[_NUM_SAMPLES]
+        truncated = bool(arrays.pop(_TRUNCATED)[0])
+        request = replace(request, num_samples=taken, is_truncated=truncated)
     classes = request.manifest.classes
     outputs: Outputs = {name: arrays[name] for name in _MOMENTS if name in arrays}
     if classes is not None and "probabilities" in arrays:
@@ -337,12 +382,19 @@ def _predict(
 ) -> Arrays:
     """Returns the outputs of all signatures for the rows of some tensors."""
     parameters, arrays = request.query.parameters, Arrays()
-    num_samples = find_num_samples(
-        model, tensors, parameters, request.num_samples, request.max_num_samples
-    )
+    num_samples, truncated = request.num_samples, False
     if parameters.max_standard_error is not None:
+        num_samples, truncated = find_num_samples(
+            model,
+            tensors,
+            parameters,
+            num_samples,
+            request.max_num_samples,
+            request.most_in_time,
+        )
         num_rows = len(next(iter(tensors.values())))
         arrays[_NUM_SAMPLES] = np.full(num_rows, num_samples)
+        arrays[_TRUNCATED] = np.full(num_rows, truncated)
     if request.needs_passes:
         return arrays | _predict_by_method(
             model, request, tensors, targets, num_samples

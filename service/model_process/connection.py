@@ -72,7 +72,7 @@ class Connection:
             )
             self._predictions[number] = prediction
             self._operations.predictions.start(prediction)
-        elif operation == "heartbeat":
+        elif operation in ("heartbeat", "keep"):
             self._run(request)
         else:
             self._executor.submit(self._run, request)

@@ -88,7 +88,7 @@ class UncertaintyMetrics(Collector):
 
 
 class LoadedMetrics(Collector):
-    """Metrics of the known models and their states."""
+    """Metrics of the models whose home is this process, and of their states."""
 
     def __init__(self, registry: ModelRegistry) -> None:
         self._registry = registry
@@ -100,7 +100,10 @@ class LoadedMetrics(Collector):
             "Versions of each model by state; AVAILABLE ones are loaded.",
             labels=["model", "state"],
         )
+        homed = set(self._registry.homed())
         for name, versions in self._registry.catalog().items():
+            if name not in homed:
+                continue
             for state, count in Counter(v.state for v in versions).items():
                 family.add_metric([name, state], count)
         yield family

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
+import psutil
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from pydantic import BaseModel
 
@@ -13,12 +14,13 @@ from service.model_process.descriptions import model_status, model_summary
 from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.predictions import Predictions
+from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
-from service.shared.model_messages import Metadata, ModelList, ModelSpec
+from service.shared.model_messages import HostReport, Metadata, ModelList, ModelSpec
 from service.shared.settings import Settings
 
 
@@ -29,6 +31,7 @@ class Operations:
         registry: The models.
         settings: The settings of the service.
         recorder: Records predictions for feedback.
+        rates: Limits the work of each key.
 
     Attributes:
         predictions: The operation that answers later.
@@ -39,18 +42,20 @@ class Operations:
         registry: ModelRegistry,
         settings: Settings,
         recorder: PredictionRecorder,
+        rates: WorkRates,
     ) -> None:
         self._registry = registry
         self._settings = settings
         self._recorder = recorder
         uncertainty = UncertaintyMetrics()
-        self.predictions = Predictions(registry, settings, uncertainty, recorder)
+        self.predictions = Predictions(registry, settings, uncertainty, recorder, rates)
         self._figures = CollectorRegistry()
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
         ProcessCollector("tfbbb_models", registry=self._figures)
         self._by_name: dict[str, Callable[..., Frame]] = {
             "heartbeat": self._heartbeat,
+            "keep": self._keep,
             "score": self._score,
             "models": self._models,
             "model": self._model,
@@ -79,6 +84,17 @@ class Operations:
 
     def _heartbeat(self, body: bytes | bytearray) -> Frame:
         return Frame({"is_importing": not self._registry.has_imported})
+
+    def _keep(self, body: bytes | bytearray, names: Sequence[str]) -> Frame:
+        self._registry.keep(names)
+        report = HostReport(
+            is_importing=not self._registry.has_imported,
+            known=self._registry.names(),
+            settled=sorted(self._registry.settled),
+            computed=self.predictions.seconds_computed(),
+            resident_bytes=psutil.Process().memory_info().rss,
+        )
+        return _json(report)
 
     def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
         found = list(

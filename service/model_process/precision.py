@@ -24,8 +24,11 @@ def find_num_samples(
     parameters: DrawParameters,
     num_samples: int,
     most: int,
-) -> int:
+    most_in_time: int | None = None,
+) -> tuple[int, bool]:
     """Returns the number of draws whose mean has the standard error asked for.
+
+    Also returns whether they are fewer, because more would be too late.
 
     Passes of more and more draws estimate the error s / sqrt(n) of each row. Their seed
     is not that of the answer, which is made of fresh draws: an estimate that stops on
@@ -34,9 +37,10 @@ def find_num_samples(
     Args:
         model: The model.
         tensors: The table.
-        parameters: The parameters of the request.
+        parameters: The parameters of the request, with `max_standard_error`.
         num_samples: Draws of the first pass, and the least to return.
         most: The most draws of each row.
+        most_in_time: The most draws that are in time; None for any number.
 
     Raises:
         InputError: If the table does not fit the model; names the row.
@@ -44,8 +48,7 @@ def find_num_samples(
         RequestTooLarge: If a row needs more draws than `most`.
     """
     bound = parameters.max_standard_error
-    if bound is None:
-        return num_samples
+    assert bound is not None
     if parameters.method == "moments":
         raise InvalidRequest(
             "`parameters.max_standard_error` is about draws, and the method `moments` "
@@ -59,8 +62,10 @@ def find_num_samples(
             errors /= _deviations(answers)
         excess = float(np.max(errors, initial=0.0)) / bound
         if excess <= 1.0:
-            return num_samples
+            return num_samples, False
         needed = float(np.ceil(_RESERVE * num_samples * excess**2))
+        if most_in_time is not None and needed > most_in_time:
+            return max(num_samples, min(most, most_in_time)), True
         if needed > most:
             raise RequestTooLarge(
                 "`parameters.max_standard_error` needs more draws than the limit of "

@@ -1,10 +1,12 @@
 """Predictions on their way through the model process."""
 
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from service.model_process.abstention import abstain, check_abstention
 from service.model_process.answer import (
@@ -13,26 +15,35 @@ from service.model_process.answer import (
     Request,
     VersionName,
     compute,
+    draws_taken,
     finish,
     prepare,
+    truncate,
 )
 from service.model_process.codecs import CODECS
 from service.model_process.large_bodies import LARGE_ANSWER, LargeBodies
 from service.model_process.metrics import UncertaintyMetrics
+from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Batch, Scheduler, Task
 from service.model_process.version import ServedVersion
+from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
+
+if TYPE_CHECKING:
+    from tfbbb.export.exported_model import ExportedModel
 
 # Takes what returns the frame to send, or raises the error to send.
 Reply = Callable[[Callable[[], Frame]], None]
 
 # Threads that wait for models that are loaded and for large bodies.
 _WAITING_THREADS = 8
+# The share of the time left that fewer draws are to take: estimates may be wrong.
+_RESERVE = 0.7
 
 
 class Prediction:
@@ -51,6 +62,12 @@ class Prediction:
         self.reply = reply
         self.is_cancelled = False
         self.cancel_task: Callable[[], None] | None = None
+
+    @property
+    def key_id(self) -> str | None:
+        """The id of the key that asks; None in a service without keys."""
+        key_id: str | None = self.frame.header.get("key_id")
+        return key_id
 
     @property
     def is_large(self) -> bool:
@@ -84,6 +101,7 @@ class Predictions:
         settings: Limits and defaults.
         uncertainty: Counts the uncertainty of the answers.
         recorder: Records predictions for feedback.
+        rates: Limits the work of each key.
     """
 
     def __init__(
@@ -92,15 +110,19 @@ class Predictions:
         settings: Settings,
         uncertainty: UncertaintyMetrics,
         recorder: PredictionRecorder,
+        rates: WorkRates,
     ) -> None:
         self._registry = registry
+        self._rates = rates
         self._settings = settings
         self._uncertainty = uncertainty
         self._recorder = recorder
         self._large_bodies = LargeBodies()
         self._waiting = ThreadPoolExecutor(_WAITING_THREADS, "waiting")
+        self._computed: defaultdict[str, float] = defaultdict(float)
+        self._counting = threading.Lock()
         self.scheduler: Scheduler[Request, Arrays] = Scheduler(
-            _compute, settings.max_queue_seconds
+            self._compute, settings.max_queue_seconds
         )
         self.scheduler.start(settings.threads)
 
@@ -112,6 +134,22 @@ class Predictions:
             self._waiting.submit(self._advance, prediction, None)
         else:
             self._advance(prediction, version)
+
+    def seconds_computed(self) -> dict[str, float]:
+        """Returns how long each model has computed since the process started."""
+        with self._counting:
+            return dict(self._computed)
+
+    def _compute(self, batch: Batch[Request, Arrays]) -> Sequence[Arrays]:
+        model: Any = batch[0].task.key
+        blocks = [Block(_in_time(portion.task), portion.rows) for portion in batch]
+        begin = time.perf_counter()
+        try:
+            return compute(model[0], blocks)
+        finally:
+            seconds = time.perf_counter() - begin
+            with self._counting:
+                self._computed[blocks[0].request.version.name] += seconds
 
     def _advance(self, prediction: Prediction, version: ServedVersion | None) -> None:
         """Reads a request and queues it; replies the error if that fails."""
@@ -137,6 +175,27 @@ class Predictions:
             request = _read(frame, name, model.manifest, self._settings)
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
         arrived = frame.header["arrived"]
+        self._rates.charge(prediction.key_id, request.work)
+        try:
+            queued = self._submit(prediction, version, model, request, arrived)
+        except Exception:
+            self._rates.correct(prediction.key_id, -request.work)
+            raise
+        self._rates.correct(prediction.key_id, queued.work - request.work)
+
+    def _submit(
+        self,
+        prediction: Prediction,
+        version: ServedVersion,
+        model: "ExportedModel",
+        request: Request,
+        arrived: float,
+    ) -> Request:
+        """Queues a request, with fewer draws if it would be too late and may have.
+
+        Returns:
+            The request that was queued.
+        """
         milliseconds = request.query.parameters.deadline_ms
         # The way back should take as long as the way here.
         way = time.monotonic() - arrived
@@ -152,11 +211,20 @@ class Predictions:
             is_separable=request.is_separable,
             speed=version.speed(request.signatures),
             finish=lambda outcome: self._finish(prediction, request, outcome),
+            has_substitute=request.may_truncate and not request.is_truncated,
         )
-        self.scheduler.submit(task)
+        try:
+            self.scheduler.submit(task)
+        except DeadlineExceeded as error:
+            in_time = task.speed.work_within(_RESERVE * error.seconds_left)
+            shorter = truncate(request, in_time) if task.has_substitute else request
+            if shorter is request:
+                raise
+            return self._submit(prediction, version, model, shorter, arrived)
         prediction.cancel_task = lambda: self.scheduler.cancel(task)
         if prediction.is_cancelled:
             self.scheduler.cancel(task)
+        return request
 
     def _finish(
         self,
@@ -167,6 +235,10 @@ class Predictions:
         if isinstance(outcome, Exception):
             prediction.fail(outcome)
             return
+        # Draws beyond those of the request, which its standard error took.
+        draws = draws_taken(outcome) or request.num_samples
+        more_work = request.work * (draws / request.num_samples - 1)
+        self._rates.correct(prediction.key_id, more_work)
         size = sum(array.size for arrays in outcome for array in arrays.values())
         codec = prediction.frame.header["writes"]
         is_large = size > LARGE_ANSWER and CODECS[codec].writes_text
@@ -202,11 +274,19 @@ class Predictions:
             prediction.reply(write)
 
 
-def _compute(batch: Batch[Request, Arrays]) -> Sequence[Arrays]:
-    model: Any = batch[0].task.key
-    return compute(
-        model[0], [Block(portion.task.subject, portion.rows) for portion in batch]
-    )
+def _in_time(task: Task[Request, Arrays]) -> Request:
+    """Returns the request of a task, with the most draws that are in time.
+
+    It matters where the number of draws is found by passes, of which the last two have
+    as many draws as the answer.
+    """
+    request = task.subject
+    parameters = request.query.parameters
+    if parameters.max_standard_error is None or parameters.deadline_ms is None:
+        return request
+    seconds = _RESERVE * (task.deadline - time.monotonic()) / 2
+    share = task.speed.work_within(seconds) / request.work
+    return replace(request, most_in_time=max(2, int(share * request.num_samples)))
 
 
 def _read(

@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+import math
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from service.model_process.adoption import Ledger
@@ -29,15 +31,30 @@ class ModelRegistry:
     Args:
         root: The models directory.
         ledger: The recorded versions.
+        homed: Names of the models whose home is this process; None for all models.
+            Other models are loaded on demand.
+        idle_seconds: Time without request until a version is unloaded that was loaded
+            on demand.
 
     Attributes:
         has_imported: Whether TensorFlow is imported, which may hold the interpreter for
             many seconds.
+        settled: Names of the models whose versions are loaded or known to be broken.
     """
 
-    def __init__(self, root: Path, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        root: Path,
+        ledger: Ledger,
+        homed: Collection[str] | None = None,
+        idle_seconds: float = math.inf,
+    ) -> None:
         self.root = root
+        self.settled: frozenset[str] = frozenset()
         self._ledger = ledger
+        self._homed = None if homed is None else frozenset(homed)
+        self._idle_seconds = idle_seconds
+        self._must_refresh = threading.Event()
         self._models: Mapping[str, Mapping[int, ServedVersion]] = {}
         self._latest: dict[str, ServedVersion] = {}
         self._kept: set[ServedVersion] = set()
@@ -52,28 +69,50 @@ class ModelRegistry:
         import_tensorflow()
         self.has_imported = True
         while not stop.is_set():
+            self._must_refresh.clear()
             try:
                 self.refresh(stop)
             except Exception:
                 logger.exception("could not read the models in %s", self.root)
-            stop.wait(poll_seconds)
+            self._must_refresh.wait(poll_seconds)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Makes this process the home of some models, which the next refresh loads.
+
+        The next refresh drops the models that have another home now.
+        """
+        homed, before = frozenset(names), self._homed
+        self._homed = homed
+        self.settled &= homed
+        if homed != before:
+            self._must_refresh.set()
+
+    def homed(self) -> list[str]:
+        """Returns the names of the models whose home is this process."""
+        homed = self._homed
+        return [name for name in self.names() if homed is None or name in homed]
 
     def refresh(self, stop: threading.Event | None = None) -> None:
         """Scans the directory, loads `latest` of each model, adopts other versions."""
         with contextlib.suppress(Unavailable):
             self._ledger.finish_deletions(self.root)
         self.scan()
-        for name in self.names():
+        homed = self.homed()
+        for name in homed:
             if stop is not None and stop.is_set():
                 return
             try:
                 self._load_latest(name)
             except (Unavailable, UnknownModel):
                 continue  # The states of the versions have the reason.
-        self._load_labelled_versions()
+        for name in self._latest.keys() - set(homed):
+            self._latest.pop(name, None)
+        self._load_labelled_versions(homed)
+        self.settled = frozenset(homed)
         self._settled = True
-        for versions in self.catalog().values():
-            for version in versions:
+        self._unload_idle_versions()
+        for name, versions in self.catalog().items():
+            for version in versions if name in self.settled else ():
                 if stop is not None and stop.is_set():
                     return
                 with contextlib.suppress(Unavailable):
@@ -173,13 +212,17 @@ class ModelRegistry:
         """Returns the version that predicts by default, or None if none is loaded."""
         return self._latest.get(name)
 
-    def _load_labelled_versions(self) -> None:
+    def _load_labelled_versions(self, homed: Collection[str]) -> None:
         """Loads versions with labels; unloads versions without label or `latest`."""
         try:
             labelled = self._ledger.labelled()
         except Unavailable:
             return  # Keeps the loaded versions until the labels are known.
-        versions = (self._models.get(name, {}).get(n) for name, n in labelled)
+        versions = (
+            self._models[name].get(number)
+            for name, number in labelled
+            if name in homed and name in self._models
+        )
         needed = {version for version in versions if version is not None}
         with self._latest_lock:
             needed.update(self._latest.values())
@@ -189,6 +232,15 @@ class ModelRegistry:
         for version in needed:
             with contextlib.suppress(Unavailable):
                 version.load()  # On failure, the state of the version has the reason.
+
+    def _unload_idle_versions(self) -> None:
+        """Unloads versions that were loaded on demand and are not asked any more."""
+        due = time.monotonic() - self._idle_seconds
+        for versions in self.catalog().values():
+            for version in versions:
+                is_idle = version.is_loaded and version.used_at < due
+                if is_idle and version not in self._kept:
+                    version.unload()
 
     def _warn_of_misplaced_models(self) -> None:
         for path in _misplaced_under(self.root):
@@ -231,6 +283,9 @@ class ModelRegistry:
                     previous
                 )  # A label may need it; the next refresh finds out.
             self._latest[name] = version
+            if self._homed is not None:
+                # Asked here because its home does not run: the table follows.
+                self._homed |= {name}
             return version
 
 

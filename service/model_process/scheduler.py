@@ -38,6 +38,8 @@ class Task(Generic[T, Result]):
         is_separable: Whether rows may be computed with others, or in blocks.
         speed: How long tasks of this kind take.
         finish: Takes the results of all blocks, or the error.
+        has_substitute: Whether a smaller task is submitted if this one is too late.
+            Else an idle scheduler tries it although it seems too late.
     """
 
     subject: T
@@ -49,6 +51,7 @@ class Task(Generic[T, Result]):
     is_separable: bool
     speed: Speed
     finish: Callable[[Sequence[Result] | Exception], None]
+    has_substitute: bool = False
     done: int = 0
     results: list[Result] = field(default_factory=list)
     is_cancelled: bool = False
@@ -201,8 +204,9 @@ class Scheduler(Generic[T, Result]):
                 logger.exception("a batch failed")
 
     def _check_load(self, task: Task[T, Result], now: float) -> None:
-        if not self._waiting and not self._running:
-            # An idle service tries, so that a wrong estimate corrects itself.
+        is_idle = not self._waiting and not self._running
+        if is_idle and not task.has_substitute:
+            # So that a wrong estimate corrects itself.
             return
         # A task of one block waits for at most one block of each larger task.
         whole = task.seconds_left > 2 * _BLOCK_SECONDS
@@ -215,7 +219,8 @@ class Scheduler(Generic[T, Result]):
                 everything - self._max_seconds,
             )
         before = [other for order, _, other in self._waiting if order <= task.deadline]
-        wait = self._backlog(before, now, whole) + task.seconds_left
+        turn = self._backlog(before, now, whole)
+        wait = turn + task.seconds_left
         if now + wait > task.deadline:
             raise DeadlineExceeded(
                 f"The prediction would take {1e3 * wait:.0f} ms, but its deadline is "
@@ -223,6 +228,7 @@ class Scheduler(Generic[T, Result]):
                 "`Retry-After`, send fewer rows, or allow more time "
                 "(`parameters.deadline_ms`).",
                 everything,
+                task.deadline - now - turn,
             )
 
     def _tasks(self) -> Iterable[Task[T, Result]]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +54,7 @@ class ServedVersion:
         self.state = VersionState.START
         self.problem: Exception | None = None
         self.manifest: Manifest | None = None
+        self.used_at = 0.0
         self._model: ExportedModel | None = None
         self._speed = Speed()
         self._speeds: dict[tuple[str, ...], Speed] = {}
@@ -81,6 +83,7 @@ class ServedVersion:
         Raises:
             Unavailable: If the model cannot be loaded; the message has the reason.
         """
+        self.used_at = time.monotonic()
         if (model := self._model) is not None:
             return model
         with _loading:

@@ -1,8 +1,9 @@
-"""The model process: `python -m service.model_process.worker SOCKET`.
+"""A model process: `python -m service.model_process.worker SOCKET`.
 
 The API sends requests over the socket and keeps the standard input of this process
 open; the process ends when its input ends. TensorFlow runs here and not in the API
-process, so that the API answers whatever TensorFlow does.
+process, so that the API answers whatever TensorFlow does. There may be several of these
+processes, each the home of some models.
 """
 
 import logging
@@ -17,6 +18,7 @@ from pathlib import Path
 from service.model_process.adoption import Ledger
 from service.model_process.connection import Connection
 from service.model_process.operations import Operations
+from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
@@ -72,7 +74,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
-    registry = ModelRegistry(settings.models, Ledger(database))
+    ledger = Ledger(database)
+    # The API decides of which models this process is the home.
+    registry = ModelRegistry(settings.models, ledger, (), settings.idle_seconds)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     # The messages of libraries about graphs do not help an operator.
     logging.getLogger("absl").setLevel(logging.ERROR)
@@ -82,8 +86,10 @@ def main() -> None:
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
     recorder = PredictionRecorder(database, settings)
-    operations = Operations(registry, settings, recorder)
-    serve(listen(Path(sys.argv[1])), operations)
+    path = Path(sys.argv[1])
+    rates = WorkRates(path.parent, settings.max_work_per_second)
+    operations = Operations(registry, settings, recorder, rates)
+    serve(listen(path), operations)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,21 @@ class QueueFull(ServiceError):
     status = 429
 
 
+class RateExceeded(ServiceError):
+    """The key asks for more work per second than it may; see `Retry-After`.
+
+    Args:
+        message: The reason.
+        retry_after: Seconds until the key may ask for the work.
+    """
+
+    status = 429
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.headers = {"Retry-After": str(max(1, math.ceil(retry_after)))}
+
+
 class InvalidTable(ServiceError):
     """The file is not a table, or exceeds a limit; the message says where."""
 
@@ -198,7 +213,19 @@ class Overloaded(Unavailable):
 
 
 class DeadlineExceeded(Overloaded):
-    """The service cannot answer before the deadline of the request."""
+    """The service cannot answer before the deadline of the request.
+
+    Args:
+        message: The reason.
+        retry_after: Seconds until the service should have time for the request.
+        seconds_left: Seconds of computing that the request could have.
+    """
+
+    def __init__(
+        self, message: str, retry_after: float = 1.0, seconds_left: float = 0.0
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.seconds_left = seconds_left
 
 
 class InsufficientStorage(ServiceError):

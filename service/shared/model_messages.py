@@ -151,3 +151,16 @@ class ScoredRows(BaseModel):
     scores: dict[str, list[Any]]
     # The ids of their predictions and the numbers of the rows.
     recorded: list[tuple[str, int]] | None
+
+
+class HostReport(BaseModel):
+    """What a model process reports to the table of homes."""
+
+    is_importing: bool
+    # Names of all models in the directory; of those that it was told to keep and has
+    # loaded, or found broken.
+    known: list[str]
+    settled: list[str]
+    # Seconds of computing since the process started, by model.
+    computed: dict[str, float]
+    resident_bytes: int

@@ -45,8 +45,26 @@ class Settings(BaseModel):
         bool, Field(description="Whether to accept every request without a key.")
     ] = False
     start_models: Annotated[
-        bool, Field(description="Whether to start the model process.")
+        bool, Field(description="Whether to start the model processes.")
     ] = True
+    model_processes: Annotated[
+        int, Field(ge=1, description="Processes that predict; models share them.")
+    ] = min(2, os.cpu_count() or 1)
+    model_memory_bytes: Annotated[
+        int,
+        Field(
+            ge=2**28,
+            description="Resident memory over which a model process is restarted.",
+        ),
+    ] = 8 * 2**30
+    idle_seconds: Annotated[
+        float,
+        Field(
+            gt=0,
+            description="Time without request until a version is unloaded that is "
+            "neither `latest` nor labelled.",
+        ),
+    ] = 600.0
     start_dispatcher: Annotated[
         bool, Field(description="Whether to start the dispatcher, which runs jobs.")
     ] = True
@@ -125,6 +143,10 @@ class Settings(BaseModel):
             "and each level or sample of each target).",
         ),
     ] = 10_000_000
+    max_work_per_second: Annotated[
+        float | None,
+        Field(gt=0, description="Most such work of each key per second; no limit."),
+    ] = None
     deadline_ms: Annotated[
         float, Field(gt=0, description="Deadline of predictions that name none.")
     ] = 30_000.0

@@ -39,6 +39,9 @@ def settings_of_a_test(settings: Settings, directory: Path) -> Settings:
     changes: dict[str, object] = {"admin_key": SecretStr(ADMIN_KEY)}
     if "start_dispatcher" not in settings.model_fields_set:
         changes["start_dispatcher"] = False
+    # Each imports TensorFlow, for which most tests need not wait twice.
+    if "model_processes" not in settings.model_fields_set:
+        changes["model_processes"] = 1
     if "data_dir" not in settings.model_fields_set:
         changes["data_dir"] = directory
     return settings.model_copy(update=changes)

@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
+from service.api.metrics.models import label_by_process
 from service.api.state import State
 from service.shared.errors import Unavailable
 
@@ -27,12 +28,12 @@ router = APIRouter(tags=["health"], dependencies=[may_predict], route_class=Scop
 async def metrics(state: State) -> Response:
     """Returns metrics of requests, jobs, processes, models and their uncertainty.
 
-    Leaves out the metrics of the models while the model process is not running.
+    Leaves out the metrics of model processes that are not running.
     """
     own = await asyncio.to_thread(generate_latest, state.metrics)
     try:
         models = await state.models.metrics()
     except Unavailable as error:
         logger.info("no metrics of the models: %s", error)
-        models = b""
-    return Response(own + models, media_type=CONTENT_TYPE_LATEST)
+        models = []
+    return Response(own + label_by_process(models), media_type=CONTENT_TYPE_LATEST)

@@ -1,33 +1,31 @@
-"""Sends requests to the model process over its socket."""
+"""Sends requests to the model processes."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from service.api.http.request_log import add_to_log, request_id
-from service.api.models.connection import Connection
-from service.shared.errors import Overloaded, ServiceError
+from service.api.http.request_log import add_to_log
+from service.api.models.homes import Homes
+from service.api.models.host import ModelHost
+from service.shared.errors import Overloaded
 from service.shared.frames import Frame
-from service.shared.model_messages import ModelList, ModelStatus
+from service.shared.model_messages import ModelList, ModelStatus, ModelSummary
 from service.shared.settings import Settings
 
 
 class ModelsClient:
-    """A client of the model process (`service.model_process`).
+    """A client of the model processes (`service.model_process`).
 
     Args:
-        socket: Path of the socket of the process.
+        homes: Which process has which model.
         settings: The limits of what may wait.
     """
 
-    def __init__(self, socket: Path, settings: Settings) -> None:
-        self._socket = socket
+    def __init__(self, homes: Homes, settings: Settings) -> None:
+        self._homes = homes
         self._settings = settings
-        self._connection: Connection | None = None
-        self._connecting = asyncio.Lock()
         self._num_waiting = 0
         self._bytes_waiting = 0
 
@@ -67,6 +65,7 @@ class ModelsClient:
         body: bytes | bytearray,
         arrived: float,
         *,
+        key_id: str | None = None,
         reads: str = "json",
         writes: str = "json",
         options: Mapping[str, Any] = MappingProxyType({}),
@@ -79,6 +78,7 @@ class ModelsClient:
             body: The body of the request.
             arrived: Time of `time.monotonic` at which the request came, from which
                 its deadline counts.
+            key_id: Id of the key that asks, whose work is limited.
             reads: Name of the codec that reads the body.
             writes: Name of the codec that writes the response.
             options: What the reader needs beside the body.
@@ -96,6 +96,7 @@ class ModelsClient:
             name=name,
             version=version,
             arrived=arrived,
+            key_id=key_id,
             reads=reads,
             writes=writes,
             options=dict(options),
@@ -125,7 +126,13 @@ class ModelsClient:
 
     async def models(self) -> ModelList:
         """Returns every model with the states of its versions."""
-        return ModelList.model_validate_json((await self._ask("models")).body)
+        found: dict[str, ModelSummary] = {}
+        for host, frame in await self._ask_every("models"):
+            for model in ModelList.model_validate_json(frame.body).models:
+                # Only a home of a model knows which of its versions are loaded.
+                if model.name not in found or host in self._homes.all(model.name):
+                    found[model.name] = model
+        return ModelList(models=[found[name] for name in sorted(found)])
 
     async def model(self, name: str) -> ModelStatus:
         """Returns the states of all versions of a model."""
@@ -143,10 +150,9 @@ class ModelsClient:
 
     async def load(self, name: str, version: int) -> str | None:
         """Loads and tries a version; returns the reason if it cannot predict."""
-        problem: str | None = (
-            await self._ask("load", name=name, version=version)
-        ).header["problem"]
-        return problem
+        answers = await self._ask_homes("load", name=name, version=version)
+        problems = [answer.header["problem"] for answer in answers]
+        return next(filter(None, problems), None)
 
     async def load_newest(self, name: str) -> None:
         """Loads the newest version of a model, which becomes `latest`.
@@ -155,48 +161,56 @@ class ModelsClient:
             Unavailable: If the process still loads the models of its start, or no
                 version can be loaded.
         """
-        await self._ask("load_newest", name=name)
+        await self._ask_homes("load_newest", name=name)
 
     async def rescan(self) -> None:
         """Rescans the models directory, and drops deleted versions."""
-        await self._ask("rescan")
+        await self._ask_every("rescan")
 
     async def check_ready(self) -> None:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
-        await self._ask("check_ready")
+        await self._ask_every("check_ready")
+        self._homes.check_ready()
 
-    async def metrics(self) -> bytes | bytearray:
-        """Returns the metrics of the process, in the format of Prometheus."""
-        return (await self._ask("metrics")).body
+    async def metrics(self) -> Sequence[bytes | bytearray]:
+        """Returns the metrics of each process, in the format of Prometheus."""
+        answers = dict(await self._ask_every("metrics"))
+        return [answers[h].body if h in answers else b"" for h in self._homes.hosts]
 
     async def close(self) -> None:
-        """Closes the connection."""
-        if self._connection is not None:
-            await self._connection.close()
+        """Closes the connections."""
+        for host in self._homes.hosts:
+            await host.close()
 
     async def _ask(
         self, operation: str, body: bytes | bytearray = b"", **arguments: Any
     ) -> Frame:
-        connection = await self._connect()
-        header = {"operation": operation, "request_id": request_id()}
-        response = await connection.ask(Frame(header | arguments, body))
-        _raise_error(operation, response)
-        return response
+        """Asks the home of a model."""
+        name = arguments["name"]
+        host = self._homes.choose(name)
+        frame = await host.ask(operation, body, arguments)
+        self._homes.record(name, host)
+        return frame
 
-    async def _connect(self) -> Connection:
-        connection = self._connection
-        if connection is not None and connection.is_open:
-            return connection
-        async with self._connecting:
-            if self._connection is None or not self._connection.is_open:
-                self._connection = await Connection.open(self._socket)
-            return self._connection
+    async def _ask_homes(self, operation: str, **arguments: Any) -> Sequence[Frame]:
+        """Asks every home of a model."""
+        homes = self._homes.all(arguments["name"])
+        return await asyncio.gather(
+            *(host.ask(operation, arguments=arguments) for host in homes)
+        )
 
-
-def _raise_error(operation: str, response: Frame) -> None:
-    if "error" not in response.header:
-        return
-    error = ServiceError.from_message(response.header)
-    if error is None:
-        raise RuntimeError(f"The model process failed at {operation}; see its log")
-    raise error
+    async def _ask_every(self, operation: str) -> list[tuple[ModelHost, Frame]]:
+        """Asks every process; passes over those that do not run, unless none does."""
+        hosts = self._homes.hosts
+        running = [host for host in hosts if host.is_ready] or hosts
+        outcomes = await asyncio.gather(
+            *(host.ask(operation) for host in running), return_exceptions=True
+        )
+        answers = [
+            (host, outcome)
+            for host, outcome in zip(running, outcomes, strict=True)
+            if isinstance(outcome, Frame)
+        ]
+        if answers:
+            return answers
+        raise next(o for o in outcomes if isinstance(o, BaseException))

@@ -26,6 +26,7 @@ from service.shared.errors import (
     DeadlineExceeded,
     InvalidRequest,
     Overloaded,
+    RateExceeded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -54,6 +55,7 @@ _INFER: dict[str, Any] = {
             UnsupportedMediaType,
             Overloaded,
             DeadlineExceeded,
+            RateExceeded,
         ),
     },
 }

@@ -89,6 +89,7 @@ async def answer(
     Raises:
         UnsupportedMediaType: If the body is compressed.
         Overloaded: If too many requests are waiting.
+        RateExceeded: If the key asks for too much work per second.
     """
     check_not_encoded(request)
     with state.models.admit(declared_size(request, state.settings)):
@@ -97,6 +98,7 @@ async def answer(
             version,
             await request.body(),
             request.scope["arrived"],
+            key_id=request.state.caller.key_id,
             reads=reads,
             writes=writes,
             options=options,

@@ -30,6 +30,7 @@ from service.shared.errors import (
     InvalidRequest,
     NotAcceptable,
     Overloaded,
+    RateExceeded,
     RequestTooLarge,
     Unavailable,
     UnknownModel,
@@ -54,6 +55,7 @@ _ERRORS = (
     Unavailable,
     Overloaded,
     DeadlineExceeded,
+    RateExceeded,
 )
 
 

@@ -49,8 +49,8 @@ def read(body: Body, options: Mapping[str, Any]) -> Query:
 def write(answer: Answer) -> Frame:
     """Writes one row per row; arrays are lists of fixed sizes, sets are lists.
 
-    The metadata of the schema are `model_name`, `model_version`, `num_samples` and, as
-    a JSON list, `classes`.
+    The metadata of the schema are `model_name`, `model_version`, `num_samples`,
+    `truncated` where fewer draws were made, and, as a JSON list, `classes`.
     """
     request = answer.request
     columns = {name: _column(values) for name, values in answer.outputs.items()}
@@ -60,6 +60,7 @@ def write(answer: Answer) -> Frame:
         "model_name": request.version.name,
         "model_version": str(request.version.number),
         "num_samples": str(request.num_samples),
+        **({"truncated": "true"} if request.is_truncated else {}),
         **({} if classes is None else {"classes": json.dumps(classes)}),
         **({} if (found := answer.prediction_id) is None else {"prediction_id": found}),
     }

@@ -73,6 +73,8 @@ def write(answer: Answer) -> Frame:
         "Model_Version": str(request.version.number),
         "Num_Samples": str(request.num_samples),
     }
+    if request.is_truncated:
+        headers["Truncated"] = "true"
     if answer.prediction_id is not None:
         headers["Prediction_Id"] = answer.prediction_id
     return response(sink.getvalue(), CSV, **headers)

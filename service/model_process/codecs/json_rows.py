@@ -53,6 +53,8 @@ def write_json(body: dict[str, Any], answer: Answer) -> Frame:
         "model_version": str(request.version.number),
         "num_samples": request.num_samples,
     }
+    if request.is_truncated:
+        body["truncated"] = True
     if (classes := request.manifest.classes) is not None:
         body["classes"] = classes
     if answer.prediction_id is not None:

@@ -140,6 +140,8 @@ def write(answer: Answer) -> Frame:
     if query.id is not None:
         document["id"] = query.id
     document["parameters"] = {"num_samples": request.num_samples}
+    if request.is_truncated:
+        document["parameters"]["truncated"] = True
     if answer.prediction_id is not None:
         document["parameters"]["prediction_id"] = answer.prediction_id
     document["outputs"] = described

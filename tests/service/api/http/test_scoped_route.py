@@ -18,6 +18,8 @@ from service.api.http.scoped_route import ScopedRoute, check_scoped
 from service.api.keys.caller import Caller, may_predict
 from service.api.keys.scope import Scope
 from service.api.models.client import ModelsClient
+from service.api.models.homes import Homes
+from service.api.models.host import ModelHost
 from service.app import create_app
 from service.shared.settings import Settings
 from tests.service.serving import serving
@@ -74,7 +76,7 @@ def ask(
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
     caller = Caller("1", "a test", implied, 1, 1, 1)
     keyring = SimpleNamespace(find_cached=lambda _: caller, is_use_due=lambda _: False)
-    models = ModelsClient(Path("none"), SETTINGS)
+    models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
     if key is not None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from service.api.models.client import ModelsClient
+from service.api.models.homes import Homes
+from service.api.models.host import ModelHost
 from service.model_process.predictions import Prediction
 from service.model_process.worker import listen, serve
 from service.shared import errors
@@ -56,6 +58,12 @@ class Echo:
         return Frame({"log": {}}, question.body)
 
 
+def client_of(socket: Path, **settings: Any) -> ModelsClient:
+    """A client of one process."""
+    chosen = Settings(**settings)
+    return ModelsClient(Homes([ModelHost(socket)], chosen), chosen)
+
+
 @pytest.fixture
 def echo() -> Echo:
     return Echo()
@@ -66,7 +74,7 @@ def client(echo: Echo, tmp_path: Path) -> ModelsClient:
     listener = listen(tmp_path / "socket")
     serving = threading.Thread(target=serve, args=(listener, echo), daemon=True)
     serving.start()
-    return ModelsClient(tmp_path / "socket", Settings())
+    return client_of(tmp_path / "socket")
 
 
 async def predict(
@@ -167,7 +175,7 @@ def test_disconnecting_frees_all_work(client: ModelsClient, echo: Echo) -> None:
 
 
 def test_more_waiting_predictions_than_the_limit_are_refused(tmp_path: Path) -> None:
-    client = ModelsClient(tmp_path / "nothing", Settings(max_waiting_requests=2))
+    client = client_of(tmp_path / "nothing", max_waiting_requests=2)
     with (
         client.admit(10),
         client.admit(10),
@@ -180,7 +188,7 @@ def test_more_waiting_predictions_than_the_limit_are_refused(tmp_path: Path) -> 
 
 
 def test_more_waiting_bytes_than_the_limit_are_refused(tmp_path: Path) -> None:
-    client = ModelsClient(tmp_path / "nothing", Settings(max_waiting_bytes=100))
+    client = client_of(tmp_path / "nothing", max_waiting_bytes=100)
     with (
         client.admit(200),
         pytest.raises(Overloaded, match="Bodies of 200 bytes are waiting"),
@@ -192,7 +200,7 @@ def test_more_waiting_bytes_than_the_limit_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_a_process_the_answer_is_unavailable_at_once(tmp_path: Path) -> None:
-    client = ModelsClient(tmp_path / "nothing", Settings())
+    client = client_of(tmp_path / "nothing")
 
     async def questions() -> None:
         with pytest.raises(Unavailable, match="not running yet"):
@@ -205,7 +213,7 @@ def test_process_that_ends_fails_only_the_request_it_answers(
     tmp_path: Path, echo: Echo
 ) -> None:
     path = tmp_path / "socket"
-    client = ModelsClient(path, Settings())
+    client = client_of(path)
 
     def die_when_asked(listener: socket.socket) -> None:
         with listener, listener.accept()[0] as connection:

@@ -6,6 +6,8 @@ import pytest
 
 from service.api.models import latest_version
 from service.api.models.client import ModelsClient
+from service.api.models.homes import Homes
+from service.api.models.host import ModelHost
 from service.api.models.latest_version import LatestVersionBarrier
 from service.shared.settings import Settings
 
@@ -21,7 +23,9 @@ def test_success_is_reported_although_its_version_loads_for_long(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(latest_version, "_SECONDS_TO_LOAD", 0.01)
-    models = LoadingModels(tmp_path / "socket", Settings())
+    models = LoadingModels(
+        Homes([ModelHost(tmp_path / "socket")], Settings()), Settings()
+    )
     with caplog.at_level(logging.INFO):
         asyncio.run(
             asyncio.wait_for(LatestVersionBarrier(models).wait_for("wine", 3), 10)

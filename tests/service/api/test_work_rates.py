@@ -1,0 +1,65 @@
+"""The work per second of a key, in every format."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from service.shared.prediction_formats import ARROW, CSV
+from service.shared.settings import Settings
+from tests.service.serving import serving, wait_until_ready
+
+# A rate so small that no credit comes back while the tests run; ten seconds' work, the
+# first credit of a key, are two rows of 100 draws.
+PER_SECOND = 20.0
+
+
+def arrow() -> bytes:
+    table = pa.table({"age": [1.0], "bmi": [2.0], "bp": [3.0]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+PREDICT, INFER = "/v1/models/diabetes:predict", "/v2/models/diabetes/infer"
+JSON = "application/json"
+FORMATS = {
+    "json": (PREDICT, JSON, b'{"instances": [[1, 2, 3]]}'),
+    "arrow": (PREDICT, ARROW, arrow()),
+    "csv": (PREDICT, CSV, b"age,bmi,bp\n1,2,3\n"),
+    "open_inference": (
+        INFER,
+        JSON,
+        b'{"inputs": [{"name": "inputs", "shape": [1, 3], "datatype": "FP32",'
+        b' "data": [1, 2, 3]}]}',
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def client(saved_models: Path) -> Iterator[httpx.Client]:
+    settings = Settings(models=saved_models, max_work_per_second=PER_SECOND)
+    with serving(settings) as client:
+        wait_until_ready(client)
+        yield client
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_key_over_its_rate_gets_429_in_every_format(
+    client: httpx.Client, name: str
+) -> None:
+    path, kind, body = FORMATS[name]
+    made = client.post("/v1/keys", json={"name": name, "scopes": ["predict"]}).json()
+    headers = {"Authorization": f"Bearer {made['key']}", "Content-Type": kind}
+
+    def send() -> httpx.Response:
+        return client.post(path, content=body, headers=headers)
+
+    # The keys of the other formats have spent their credit, and this one has not.
+    answers = [send() for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert "TFBBB_MAX_WORK_PER_SECOND" in answers[2].json()["error"]
+    assert 1 <= int(answers[2].headers["Retry-After"]) <= 5

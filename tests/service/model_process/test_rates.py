@@ -1,0 +1,107 @@
+"""The credit of keys; time passes only where a test says."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from service.model_process.rates import WorkRates
+from service.shared.errors import RateExceeded
+
+RATE = 100.0
+MOST = 1000.0  # The credit of ten seconds.
+
+
+class Rates(WorkRates):
+    """Rates by a stopped clock."""
+
+    def __init__(self, directory: Path, per_second: float | None = RATE) -> None:
+        self.now = 5.0
+        super().__init__(directory, per_second, lambda: self.now)
+
+    def is_charged(self, key_id: str | None, work: float) -> bool:
+        try:
+            self.charge(key_id, work)
+        except RateExceeded:
+            return False
+        return True
+
+
+@pytest.fixture
+def rates(tmp_path: Path) -> Rates:
+    return Rates(tmp_path)
+
+
+def test_credit_grows_by_the_rate(rates: Rates) -> None:
+    rates.charge("key", MOST)
+    assert not rates.is_charged("key", 1)
+    rates.now += 2.5
+    assert rates.is_charged("key", 2.5 * RATE)
+    assert not rates.is_charged("key", 1)
+
+
+def test_credit_is_ten_seconds_of_work_at_most(rates: Rates) -> None:
+    rates.charge("key", 1)
+    rates.now += 1e6
+    rates.charge("key", MOST)
+    assert not rates.is_charged("key", 1)
+
+
+def test_refusal_says_when_the_credit_suffices(rates: Rates) -> None:
+    rates.charge("key", MOST)
+    with pytest.raises(RateExceeded, match="Received: 250 units") as caught:
+        rates.charge("key", 250)
+    assert caught.value.headers["Retry-After"] == "3"
+    rates.now += 2.4
+    assert not rates.is_charged("key", 250)
+    rates.now += 0.1
+    assert rates.is_charged("key", 250)
+
+
+def test_request_above_the_most_credit_leaves_a_debt(rates: Rates) -> None:
+    assert rates.is_charged("key", 3 * MOST)
+    rates.now += 20
+    assert not rates.is_charged("key", 1)
+    rates.now += 0.01
+    assert rates.is_charged("key", 1)
+
+
+def test_key_is_not_limited_by_the_others(rates: Rates) -> None:
+    while rates.is_charged("greedy", 10):
+        pass
+    assert rates.is_charged("modest", MOST)
+    assert rates.is_charged(None, MOST)  # Requests without a key have their own.
+    assert not rates.is_charged(None, 1)
+
+
+def test_work_that_was_not_done_is_given_back(rates: Rates) -> None:
+    rates.charge("key", MOST)
+    rates.correct("key", -MOST)
+    rates.correct("key", -MOST)
+    assert rates.is_charged("key", MOST)
+    assert not rates.is_charged("key", 1)
+
+
+def test_without_a_rate_nothing_is_limited(tmp_path: Path) -> None:
+    assert Rates(tmp_path, None).is_charged("key", 1e30)
+    assert not list(tmp_path.iterdir())
+
+
+def test_threads_and_processes_share_the_credit_exactly(tmp_path: Path) -> None:
+    program = f"""
+from pathlib import Path
+from tests.service.model_process.test_rates import Rates
+rates = Rates(Path({str(tmp_path)!r}))
+print(sum(rates.is_charged("key", 7) for _ in range(200)))
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        rates = Rates(tmp_path)
+        with ThreadPoolExecutor(8) as executor:
+            charged = executor.map(lambda _: rates.is_charged("key", 7), range(200))
+            ours = sum(charged)
+        assert other.stdout is not None
+        theirs = int(other.stdout.read())
+    assert ours + theirs == int(MOST / 7)

@@ -57,15 +57,21 @@ class Ledger:
         _check(version, digest)
 
     def labelled(self) -> set[tuple[str, int]]:
-        """Returns the versions that labels point at.
+        """Returns the versions that labels point at, also canaries and shadows.
 
         Raises:
             Unavailable: If the database does not answer.
         """
         try:
             with self._database.reading() as session:
-                rows = session.execute(select(Label.name, Label.number))
-                return {(name, number) for name, number in rows}
+                columns = (Label.number, Label.canary, Label.shadow)
+                rows = session.execute(select(Label.name, *columns))
+                return {
+                    (name, number)
+                    for name, *found in rows
+                    for number in found
+                    if number is not None
+                }
         except DBAPIError as error:
             raise Unavailable(f"The database does not answer: {error.orig}") from None
 

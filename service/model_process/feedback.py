@@ -1,7 +1,8 @@
 """Reads feedback, and scores its rows by the versions that it is about."""
 
-import itertools
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,15 @@ from service.model_process.recorder import PredictionRecorder, as_columns
 from service.model_process.registry import ModelRegistry
 from service.model_process.scores import Array, score
 from service.model_process.version import ServedVersion
-from service.shared.errors import InvalidRequest
+from service.shared.database.tables import RecordedRow
+from service.shared.errors import InvalidRequest, ServiceError
 from service.shared.prediction_parameters import SIGNATURES, Parameters
+from service.shared.route import Route
 from service.shared.settings import Settings
 from tfbbb.abbreviation import abbreviate
+from tfbbb.export.manifest import InputError
+
+logger = logging.getLogger(__name__)
 
 _KEYS = {"instances", "inputs", "targets", "predictions"}
 _KEYS_OF_ROW = {"id", "row", "target"}
@@ -41,7 +47,7 @@ class ScoredRequest:
 def score_feedback(
     body: bytes | bytearray,
     name: str,
-    version: int | None,
+    route: Route,
     registry: ModelRegistry,
     recorder: PredictionRecorder,
     settings: Settings,
@@ -51,8 +57,8 @@ def score_feedback(
     Args:
         body: The request: `instances` or `inputs` with `targets`, or `predictions`.
         name: Name of the model.
-        version: The version. If it is None, `latest` scores rows, and predictions are
-            scored by the versions that made them.
+        route: The versions that score rows. If the version is None, `latest` scores
+            rows, and predictions are scored by the versions that made them.
         registry: The models.
         recorder: The recorded predictions.
         settings: Limits and defaults.
@@ -83,13 +89,19 @@ def score_feedback(
         if fault is not None:
             raise fault
         known = _read_predictions(document["predictions"])
-        yield from _score_recorded(known, name, version, registry, recorder, settings)
+        yield from _score_recorded(known, name, route, registry, recorder, settings)
         return
     if document.get("targets") is None:
         raise InvalidRequest("The rows need `targets`, what came true for each.")
     query = _query(document, fault)
-    request, scores = _score(registry.version(name, version), query, settings)
-    yield ScoredRequest(request, scores, None)
+    for number in route.answering:
+        request, scores = _score(registry.version(name, number), query, settings)
+        yield ScoredRequest(request, scores, None)
+    if route.shadow is not None:
+        with _unless_shadow_fails(name, route.shadow):
+            served = registry.version(name, route.shadow)
+            request, scores = _score(served, query, settings)
+            yield ScoredRequest(request, scores, None)
 
 
 def _query(document: dict[str, Any], fault: InvalidRequest | None = None) -> Query:
@@ -100,22 +112,46 @@ def _query(document: dict[str, Any], fault: InvalidRequest | None = None) -> Que
 def _score_recorded(
     targets: dict[tuple[str, int], Any],
     name: str,
-    version: int | None,
+    route: Route,
     registry: ModelRegistry,
     recorder: PredictionRecorder,
     settings: Settings,
 ) -> Iterator[ScoredRequest]:
-    rows = recorder.find(list(targets), name, version)
-    places = sorted(targets, key=lambda place: rows[place].number)
-    for number, group in itertools.groupby(places, lambda place: rows[place].number):
-        of_version = list(group)
-        served = registry.version(name, number)
-        manifest = served.load().manifest
-        values = [rows[place].values for place in of_version]
-        given = [targets[place] for place in of_version]
-        query = _query({"inputs": as_columns(values, manifest), "targets": given})
-        request, scores = _score(served, query, settings)
-        yield ScoredRequest(request, scores, of_version)
+    found = recorder.find(list(targets), name, route.numbers)
+    by_version: dict[tuple[int, bool], list[tuple[RecordedRow, Any]]] = {}
+    for place, rows in found.items():
+        if place in targets:
+            for row in rows:
+                is_shadow = row.shadow_of is not None
+                if is_shadow and len(rows) > 1 and row.counted_at is not None:
+                    continue  # Counted alone before; the answer is not.
+                group = by_version.setdefault((row.number, is_shadow), [])
+                group.append((row, targets[place]))
+    for (number, is_shadow), pairs in sorted(by_version.items()):
+        ignored = _unless_shadow_fails(name, number) if is_shadow else nullcontext()
+        with ignored:
+            yield _score_group(registry.version(name, number), pairs, settings)
+
+
+def _score_group(
+    served: ServedVersion, pairs: Sequence[tuple[RecordedRow, Any]], settings: Settings
+) -> ScoredRequest:
+    """Scores recorded rows by the version that predicted them."""
+    manifest = served.load().manifest
+    columns = as_columns([row.values for row, _ in pairs], manifest)
+    query = _query({"inputs": columns, "targets": [target for _, target in pairs]})
+    request, scores = _score(served, query, settings)
+    places = [(row.prediction_id, row.row) for row, _ in pairs]
+    return ScoredRequest(request, scores, places)
+
+
+@contextmanager
+def _unless_shadow_fails(name: str, number: int) -> Iterator[None]:
+    """Ends the block where a shadow cannot score rows: it must fail no request."""
+    try:
+        yield
+    except (ServiceError, InputError) as error:
+        logger.info("the shadow %d of the model %r failed: %s", number, name, error)
 
 
 def _score(

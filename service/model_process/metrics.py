@@ -11,6 +11,7 @@ import numpy.typing as npt
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from service.model_process.answer import VersionName
 from service.model_process.registry import ModelRegistry
 
 Array = npt.NDArray[Any]
@@ -40,49 +41,62 @@ class _Counts:
 
 
 class UncertaintyMetrics(Collector):
-    """Histograms of the predictive uncertainty of each model.
+    """Histograms of the predictive uncertainty of each version.
 
     Uncertainty grows when rows differ from the training rows.
+
+    Args:
+        registry: The models; versions that were deleted are not reported.
     """
 
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], _Counts] = {}
+    def __init__(self, registry: ModelRegistry) -> None:
+        self._registry = registry
+        self._seen: dict[tuple[str, VersionName], _Counts] = {}
         self._changing = threading.Lock()
 
-    def observe(self, model: str, outputs: Mapping[str, Any]) -> None:
+    def observe(self, version: VersionName, outputs: Mapping[str, Any]) -> None:
         """Counts the rows of one response, if it contains their uncertainty."""
         if "variance" in outputs:
             variance = outputs["variance"]
-            self._count("tfbbb_predictive_standard_deviation", model, variance**0.5)
-            self._count_share(model, outputs["epistemic"], variance)
+            self._count("tfbbb_predictive_standard_deviation", version, variance**0.5)
+            self._count_share(version, outputs["epistemic"], variance)
         elif "entropy" in outputs:
             entropy = outputs["entropy"]
-            self._count("tfbbb_predictive_entropy", model, entropy)
-            self._count_share(model, outputs["mutual_information"], entropy)
+            self._count("tfbbb_predictive_entropy", version, entropy)
+            self._count_share(version, outputs["mutual_information"], entropy)
 
     def collect(self) -> Iterable[Metric]:
         """Returns the histograms."""
+        known = {
+            VersionName(version.name, version.number)
+            for versions in self._registry.catalog().values()
+            for version in versions
+        }
         with self._changing:
+            self._seen = {k: seen for k, seen in self._seen.items() if k[1] in known}
             for name, (description, bounds) in _FIGURES.items():
-                family = HistogramMetricFamily(name, description, labels=["model"])
+                family = HistogramMetricFamily(
+                    name, description, labels=["model", "version"]
+                )
                 labels = [*map(str, bounds.tolist()), "+Inf"]
-                for (figure, model), seen in self._seen.items():
+                for (figure, version), seen in self._seen.items():
                     if figure == name:
                         below = np.cumsum(seen.counts).tolist()
                         buckets = list(zip(labels, below, strict=True))
-                        family.add_metric([model], buckets, seen.total)
+                        of_version = [version.name, str(version.number)]
+                        family.add_metric(of_version, buckets, seen.total)
                 yield family
 
-    def _count_share(self, model: str, part: Array, whole: Array) -> None:
+    def _count_share(self, version: VersionName, part: Array, whole: Array) -> None:
         share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
-        self._count("tfbbb_epistemic_share", model, share)
+        self._count("tfbbb_epistemic_share", version, share)
 
-    def _count(self, figure: str, model: str, values: Array) -> None:
+    def _count(self, figure: str, version: VersionName, values: Array) -> None:
         bounds = _FIGURES[figure][1]
         places = np.searchsorted(bounds, values.ravel())
         counts = np.bincount(places, minlength=len(bounds) + 1)
         with self._changing:
-            seen = self._seen.setdefault((figure, model), _Counts(counts * 0))
+            seen = self._seen.setdefault((figure, version), _Counts(counts * 0))
             seen.counts += counts
             seen.total += float(values.sum())
 

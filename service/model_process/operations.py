@@ -17,10 +17,12 @@ from service.model_process.predictions import Predictions
 from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
+from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.version import ServedVersion
 from service.shared.errors import Unavailable
 from service.shared.frames import Frame
 from service.shared.model_messages import HostReport, Metadata, ModelList, ModelSpec
+from service.shared.route import Route
 from service.shared.settings import Settings
 
 
@@ -47,9 +49,12 @@ class Operations:
         self._registry = registry
         self._settings = settings
         self._recorder = recorder
-        uncertainty = UncertaintyMetrics()
-        self.predictions = Predictions(registry, settings, uncertainty, recorder, rates)
+        uncertainty, shadows = UncertaintyMetrics(registry), ShadowMetrics()
+        self.predictions = Predictions(
+            registry, settings, uncertainty, recorder, rates, shadows
+        )
         self._figures = CollectorRegistry()
+        self._figures.register(shadows)
         self._figures.register(uncertainty)
         self._figures.register(LoadedMetrics(registry))
         ProcessCollector("tfbbb_models", registry=self._figures)
@@ -96,10 +101,15 @@ class Operations:
         )
         return _json(report)
 
-    def _score(self, body: bytes | bytearray, name: str, version: int | None) -> Frame:
+    def _score(self, body: bytes | bytearray, name: str, **route: Any) -> Frame:
         found = list(
             score_feedback(
-                body, name, version, self._registry, self._recorder, self._settings
+                body,
+                name,
+                Route(**route),
+                self._registry,
+                self._recorder,
+                self._settings,
             )
         )
         log = {

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,12 @@ from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.scheduler import Batch, Scheduler, Task
+from service.model_process.shadow_metrics import ShadowMetrics
+from service.model_process.shadows import Answered, Shadows
 from service.model_process.version import ServedVersion
 from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
+from service.shared.route import Route
 from service.shared.settings import Settings
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
@@ -50,7 +53,7 @@ class Prediction:
     """A prediction that a client waits for.
 
     Args:
-        frame: The request: the `name` of a model, its `version` or None, the time
+        frame: The request: the `name` of a model, the fields of a `Route`, the time
             `arrived`, by the clock `time.monotonic` of the machine, and the names of
             the codecs, `reads` with its `options` and `writes`.
         reply: Takes a function that returns the response, to call on the thread that
@@ -60,8 +63,13 @@ class Prediction:
     def __init__(self, frame: Frame, reply: Reply) -> None:
         self.frame = frame
         self.reply = reply
+        self.route = Route.from_header(frame.header)
         self.is_cancelled = False
         self.cancel_task: Callable[[], None] | None = None
+        # Called when the response is sent.
+        self.when_sent: Callable[[], None] | None = None
+        # A shadow reads the body again, once the answer is sent.
+        self.shadowed: Frame | None = None
 
     @property
     def key_id(self) -> str | None:
@@ -102,6 +110,7 @@ class Predictions:
         uncertainty: Counts the uncertainty of the answers.
         recorder: Records predictions for feedback.
         rates: Limits the work of each key.
+        shadows: Counts the predictions of shadows.
     """
 
     def __init__(
@@ -111,6 +120,7 @@ class Predictions:
         uncertainty: UncertaintyMetrics,
         recorder: PredictionRecorder,
         rates: WorkRates,
+        shadows: ShadowMetrics,
     ) -> None:
         self._registry = registry
         self._rates = rates
@@ -125,15 +135,19 @@ class Predictions:
             self._compute, settings.max_queue_seconds
         )
         self.scheduler.start(settings.threads)
+        self._shadows = Shadows(
+            registry, settings, self.scheduler, self._large_bodies, recorder, shadows
+        )
 
     def start(self, prediction: Prediction) -> None:
         """Starts a prediction, which replies from another thread, or at once."""
-        header = prediction.frame.header
-        version = self._registry.loaded(header["name"], header["version"])
-        if version is None or prediction.is_large:
-            self._waiting.submit(self._advance, prediction, None)
+        name = prediction.frame.header["name"]
+        numbers = prediction.route.answering
+        versions = [self._registry.loaded(name, number) for number in numbers]
+        if prediction.is_large or not all(versions):
+            self._waiting.submit(self._advance, prediction, ())
         else:
-            self._advance(prediction, version)
+            self._advance(prediction, [x for x in versions if x is not None])
 
     def seconds_computed(self) -> dict[str, float]:
         """Returns how long each model has computed since the process started."""
@@ -151,29 +165,35 @@ class Predictions:
             with self._counting:
                 self._computed[blocks[0].request.version.name] += seconds
 
-    def _advance(self, prediction: Prediction, version: ServedVersion | None) -> None:
+    def _advance(
+        self, prediction: Prediction, versions: Sequence[ServedVersion]
+    ) -> None:
         """Reads a request and queues it; replies the error if that fails."""
         if prediction.is_cancelled:
             return
-        header = prediction.frame.header
+        name, numbers = prediction.frame.header["name"], prediction.route.answering
         try:
-            if version is None:
-                version = self._registry.version(header["name"], header["version"])
-            self._queue(prediction, version)
+            versions = versions or [self._registry.version(name, x) for x in numbers]
+            self._queue(prediction, versions)
         except Exception as error:
             prediction.fail(error)
 
-    def _queue(self, prediction: Prediction, version: ServedVersion) -> None:
-        model = version.load()
-        frame, name = prediction.frame, VersionName(version.name, version.number)
-        if prediction.is_large:
+    def _queue(self, prediction: Prediction, versions: Sequence[ServedVersion]) -> None:
+        frame, is_large = prediction.frame, prediction.is_large
+        candidates = {
+            VersionName(x.name, x.number): x.manifest or x.load().manifest
+            for x in versions
+        }
+        if is_large:
             frame = Frame(frame.header, bytes(frame.body))
-            request = self._large_bodies.run(
-                _read, frame, name, model.manifest, self._settings
-            )
+            request = self._large_bodies.run(_read, frame, candidates, self._settings)
         else:
-            request = _read(frame, name, model.manifest, self._settings)
+            request = _read(frame, candidates, self._settings)
+        (version,) = (x for x in versions if x.number == request.version.number)
+        model = version.load()
         prediction.frame = Frame(frame.header)  # The arrays hold the table now.
+        if prediction.route.shadow not in (None, version.number):
+            prediction.shadowed = frame
         arrived = frame.header["arrived"]
         self._rates.charge(prediction.key_id, request.work)
         try:
@@ -256,7 +276,12 @@ class Predictions:
             else:
                 frame = _write(request, outcome, codec, prediction_id)
             for arrays in outcome:
-                self._uncertainty.observe(request.version.name, arrays)
+                self._uncertainty.observe(request.version, arrays)
+            if prediction.shadowed is not None:
+                answered = Answered(
+                    prediction.shadowed, request, outcome, prediction_id
+                )
+                prediction.when_sent = lambda: self._shadows.start(answered)
             log = {"version": request.version.number, "rows": request.num_rows}
             return Frame({**frame.header, "log": log}, frame.body)
 
@@ -284,16 +309,25 @@ def _in_time(task: Task[Request, Arrays]) -> Request:
     parameters = request.query.parameters
     if parameters.max_standard_error is None or parameters.deadline_ms is None:
         return request
+    if task.is_spare:  # It has no deadline.
+        return request
     seconds = _RESERVE * (task.deadline - time.monotonic()) / 2
     share = task.speed.work_within(seconds) / request.work
     return replace(request, most_in_time=max(2, int(share * request.num_samples)))
 
 
 def _read(
-    frame: Frame, version: VersionName, manifest: Manifest, settings: Settings
+    frame: Frame, candidates: Mapping[VersionName, Manifest], settings: Settings
 ) -> Request:
-    query = CODECS[frame.header["reads"]].read(frame.body, frame.header["options"])
-    request = prepare(version, manifest, query, settings)
+    """Reads a request, and chooses the version that answers it."""
+    header = frame.header
+    query = CODECS[header["reads"]].read(frame.body, header["options"])
+    version, *canaries = candidates
+    # Ids that the API has made are random, so they share the requests by weight.
+    key = query.parameters.routing_key or header["request_id"]
+    if canaries and Route.from_header(header).uses_canary(version.name, key):
+        (version,) = canaries
+    request = prepare(version, candidates[version], query, settings)
     check_abstention(request)
     return request
 

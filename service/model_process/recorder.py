@@ -38,8 +38,12 @@ class PredictionRecorder:
         self._database = database
         self._settings = settings
 
-    def record(self, request: Request) -> str:
+    def record(self, request: Request, shadow_of: str | None = None) -> str:
         """Records the rows of a request, and deletes those over the limits.
+
+        Args:
+            request: The rows.
+            shadow_of: The id of the answer, if a shadow predicted the rows.
 
         Returns:
             The id of the prediction.
@@ -69,6 +73,7 @@ class PredictionRecorder:
                             "number": version.number,
                             "values": values,
                             "created_at": now,
+                            "shadow_of": shadow_of,
                         }
                         for place, values in enumerate(rows, start=1)
                     ],
@@ -91,37 +96,45 @@ class PredictionRecorder:
         return prediction_id
 
     def find(
-        self, places: Sequence[tuple[str, int]], name: str, number: int | None
-    ) -> Mapping[tuple[str, int], RecordedRow]:
-        """Returns recorded rows by the id of their prediction and their number.
+        self, places: Sequence[tuple[str, int]], name: str, numbers: Sequence[int]
+    ) -> Mapping[tuple[str, int], list[RecordedRow]]:
+        """Returns recorded rows by the id of the answer and their number.
+
+        A row has several entries if a shadow has predicted it too.
 
         Args:
             places: Ids and numbers.
             name: Name of the model that predicted.
-            number: Its version; None for any.
+            numbers: Its versions; none for any.
 
         Raises:
             UnknownPrediction: If a row is not recorded, or by another version.
             Unavailable: If the database does not answer.
         """
         ids = sorted({prediction_id for prediction_id, _ in places})
-        found: dict[tuple[str, int], RecordedRow] = {}
+        found: dict[tuple[str, int], list[RecordedRow]] = {}
         try:
             with self._database.reading() as session:
                 for start in range(0, len(ids), _IDS_AT_ONCE):
                     some = ids[start : start + _IDS_AT_ONCE]
-                    rows = session.scalars(
-                        select(RecordedRow).where(RecordedRow.prediction_id.in_(some))
-                    )
-                    found |= {(row.prediction_id, row.row): row for row in rows}
+                    for column in (RecordedRow.prediction_id, RecordedRow.shadow_of):
+                        rows = session.scalars(
+                            select(RecordedRow).where(column.in_(some))
+                        )
+                        for row in rows:
+                            if row.name == name and row.number in (
+                                numbers or [row.number]
+                            ):
+                                place = row.shadow_of or row.prediction_id, row.row
+                                found.setdefault(place, []).append(row)
         except DBAPIError as error:
             raise Unavailable(
                 f"The database did not find the predictions: {error.orig}"
             ) from None
         for place in places:
-            row = found.get(place)
-            if row is None or row.name != name or number not in (None, row.number):
-                version = "" if number is None else f"version {number} of "
+            if place not in found:
+                listed = " or ".join(map(str, numbers))
+                version = f"version {listed} of " if numbers else ""
                 raise UnknownPrediction(
                     f"There is no such row of a prediction by {version}the model "
                     f"{name!r}: predict with the parameter `record`, and send the "

@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 # for their turn.
 _BLOCK_WORK = 500_000
 _BLOCK_SECONDS = 0.1
+# A request that comes while a spare block is computed waits for no longer.
+_SPARE_SECONDS = 0.01
 
 
 @dataclass(eq=False)
@@ -40,6 +42,7 @@ class Task(Generic[T, Result]):
         finish: Takes the results of all blocks, or the error.
         has_substitute: Whether a smaller task is submitted if this one is too late.
             Else an idle scheduler tries it although it seems too late.
+        is_spare: Whether it is computed in small blocks, while no other task waits.
     """
 
     subject: T
@@ -52,6 +55,7 @@ class Task(Generic[T, Result]):
     speed: Speed
     finish: Callable[[Sequence[Result] | Exception], None]
     has_substitute: bool = False
+    is_spare: bool = False
     done: int = 0
     results: list[Result] = field(default_factory=list)
     is_cancelled: bool = False
@@ -87,7 +91,8 @@ class Task(Generic[T, Result]):
     @property
     def block_work(self) -> float:
         """The most work of a block."""
-        within = self.speed.work_within(_BLOCK_SECONDS)
+        seconds = _SPARE_SECONDS if self.is_spare else _BLOCK_SECONDS
+        within = self.speed.work_within(seconds)
         return max(1.0, min(float(_BLOCK_WORK), within))
 
 
@@ -114,7 +119,8 @@ class Scheduler(Generic[T, Result]):
 
     A thread takes the task with the earliest deadline, and joins waiting tasks with the
     same key up to the work of one block. It never waits for more tasks. A task that is
-    larger is computed block by block, and others take their turns between blocks.
+    larger is computed block by block, and others take their turns between blocks. Spare
+    tasks have their turns while no other task waits, and count as no load.
 
     Args:
         compute: Computes portions with the same key; returns a result for each.
@@ -132,6 +138,7 @@ class Scheduler(Generic[T, Result]):
         self._max_seconds = max_seconds
         self._clock = clock
         self._waiting: list[_Entry[T, Result]] = []
+        self._spare: list[_Entry[T, Result]] = []
         self._order = itertools.count()
         self._changed = threading.Condition()
         # When each batch that is being computed should be ready.
@@ -158,6 +165,12 @@ class Scheduler(Generic[T, Result]):
             self._push(task, task.deadline)
             self._changed.notify()
 
+    def submit_spare(self, task: Task[T, Result]) -> None:
+        """Queues a spare task; the caller bounds their number."""
+        with self._changed:
+            self._push(task, task.deadline)
+            self._changed.notify()
+
     def cancel(self, task: Task[T, Result]) -> None:
         """Drops a task; its `finish` is not called, unless it is about to be."""
         with self._changed:
@@ -169,7 +182,7 @@ class Scheduler(Generic[T, Result]):
         """Computes the next batch; returns whether there was one."""
         with self._changed:
             batch, late = self._take()
-            if batch:
+            if batch and not batch[0].task.is_spare:
                 self._running[id(batch)] = self._clock() + _seconds(batch)
         for task in late:
             _finish(task, _deadline_passed())
@@ -179,7 +192,7 @@ class Scheduler(Generic[T, Result]):
             finished = self._compute_batch(batch)
         finally:
             with self._changed:
-                del self._running[id(batch)]
+                self._running.pop(id(batch), None)
         for task, outcome in finished:
             _finish(task, outcome)
         return True
@@ -196,7 +209,7 @@ class Scheduler(Generic[T, Result]):
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting:
+                while not (self._waiting or self._spare):
                     self._changed.wait()
             try:
                 self.run_once()
@@ -260,7 +273,8 @@ class Scheduler(Generic[T, Result]):
         return running + total
 
     def _push(self, task: Task[T, Result], order: float) -> None:
-        heapq.heappush(self._waiting, (order, next(self._order), task))
+        entries = self._spare if task.is_spare else self._waiting
+        heapq.heappush(entries, (order, next(self._order), task))
 
     def _take(self) -> tuple[Batch[T, Result], list[Task[T, Result]]]:
         """Removes the next portions from the queue, and tasks that are late."""
@@ -269,19 +283,22 @@ class Scheduler(Generic[T, Result]):
         if late:
             self._waiting = [e for e in self._waiting if e[2].deadline > now]
             heapq.heapify(self._waiting)
-        if not self._waiting:
+        entries = self._waiting or self._spare
+        if not entries:
             return [], late
-        first = heapq.heappop(self._waiting)[2]
+        first = heapq.heappop(entries)[2]
         batch = [self._portion(first, first.first_rows())]
         if first.is_separable:
-            batch += self._join(first.key, first.block_work - batch[0].work)
+            batch += self._join(entries, first.key, first.block_work - batch[0].work)
         return batch, late
 
-    def _join(self, key: Hashable, most_work: float) -> Batch[T, Result]:
-        """Removes the most urgent tasks with a key from the queue, up to some work."""
+    def _join(
+        self, entries: list[_Entry[T, Result]], key: Hashable, most_work: float
+    ) -> Batch[T, Result]:
+        """Removes the most urgent tasks with a key from a queue, up to some work."""
         joined: Batch[T, Result] = []
         others = []
-        for entry in sorted(self._waiting):
+        for entry in sorted(entries):
             task = entry[2]
             rows = task.next_rows(most_work) if task.key == key else 0
             if rows and task.done + rows == task.rows:
@@ -289,8 +306,7 @@ class Scheduler(Generic[T, Result]):
                 most_work -= joined[-1].work
             else:
                 others.append(entry)
-        # A sorted list is a heap.
-        self._waiting = others
+        entries[:] = others  # A sorted list is a heap.
         return joined
 
     @staticmethod

@@ -5,7 +5,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from sqlalchemy import BigInteger, cast, select
+from sqlalchemy import BigInteger, cast, or_, select
 from sqlalchemy.orm import Session
 
 from service.shared.database import Database
@@ -69,7 +69,10 @@ def _put_back(trash: Path, place: Path) -> None:
 
 def _check_unused(session: Session, name: str, number: int) -> None:
     labels = session.scalars(
-        select(Label.label).where(Label.name == name, Label.number == number)
+        select(Label.label).where(
+            Label.name == name,
+            or_(Label.number == number, Label.canary == number, Label.shadow == number),
+        )
     ).all()
     if labels:
         raise VersionInUse(

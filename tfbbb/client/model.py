@@ -1,7 +1,7 @@
 """A model of the service."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -30,6 +30,9 @@ class PredictionOptions(TypedDict, total=False):
         return_samples: Whether to return draws of the targets too.
         version: The version that predicts; `Model.version` by default.
         label: Label of a version, in place of `version`.
+        routing_key: What requests that belong together share, such as the id of a
+            customer: of the two versions of a label with a canary, the same one answers
+            them. At random by weight if None.
     """
 
     quantiles: Sequence[float]
@@ -41,6 +44,7 @@ class PredictionOptions(TypedDict, total=False):
     return_samples: bool
     version: int | None
     label: str | None
+    routing_key: str | None
 
 
 def _read(
@@ -112,24 +116,36 @@ class Model:
 
     def labels(self) -> dict[str, int]:
         """Returns the version of each label. `latest` is the service's default."""
+        return {name: x["version"] for name, x in self.describe_labels().items()}
+
+    def describe_labels(self) -> dict[str, dict[str, Any]]:
+        """Returns the versions of each label, also canaries and shadows.
+
+        The feedback about each of them stands beside it.
+        """
         labels = self._connection.request("GET", f"{self._path}/labels")["labels"]
-        return {label["label"]: label["version"] for label in labels}
+        return {label["label"]: label for label in labels}
 
     def set_label(
         self,
         label: str,
-        version: int,
+        version: int | Mapping[int, float],
         *,
+        shadow: int | None = None,
         max_nll_increase: float | None = None,
         max_coverage_drop: float | None = None,
         min_feedback_rows: int | None = None,
         force: bool = False,
     ) -> None:
-        """Points a label at a version that loads and predicts.
+        """Points a label at a version that loads and predicts, or at two of them.
 
         Args:
             label: The label, e.g. `champion`.
-            version: The version.
+            version: The version, or the shares of the requests that two versions
+                answer, such as `{3: 0.9, 4: 0.1}`. The one that is not the label's
+                present version is its canary.
+            shadow: A version that predicts the rows too, after the answer; feedback
+                about recorded rows scores it.
             max_nll_increase: Refuse the version if its held-out negative log-likelihood
                 per row exceeds that of the labelled version by more than this, in nats.
             max_coverage_drop: Refuse the version if the coverage of its 90 % intervals
@@ -139,7 +155,7 @@ class Model:
             force: Whether to skip these checks.
 
         Raises:
-            ServiceError: The version does not predict, or a check refuses it.
+            ServiceError: A version does not predict, or a check refuses it.
         """
         bounds = {
             "max_nll_increase": max_nll_increase,
@@ -147,7 +163,11 @@ class Model:
             "min_feedback_rows": min_feedback_rows,
         }
         gate = {name: bound for name, bound in bounds.items() if bound is not None}
-        body = {"version": version, "force": force, "gate": gate or None}
+        body: dict[str, Any] = {"force": force, "gate": gate or None, "shadow": shadow}
+        if isinstance(version, Mapping):
+            body["versions"] = {str(x): weight for x, weight in version.items()}
+        else:
+            body["version"] = version
         self._connection.request("PUT", self._build_path(None, label), json=body)
 
     def delete_label(self, label: str) -> None:
@@ -211,6 +231,7 @@ class Model:
         return_samples: bool = False,
         version: int | None = None,
         label: str | None = None,
+        routing_key: str | None = None,
     ) -> "Iterator[pa.Table]":
         """Yields the answers to blocks of rows."""
         table = Rows.read(rows)
@@ -232,6 +253,8 @@ class Model:
             parameters["num_samples"] = num_samples
         if seed is not None:
             parameters["seed"] = seed
+        if routing_key is not None:
+            parameters["routing_key"] = routing_key
         path = self._build_path(version, label)
         start, size = 0, table.block_size
         while start < len(table):
@@ -259,9 +282,10 @@ class Model:
         *,
         version: int | None = None,
         label: str | None = None,
-    ) -> int:
+    ) -> list[int]:
         """Tells the service what came true, which scores a version by it.
 
+        Rows of a label with a canary or a shadow are scored by each of its versions.
         Each request of at most 1000 rows is counted wholly or not at all, and once even
         if it is sent again because the connection broke.
 
@@ -273,7 +297,7 @@ class Model:
             label: Label of a version, in place of `version`.
 
         Returns:
-            The version that was scored.
+            The versions that were scored.
 
         Raises:
             ServiceError: The rows do not fit the model, or there is no such version.
@@ -283,21 +307,23 @@ class Model:
         if not len(table):
             raise ValueError("There are no rows to score. Received: an empty table")
         _check_targets(targets, table)
-        path = self._build_path(version, label)
+        paths, scored = [self._build_path(version, label)], list[int]()
         for start in range(0, len(table), ROWS_OF_JSON):
             stop = min(start + ROWS_OF_JSON, len(table))
-            request = table.json_request(start, stop, {}, targets)
-            request["headers"]["Idempotency-Key"] = secrets.token_hex(16)
-            try:
-                answer = self._connection.request(
-                    "POST", f"{path}/feedback", idempotent=True, **request
-                )
-            except ServiceError as error:
-                raise _in_rows(error, start, stop) from None
-            # The version of the first rows scores the rest too.
-            (scored,) = answer["num_rows"]
-            path = self._build_path(int(scored), None)
-        return int(scored)
+            for path in paths:
+                request = table.json_request(start, stop, {}, targets)
+                request["headers"]["Idempotency-Key"] = secrets.token_hex(16)
+                try:
+                    answer = self._connection.request(
+                        "POST", f"{path}/feedback", idempotent=True, **request
+                    )
+                except ServiceError as error:
+                    raise _in_rows(error, start, stop) from None
+                if not scored:
+                    scored = [int(number) for number in answer["num_rows"]]
+            # The versions of the first rows score the rest too.
+            paths = [self._build_path(number, None) for number in scored]
+        return scored
 
     def describe_feedback(
         self, version: int | None = None, label: str | None = None

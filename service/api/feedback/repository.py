@@ -64,7 +64,7 @@ def count(
         database: Holds the feedback.
         models: The models directory.
         name: Name of the model.
-        scored: The rows of each version, in the order of the versions.
+        scored: The rows of each version.
         receipt: What identifies the request, if its sender may repeat it.
 
     Returns:
@@ -85,7 +85,9 @@ def count(
             earlier = _find_receipt(session, receipt)
             if earlier is not None:
                 return earlier.answer
-        for rows in scored:
+        answer: dict[str, Any] = {}
+        # In the order of the versions, so that two requests never wait for each other.
+        for rows in sorted(scored, key=lambda rows: rows.version):
             # Serialises the feedback about a version.
             version = session.get(
                 ModelVersion, (name, rows.version), with_for_update=True
@@ -102,7 +104,8 @@ def count(
                 session.add(row)
             running.add(row, rows, now)
             row.updated_at = now
-        answer = {str(rows.version): rows.num_rows for rows in scored}
+            number = str(rows.version)
+            answer[number] = answer.get(number, 0) + rows.num_rows
         if receipt is not None:
             _store_receipt(session, receipt, answer, now)
         return answer

@@ -40,24 +40,26 @@ async def list_labels(state: State, name: ModelName) -> LabelList:
     status = await state.models.model(name)
     rows = await asyncio.to_thread(repository.list_labels, state.database, name)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
-    latest = [
-        LabelStatus.of(label, int(version), None, found)
-        for label, version in status.labels.items()
-    ]
-    others = [LabelStatus.of(x.label, x.number, x.moved_at, found) for x in rows]
-    return LabelList(labels=[*latest, *others])
+    latest = [LabelStatus.of_latest(int(x), found) for x in status.labels.values()]
+    return LabelList(labels=[*latest, *(LabelStatus.of(row, found) for row in rows)])
 
 
 @router.get(
     "/{label}",
-    summary="Describe the version behind a label",
+    summary="Describe the versions behind a label",
     responses=responses(UnknownLabel, Unavailable),
 )
 async def get_label(state: State, name: ModelName, label: LabelName) -> ModelStatus:
-    """Returns the state, the features and the metrics of the version."""
-    return await state.models.version(
-        name, await repository.resolve(state.database, name, label)
-    )
+    """Returns the state, the features and the metrics of the version.
+
+    The state of a canary follows that of the version.
+    """
+    route = await repository.resolve(state.database, name, label)
+    status = await state.models.version(name, route.version)
+    if route.canary is not None:
+        canary = await state.models.version(name, route.canary)
+        status.model_version_status += canary.model_version_status
+    return status
 
 
 @router.get(
@@ -70,14 +72,14 @@ async def get_label_metadata(
     state: State, name: ModelName, label: LabelName
 ) -> Response:
     """Returns the signatures and the manifest of the version."""
-    version = await repository.resolve(state.database, name, label)
-    content = await state.models.metadata(name, version)
+    route = await repository.resolve(state.database, name, label)
+    content = await state.models.metadata(name, route.version)
     return Response(content, media_type="application/json")
 
 
 @router.put(
     "/{label}",
-    summary="Point a label at a version",
+    summary="Point a label at a version, or at two with weights",
     responses=responses(InvalidRequest, UnknownModel, LabelRefused, Unavailable),
 )
 async def put_label(
@@ -87,13 +89,14 @@ async def put_label(
     label: LabelName,
     target: LabelTarget,
 ) -> LabelStatus:
-    """Creates or moves a label, if the version predicts and passes the gate.
+    """Creates or moves a label, if its versions predict and pass the gate.
 
-    Needs a key with the scope `train`.
+    Two `versions` share the requests by weight; a `shadow` predicts the rows too, and
+    answers nothing. Needs a key with the scope `train`.
     """
     row = await move_label(state, caller, name, label, target)
     found = await asyncio.to_thread(feedback.find_all, state.database, name)
-    return LabelStatus.of(row.label, row.number, row.moved_at, found)
+    return LabelStatus.of(row, found)
 
 
 @router.delete(

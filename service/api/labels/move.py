@@ -1,4 +1,4 @@
-"""Moves a label to a version that predicts and passes the gate."""
+"""Moves a label to versions that predict and pass the gate."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,42 +23,52 @@ from tfbbb.model_name import is_model_name
 async def move_label(
     state: ServiceState, caller: Caller, name: str, label: str, target: LabelTarget
 ) -> Label:
-    """Points a label at a version, if the version predicts and passes the gate.
+    """Points a label at versions, if all predict and those that answer pass the gate.
 
     Raises:
         InvalidRequest: If the name is not valid for a label.
         UnknownModel: If there is no such version.
-        LabelRefused: If the version does not predict, or does not pass the gate.
+        LabelRefused: If a version does not predict, or does not pass the gate.
         Unavailable: If the model process does not answer.
     """
     check_movable(label)
-    problem = await state.models.load(name, target.version)
-    if problem is not None:
-        raise LabelRefused(
-            f"Version {target.version} of the model {name!r} cannot predict: {problem}"
-        )
     current = await _current_version(state, name, label)
-    if target.gate is not None and not target.force and current is not None:
-        try:
-            target.gate.check(
-                await _figures(state, name, current, target.gate),
-                await _figures(state, name, target.version, target.gate),
-            )
-        except GateError as error:
+    route = target.route(current)
+    for number in route.numbers:
+        problem = await state.models.load(name, number)
+        if problem is not None:
             raise LabelRefused(
-                f"The label {label!r} cannot move from version {current} to version "
-                f"{target.version}: {error}. `force` moves the label without this "
-                "check."
-            ) from None
+                f"Version {number} of the model {name!r} cannot predict: {problem}"
+            )
+    if target.gate is not None and not target.force and current is not None:
+        for number in target.weights:
+            if number != current:
+                await _check_gate(state, name, label, current, number, target.gate)
     return await asyncio.to_thread(
         repository.move,
         state.database,
         name,
         label,
-        target.version,
+        route,
         seen_at=current,
         key_id=caller.key_id,
     )
+
+
+async def _check_gate(
+    state: ServiceState, name: str, label: str, current: int, number: int, gate: Gate
+) -> None:
+    """Raises `LabelRefused` unless requests may go to a version as to the current."""
+    try:
+        gate.check(
+            await _figures(state, name, current, gate),
+            await _figures(state, name, number, gate),
+        )
+    except GateError as error:
+        raise LabelRefused(
+            f"The label {label!r} cannot move from version {current} to version "
+            f"{number}: {error}. `force` moves the label without this check."
+        ) from None
 
 
 def check_movable(label: str) -> None:
@@ -77,7 +87,7 @@ def check_movable(label: str) -> None:
 
 async def _current_version(state: ServiceState, name: str, label: str) -> int | None:
     try:
-        return await repository.resolve(state.database, name, label)
+        return (await repository.resolve(state.database, name, label)).version
     except UnknownLabel:
         return None
 

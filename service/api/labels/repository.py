@@ -11,6 +11,7 @@ from service.api.labels.schemas import LATEST
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
+from service.shared.route import Route
 from tfbbb.model_name import is_model_name
 
 
@@ -23,18 +24,19 @@ def list_labels(database: Database, name: str | None = None) -> Sequence[Label]:
         return session.scalars(statement).all()
 
 
-def find_version(database: Database, name: str, label: str) -> int:
-    """Returns the version that a label points at; does not know `latest`.
+def find_route(database: Database, name: str, label: str) -> Route:
+    """Returns the versions that a label points at; does not know `latest`.
 
     Raises:
         UnknownLabel: If there is no such label.
     """
     with database.reading() as session:
-        return _find(session, name, label).number
+        row = _find(session, name, label)
+        return Route(row.number, row.canary, row.canary_weight or 0.0, row.shadow)
 
 
-async def resolve(database: Database, name: str, label: str) -> int | None:
-    """Returns the version of a label; None for `latest`, which the models resolve.
+async def resolve(database: Database, name: str, label: str) -> Route:
+    """Returns the versions of a label; the models resolve `latest`.
 
     Queries the database for each request, because any process may move labels.
 
@@ -42,37 +44,41 @@ async def resolve(database: Database, name: str, label: str) -> int | None:
         UnknownLabel: If there is no such label.
     """
     if label == LATEST:
-        return None
-    return await asyncio.to_thread(find_version, database, name, label)
+        return Route()
+    return await asyncio.to_thread(find_route, database, name, label)
 
 
 def move(
     database: Database,
     name: str,
     label: str,
-    number: int,
+    route: Route,
     *,
     seen_at: int | None,
     key_id: str | None,
 ) -> Label:
-    """Points a label at a version.
+    """Points a label at versions.
 
     Args:
         database: Holds the labels.
         name: Name of the model.
         label: The label; created if it does not exist.
-        number: The version.
+        route: The versions.
         seen_at: The version that the label had before the move was checked.
         key_id: Id of the caller's key.
 
     Raises:
-        LabelRefused: If the label was moved or the version deleted meanwhile.
+        LabelRefused: If the label was moved or a version deleted meanwhile.
     """
     moved = f"Another request has moved the label {label!r}; retry."
     with database.writing() as session:
-        version = session.get(ModelVersion, (name, number), with_for_update=True)
-        if version is None or version.deleted_at is not None:
-            raise LabelRefused(f"Version {number} of the model {name!r} was deleted.")
+        # In the order of the numbers, so that two requests never wait for each other.
+        for number in sorted(route.numbers):
+            version = session.get(ModelVersion, (name, number), with_for_update=True)
+            if version is None or version.deleted_at is not None:
+                raise LabelRefused(
+                    f"Version {number} of the model {name!r} was deleted."
+                )
         row = session.get(Label, (name, label), with_for_update=True)
         if (row and row.number) != seen_at:
             raise LabelRefused(moved)
@@ -80,7 +86,10 @@ def move(
         if row is None:
             row = Label(name=name, label=label)
             session.add(row)
-        row.number, row.key_id, row.moved_at = number, key_id, now
+        assert route.version is not None
+        row.number, row.key_id, row.moved_at = route.version, key_id, now
+        row.canary, row.shadow = route.canary, route.shadow
+        row.canary_weight = None if route.canary is None else route.canary_weight
         try:
             session.flush()
         except IntegrityError:

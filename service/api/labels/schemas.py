@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from service.api.feedback.schemas import FeedbackSummary
 from service.api.labels.gate import Gate
-from service.shared.database.tables import Feedback
+from service.shared.database.tables import Feedback, Label
+from service.shared.route import Route
 from tfbbb.known_fields import KnownFields
 from tfbbb.model_name import MOST_VERSIONS
 
@@ -24,15 +25,36 @@ LabelName = Annotated[
     ),
 ]
 
+Number = Annotated[int, Field(ge=0, le=MOST_VERSIONS)]
+Weight = Annotated[float, Field(gt=0, lt=1)]
+
+# Of the sum of weights, whose decimal fractions are no binary ones.
+_ROUNDING = 1e-6
+
 
 class LabelTarget(KnownFields):
-    """The version to which a label moves."""
+    """The version to which a label moves, or two versions that share its requests."""
 
     model_config = ConfigDict(
         frozen=True, json_schema_extra={"examples": [{"version": 1}]}
     )
 
-    version: int = Field(ge=0, le=MOST_VERSIONS, strict=True, examples=[1])
+    version: Annotated[Number, Field(strict=True)] | None = Field(None, examples=[1])
+    versions: dict[Number, Weight] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="In place of `version`: the shares of the requests that two "
+        "versions answer. The one that is not the label's present version is its "
+        "canary; of a new label, the one with the smaller share.",
+        examples=[None],
+    )
+    shadow: Annotated[Number, Field(strict=True)] | None = Field(
+        None,
+        description="A version that predicts the rows too, after the answer; feedback "
+        "about recorded rows scores it.",
+        examples=[None],
+    )
     gate: Gate | None = Field(
         None,
         description="Bounds that refuse a version worse than the label's current one.",
@@ -41,12 +63,56 @@ class LabelTarget(KnownFields):
         False, description="Whether to move the label without the gate."
     )
 
+    @model_validator(mode="after")
+    def _check_versions(self) -> Self:
+        if (self.version is None) == (self.versions is None):
+            raise ValueError("give either `version` or `versions`")
+        total = sum(self.weights.values())
+        if abs(total - 1) > _ROUNDING:
+            raise ValueError(f"the shares must add up to 1, not {total:g}")
+        if self.shadow in self.weights:
+            raise ValueError("`shadow` must be a version that does not answer")
+        return self
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """The share of the requests that each version answers."""
+        return self.versions or {self.version: 1.0}  # type: ignore[dict-item]
+
+    def route(self, current: int | None) -> Route:
+        """Returns the versions of a label; the other than the current is the canary."""
+        weights = self.weights
+        stable = max(weights, key=lambda number: (weights[number], -number))
+        if current in weights:
+            stable = current
+        for canary, weight in weights.items():
+            if canary != stable:
+                return Route(stable, canary, weight, self.shadow)
+        return Route(stable, shadow=self.shadow)
+
+
+class CanaryStatus(BaseModel):
+    """A version that answers a share of a label's requests."""
+
+    version: int = Field(examples=[2])
+    weight: float = Field(description="The share.", examples=[0.1])
+    feedback: FeedbackSummary | None = None
+
+
+class ShadowStatus(BaseModel):
+    """A version that predicts the rows of a label's requests too."""
+
+    version: int = Field(examples=[3])
+    feedback: FeedbackSummary | None = None
+
 
 class LabelStatus(BaseModel):
-    """A label and its version."""
+    """A label and its versions."""
 
     label: str = Field(examples=["champion"])
     version: int = Field(examples=[1])
+    canary: CanaryStatus | None = Field(None, examples=[None])
+    shadow: ShadowStatus | None = Field(None, examples=[None])
     moved_at: datetime | None = Field(
         description="Time of the last move; `null` for `latest`."
     )
@@ -55,32 +121,45 @@ class LabelStatus(BaseModel):
     )
 
     @classmethod
-    def of(
-        cls,
-        label: str,
-        version: int,
-        moved_at: float | None,
-        feedback: Mapping[int, Feedback],
-    ) -> Self:
+    def of(cls, row: Label, feedback: Mapping[int, Feedback]) -> Self:
         """Creates the status of a label.
 
         Args:
-            label: The label.
-            version: Its version.
-            moved_at: Time of the last move, in seconds since 1970.
+            row: The label in the database.
             feedback: The feedback about the versions of the model.
         """
-        row = feedback.get(version)
-        moved = None if moved_at is None else datetime.fromtimestamp(moved_at, UTC)
+        canary = shadow = None
+        if row.canary is not None and row.canary_weight is not None:
+            canary = CanaryStatus(
+                version=row.canary,
+                weight=row.canary_weight,
+                feedback=_summary(feedback, row.canary),
+            )
+        if row.shadow is not None:
+            found = _summary(feedback, row.shadow)
+            shadow = ShadowStatus(version=row.shadow, feedback=found)
         return cls(
-            label=label,
-            version=version,
-            moved_at=moved,
-            feedback=None if row is None else FeedbackSummary.from_row(row),
+            label=row.label,
+            version=row.number,
+            canary=canary,
+            shadow=shadow,
+            moved_at=datetime.fromtimestamp(row.moved_at, UTC),
+            feedback=_summary(feedback, row.number),
         )
+
+    @classmethod
+    def of_latest(cls, version: int, feedback: Mapping[int, Feedback]) -> Self:
+        """Creates the status of `latest`."""
+        found = _summary(feedback, version)
+        return cls(label=LATEST, version=version, moved_at=None, feedback=found)
 
 
 class LabelList(BaseModel):
     """The labels of a model."""
 
     labels: list[LabelStatus]
+
+
+def _summary(feedback: Mapping[int, Feedback], number: int) -> FeedbackSummary | None:
+    row = feedback.get(number)
+    return None if row is None else FeedbackSummary.from_row(row)

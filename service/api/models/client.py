@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +13,7 @@ from service.api.models.host import ModelHost
 from service.shared.errors import Overloaded
 from service.shared.frames import Frame
 from service.shared.model_messages import ModelList, ModelStatus, ModelSummary
+from service.shared.route import Route
 from service.shared.settings import Settings
 
 
@@ -61,7 +63,7 @@ class ModelsClient:
     async def predict(
         self,
         name: str,
-        version: int | None,
+        route: Route,
         body: bytes | bytearray,
         arrived: float,
         *,
@@ -74,7 +76,7 @@ class ModelsClient:
 
         Args:
             name: Name of the model.
-            version: The version; None for `latest`.
+            route: The versions that may answer.
             body: The body of the request.
             arrived: Time of `time.monotonic` at which the request came, from which
                 its deadline counts.
@@ -94,24 +96,24 @@ class ModelsClient:
             "predict",
             body,
             name=name,
-            version=version,
             arrived=arrived,
             key_id=key_id,
             reads=reads,
             writes=writes,
             options=dict(options),
+            **asdict(route),
         )
         add_to_log(model=name, **frame.header["log"])
         return frame
 
     async def score(
-        self, name: str, version: int | None, body: bytes | bytearray
+        self, name: str, route: Route, body: bytes | bytearray
     ) -> bytes | bytearray:
         """Scores feedback by the versions that it is about.
 
         Args:
             name: Name of the model.
-            version: The version; None for `latest`, or for those that predicted.
+            route: The versions; `latest` also for those that predicted.
             body: The body of a `/feedback` request.
 
         Returns:
@@ -120,7 +122,7 @@ class ModelsClient:
         Raises:
             ServiceError: As for `predict`.
         """
-        frame = await self._ask("score", body, name=name, version=version)
+        frame = await self._ask("score", body, name=name, **asdict(route))
         add_to_log(model=name, **frame.header["log"])
         return frame.body
 

@@ -63,8 +63,8 @@ async def get_version(
     """Returns the state, the description and the lineage of the version."""
     status = await state.models.version(name, version)
     for row in await asyncio.to_thread(labels.list_labels, state.database, name):
-        if row.number == version:
-            status.labels[row.label] = str(row.number)
+        if version in (row.number, row.canary):
+            status.labels[row.label] = str(version)
     lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
     return VersionDetails(**status.model_dump(), lineage=lineage)
 

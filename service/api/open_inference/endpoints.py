@@ -1,8 +1,9 @@
 """`/v2`: metadata and predictions by the Open Inference Protocol."""
 
+import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Header, Path, Request, Response
 
 import tfbbb
 from service.api.http.body_limit import BodyLimit, limit_body
@@ -10,7 +11,8 @@ from service.api.http.errors import responses
 from service.api.http.media_types import media_type
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
-from service.api.models.schemas import ModelName, VersionNumber
+from service.api.labels import repository as labels
+from service.api.models.schemas import ModelName
 from service.api.open_inference.metadata import model_metadata
 from service.api.open_inference.schemas import (
     InferResponse,
@@ -33,6 +35,7 @@ from service.shared.errors import (
     UnsupportedMediaType,
 )
 from service.shared.model_messages import Metadata
+from service.shared.route import Route
 
 router = APIRouter(
     prefix="/v2",
@@ -42,6 +45,8 @@ router = APIRouter(
 )
 
 _MEDIA_TYPES = ("", "application/json", "application/octet-stream")
+# More digits than a version has would take int() long.
+_NUMBER = re.compile("[0-9]{1,20}")
 
 _ERRORS = (InvalidRequest, UnknownModel, Unavailable)
 _INFER: dict[str, Any] = {
@@ -60,6 +65,13 @@ _INFER: dict[str, Any] = {
     },
 }
 
+NumberOrLabel = Annotated[
+    str,
+    Path(
+        description="Number of a version, or a label that is no number.",
+        openapi_examples={"first": {"value": "1"}},
+    ),
+]
 JsonSize = Annotated[
     int | None,
     Header(
@@ -86,7 +98,7 @@ async def get_server() -> ServerMetadata:
 )
 async def get_model(state: State, name: ModelName) -> ModelMetadata:
     """Returns the inputs and outputs of the version `latest`."""
-    return await _metadata(state, name, None)
+    return await _metadata(state, name, Route())
 
 
 @router.get(
@@ -96,10 +108,10 @@ async def get_model(state: State, name: ModelName) -> ModelMetadata:
     responses=responses(*_ERRORS),
 )
 async def get_version(
-    state: State, name: ModelName, version: VersionNumber
+    state: State, name: ModelName, version: NumberOrLabel
 ) -> ModelMetadata:
     """Returns the inputs and outputs of the version."""
-    return await _metadata(state, name, version)
+    return await _metadata(state, name, await _route(state, name, version))
 
 
 @router.get(
@@ -121,10 +133,11 @@ async def is_model_ready(state: State, name: ModelName) -> ModelReady:
     responses=responses(*_ERRORS),
 )
 async def is_version_ready(
-    state: State, name: ModelName, version: VersionNumber
+    state: State, name: ModelName, version: NumberOrLabel
 ) -> ModelReady:
     """Loads the version if it is not loaded; answers 503 if it cannot predict."""
-    await state.models.metadata(name, version)
+    for number in (await _route(state, name, version)).answering:
+        await state.models.metadata(name, number)
     return ModelReady(name=name, ready=True)
 
 
@@ -136,7 +149,7 @@ async def infer(
     state: State, request: Request, name: ModelName, json_size: JsonSize = None
 ) -> Response:
     """Returns the predictive distribution of each row, by the version `latest`."""
-    return await _infer(state, request, name, None, json_size)
+    return await _infer(state, request, name, Route(), json_size)
 
 
 @router.post(
@@ -150,17 +163,26 @@ async def infer_version(
     state: State,
     request: Request,
     name: ModelName,
-    version: VersionNumber,
+    version: NumberOrLabel,
     json_size: JsonSize = None,
 ) -> Response:
-    """Returns the predictive distribution of each row, by the given version."""
-    return await _infer(state, request, name, version, json_size)
+    """Returns the predictive distribution of each row, by the given version.
+
+    Of a label with a canary, one of its two versions answers.
+    """
+    route = await _route(state, name, version)
+    return await _infer(state, request, name, route, json_size)
 
 
-async def _metadata(
-    state: ServiceState, name: str, version: int | None
-) -> ModelMetadata:
-    content = await state.models.metadata(name, version)
+async def _route(state: ServiceState, name: str, version: str) -> Route:
+    """Returns the version with a number, or the versions of a label."""
+    if _NUMBER.fullmatch(version):
+        return Route(int(version))
+    return await labels.resolve(state.database, name, version)
+
+
+async def _metadata(state: ServiceState, name: str, route: Route) -> ModelMetadata:
+    content = await state.models.metadata(name, route.version)
     status = await state.models.model(name)
     versions = sorted((x.version for x in status.model_version_status), key=int)
     return model_metadata(Metadata.model_validate_json(content), versions)
@@ -170,7 +192,7 @@ async def _infer(
     state: ServiceState,
     request: Request,
     name: str,
-    version: int | None,
+    route: Route,
     json_size: int | None,
 ) -> Response:
     if (given := media_type(request)) not in _MEDIA_TYPES:
@@ -182,7 +204,7 @@ async def _infer(
         state,
         request,
         name,
-        version,
+        route,
         reads="open_inference",
         writes="open_inference",
         options={} if json_size is None else {"json_size": json_size},

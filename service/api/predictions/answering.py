@@ -14,6 +14,7 @@ from service.api.http.media_types import (
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
+from service.shared.route import Route
 from service.shared.settings import Settings
 
 # `curl -d` declares a form by default, also in the examples of TensorFlow Serving.
@@ -21,7 +22,7 @@ _JSON_TYPES = ("", JSON, "application/x-www-form-urlencoded")
 
 
 async def answer_table(
-    state: ServiceState, request: Request, name: str, version: int | None
+    state: ServiceState, request: Request, name: str, route: Route
 ) -> Response:
     """Predicts a table; `Accept` chooses the format, that of the body by default.
 
@@ -35,7 +36,7 @@ async def answer_table(
         state,
         request,
         name,
-        version,
+        route,
         reads=FORMATS[given],
         writes=FORMATS[chosen],
         options=dict(request.query_params),
@@ -43,7 +44,7 @@ async def answer_table(
 
 
 async def answer_json(
-    state: ServiceState, request: Request, name: str, version: int | None, codec: str
+    state: ServiceState, request: Request, name: str, route: Route, codec: str
 ) -> Response:
     """Predicts by a codec whose bodies are JSON.
 
@@ -52,7 +53,7 @@ async def answer_json(
     """
     check_json(request)
     return await answer(
-        state, request, name, version, reads=codec, writes=codec, options={}
+        state, request, name, route, reads=codec, writes=codec, options={}
     )
 
 
@@ -69,7 +70,7 @@ async def answer(
     state: ServiceState,
     request: Request,
     name: str,
-    version: int | None,
+    route: Route,
     *,
     reads: str,
     writes: str,
@@ -81,7 +82,7 @@ async def answer(
         state: The service.
         request: The request.
         name: Name of the model.
-        version: The version; None for `latest`.
+        route: The versions that may answer.
         reads: Name of the codec that reads the body.
         writes: Name of the codec that writes the response.
         options: What the reader needs beside the body.
@@ -95,7 +96,7 @@ async def answer(
     with state.models.admit(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
-            version,
+            route,
             await request.body(),
             request.scope["arrived"],
             key_id=request.state.caller.key_id,

@@ -37,8 +37,9 @@ from service.shared.errors import (
     UnsupportedMediaType,
 )
 from service.shared.model_messages import Metadata
+from service.shared.route import Route
 
-Answer = Callable[[ServiceState, Request, str, int | None], Awaitable[Response]]
+Answer = Callable[[ServiceState, Request, str, Route], Awaitable[Response]]
 
 router = APIRouter(
     prefix="/v1/models",
@@ -72,20 +73,20 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
 
     @limit
     async def by_latest(state: State, request: Request, name: ModelName) -> Response:
-        return await answer(state, request, name, None)
+        return await answer(state, request, name, Route())
 
     @limit
     async def by_version(
         state: State, request: Request, name: ModelName, version: VersionNumber
     ) -> Response:
-        return await answer(state, request, name, version)
+        return await answer(state, request, name, Route(version))
 
     @limit
     async def by_label(
         state: State, request: Request, name: ModelName, label: LabelName
     ) -> Response:
-        version = await labels.resolve(state.database, name, label)
-        return await answer(state, request, name, version)
+        route = await labels.resolve(state.database, name, label)
+        return await answer(state, request, name, route)
 
     for path, endpoint, suffix, noun, version in (
         ("/{name}", by_latest, "", "model", "the version `latest`"),

@@ -158,18 +158,26 @@ class ModelVersion(Base):
 
 
 class Label(Base):
-    """A label of a version, e.g. `champion`."""
+    """A label of a version, e.g. `champion`.
+
+    `canary` is the version that answers the share `canary_weight` of the requests, and
+    `shadow` predicts the rows of all of them too.
+    """
 
     __tablename__ = "labels"
-    __table_args__ = (
+    __table_args__ = tuple(
         ForeignKeyConstraint(
-            ["name", "number"], ["model_versions.name", "model_versions.number"]
-        ),
+            ["name", column], ["model_versions.name", "model_versions.number"]
+        )
+        for column in ("number", "canary", "shadow")
     )
 
     name: Mapped[str] = mapped_column(Text, primary_key=True)
     label: Mapped[str] = mapped_column(Text, primary_key=True)
     number: Mapped[int] = mapped_column(BigInteger)
+    canary: Mapped[int | None] = mapped_column(BigInteger)
+    canary_weight: Mapped[float | None]
+    shadow: Mapped[int | None] = mapped_column(BigInteger)
     moved_at: Mapped[float]
     key_id: Mapped[str | None] = mapped_column(ForeignKey("keys.id"))
 
@@ -217,7 +225,8 @@ class FeedbackReceipt(Base):
 class RecordedRow(Base):
     """A row that a prediction recorded, until its target is known.
 
-    `sequence` counts the rows of all predictions; `row` counts from 1 within one.
+    `sequence` counts the rows of all predictions; `row` counts from 1 within one. The
+    prediction of a shadow has an id of its own, and `shadow_of` is that of the answer.
     """
 
     __tablename__ = "recorded_rows"
@@ -237,6 +246,7 @@ class RecordedRow(Base):
     values: Mapped[list[Any]]
     created_at: Mapped[float] = mapped_column(index=True)
     counted_at: Mapped[float | None]
+    shadow_of: Mapped[str | None] = mapped_column(String(24), index=True)
 
 
 class DispatcherRegistration(Base):

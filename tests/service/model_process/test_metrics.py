@@ -1,19 +1,34 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
+from service.model_process.answer import VersionName
 from service.model_process.metrics import UncertaintyMetrics
+
+VERSION = VersionName("m", 3)
+
+
+class Catalog:
+    """A registry that knows one version."""
+
+    versions = (VERSION,)
+
+    def catalog(self) -> dict[str, tuple[VersionName, ...]]:
+        return {"m": self.versions}
 
 
 @pytest.fixture
 def uncertainty() -> UncertaintyMetrics:
-    return UncertaintyMetrics()
+    registry: Any = Catalog()
+    return UncertaintyMetrics(registry)
 
 
 def value_of(uncertainty: UncertaintyMetrics, name: str, **labels: str) -> float | None:
     registry = CollectorRegistry()
     registry.register(uncertainty)
-    return registry.get_sample_value(name, {"model": "m"} | labels)
+    return registry.get_sample_value(name, {"model": "m", "version": "3"} | labels)
 
 
 def test_each_prediction_is_counted_once_at_or_below_its_bound(
@@ -22,7 +37,7 @@ def test_each_prediction_is_counted_once_at_or_below_its_bound(
     variance = np.array([[0.01], [1.0], [100.0], [1e20]])
     epistemic = variance * np.array([[0.0], [0.1], [0.25], [1.0]])
     for _ in range(2):
-        uncertainty.observe("m", {"variance": variance, "epistemic": epistemic})
+        uncertainty.observe(VERSION, {"variance": variance, "epistemic": epistemic})
     name = "tfbbb_predictive_standard_deviation"
     assert value_of(uncertainty, f"{name}_bucket", le="0.03") == 0
     assert value_of(uncertainty, f"{name}_bucket", le="0.1") == 2
@@ -39,7 +54,7 @@ def test_each_prediction_is_counted_once_at_or_below_its_bound(
 def test_classes_are_counted_by_their_entropy(uncertainty: UncertaintyMetrics) -> None:
     entropy, information = np.array([0.0, 0.5]), np.array([0.0, 0.25])
     outputs = {"entropy": entropy, "mutual_information": information}
-    uncertainty.observe("m", outputs)
+    uncertainty.observe(VERSION, outputs)
     assert value_of(uncertainty, "tfbbb_predictive_entropy_sum") == 0.5
     assert value_of(uncertainty, "tfbbb_epistemic_share_sum") == 0.5
 
@@ -47,5 +62,14 @@ def test_classes_are_counted_by_their_entropy(uncertainty: UncertaintyMetrics) -
 def test_answers_without_uncertainty_are_not_counted(
     uncertainty: UncertaintyMetrics,
 ) -> None:
-    uncertainty.observe("m", {"quantiles": np.zeros((1, 2, 1))})
+    uncertainty.observe(VERSION, {"quantiles": np.zeros((1, 2, 1))})
     assert value_of(uncertainty, "tfbbb_epistemic_share_count") is None
+
+
+def test_deleted_versions_are_not_reported(uncertainty: UncertaintyMetrics) -> None:
+    outputs = {"entropy": np.array([0.5]), "mutual_information": np.array([0.1])}
+    uncertainty.observe(VERSION, outputs)
+    uncertainty.observe(VersionName("m", 1), outputs)
+    name = "tfbbb_predictive_entropy_count"
+    assert value_of(uncertainty, name) == 1
+    assert value_of(uncertainty, name, version="1") is None

@@ -56,7 +56,10 @@ class Queue:
             finish=finish,
             **defaults | given,
         )
-        self.scheduler.submit(task)
+        submit = self.scheduler.submit
+        if task.is_spare:
+            submit = self.scheduler.submit_spare
+        submit(task)
         return task
 
     def run(self) -> None:
@@ -188,6 +191,48 @@ def test_a_large_task_does_not_keep_small_ones_out() -> None:
     queue.submit("small")
     with pytest.raises(Overloaded):
         queue.submit("also large", rows=10_000, work=9_000_000, key="also large")
+
+
+def test_spare_tasks_are_computed_while_no_other_waits() -> None:
+    queue = Queue()
+    queue.submit("spare", key=1, is_spare=True)
+    queue.submit("spare too", key=1, is_spare=True)
+    queue.submit("late", deadline=20.0, key=1)
+    queue.submit("soon", deadline=1.0, key=2)
+    queue.run()
+    assert queue.order == [["soon"], ["late"], ["spare", "spare too"]]
+
+
+def test_spare_task_lets_others_take_turns_between_short_blocks() -> None:
+    queue = Queue()
+    queue.submit("spare", rows=1000, work=100_000, key=1, is_spare=True)
+    begun = queue.now
+    queue.during = lambda: setattr(queue, "during", lambda: None) or queue.submit("x")
+    queue.scheduler.run_once()
+    # A hundredth of a second by the estimate of the speed.
+    assert queue.now - begun == pytest.approx(0.01, rel=0.02)
+    queue.run()
+    assert queue.order[1] == ["x"]
+    assert queue.batches[-1] == [("spare", queue.batches[-1][0][1], 1000)]
+
+
+def test_spare_tasks_refuse_no_other() -> None:
+    queue = Queue(max_seconds=0.001)
+    for place in range(100):
+        queue.submit(f"{place}", rows=1000, work=400_000, key=place, is_spare=True)
+    refused = []
+
+    def submit() -> None:
+        queue.during = lambda: None
+        try:
+            queue.submit("asked", deadline=0.002)
+        except Overloaded as error:
+            refused.append(error)
+
+    queue.during = submit
+    queue.scheduler.run_once()
+    assert refused == []
+    assert queue.scheduler.seconds_waiting() < 0.002
 
 
 def test_the_only_task_is_tried_whatever_the_estimate() -> None:

@@ -55,8 +55,11 @@ def feedback(
             table, target, description["classes"], notation
         )
         scored = remote_model.feedback(table, targets, version=version, label=label)
-        typer.echo(f"{len(targets)} rows scored version {scored} of {model}", err=True)
-        _echo(remote_model.describe_feedback(scored))
+        for number in scored:
+            typer.echo(
+                f"{len(targets)} rows scored version {number} of {model}", err=True
+            )
+            _echo(remote_model.describe_feedback(number))
 
 
 def _echo(found: dict[str, Any]) -> None:

@@ -39,6 +39,13 @@ def predict(
     label: Annotated[
         str | None, typer.Option(help="Label of a version, in place of --version.")
     ] = None,
+    routing_key: Annotated[
+        str | None,
+        typer.Option(
+            help="Where a label has a canary: requests with the same key, such as the "
+            "id of a customer, are answered by the same version."
+        ),
+    ] = None,
     num_samples: NumSamples = None,
     seed: Seed = None,
     level: Level = 0.9,
@@ -101,6 +108,7 @@ def predict(
             seed=seed,
             version=version,
             label=label,
+            routing_key=routing_key,
         )
         used = [*(feature["name"] for feature in features), description["target"]]
         version, predictions = _collect(blocks, table.num_rows, list(levels))

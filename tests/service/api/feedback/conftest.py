@@ -11,7 +11,12 @@ from sqlalchemy import delete
 
 import tfbbb
 from service.shared.database import Database
-from service.shared.database.tables import Feedback, FeedbackReceipt, RecordedRow
+from service.shared.database.tables import (
+    Feedback,
+    FeedbackReceipt,
+    Label,
+    RecordedRow,
+)
 from service.shared.settings import Settings
 from tests.service.serving import serving, wait_until_ready
 from tfbbb.drift_reference import REFERENCE_FILE, DriftReference, drift_scores
@@ -68,6 +73,6 @@ def client(
     yield feedback_service
     database = Database(feedback_settings.effective_database_url)
     with database.writing() as session:
-        for table in (Feedback, FeedbackReceipt, RecordedRow):
+        for table in (Feedback, FeedbackReceipt, RecordedRow, Label):
             session.execute(delete(table))
     database.close()

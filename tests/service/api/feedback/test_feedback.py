@@ -263,7 +263,7 @@ def test_client_sends_feedback_in_blocks_to_one_version(
     rows, targets = np.tile(X, (30, 1)), np.tile(Y[:, 0], 30)
     with Client(str(client.base_url), ADMIN_KEY) as service:
         model = service.model("numbers")
-        assert model.feedback(rows, targets, label="latest") == 2
+        assert model.feedback(rows, targets, label="latest") == [2]
         assert model.describe_feedback()["num_rows"] == 1200
         with pytest.raises(ValueError, match="1 targets and 1200 rows"):
             model.feedback(rows, [1.0])

@@ -42,7 +42,8 @@ def test_requests_are_counted_by_route_and_status(client: httpx.Client) -> None:
 
 def test_models_say_how_sure_they_were(client: httpx.Client) -> None:
     wait_until_ready(client)
-    key = "tfbbb_predictive_standard_deviation_count", frozenset(["diabetes", "0"])
+    labels = frozenset(["diabetes", "2", "0"])
+    key = "tfbbb_predictive_standard_deviation_count", labels
     before = figures(client).get(key, 0)
     rows = '{"instances": [[1, 2, 3], [4, 5, 6]]}'
     assert ask(client, "diabetes", rows).status_code == 200

@@ -6,10 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.labels.repository import find_version, move
+from service.api.labels.repository import find_route, move
 from service.shared.database import Database
 from service.shared.database.tables import ModelVersion
 from service.shared.errors import LabelRefused
+from service.shared.route import Route
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.serving import ask
 
@@ -94,7 +95,8 @@ def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) ->
     def make(number: int) -> None:
         together.wait()
         try:
-            move(database, "wine", "champion", number, seen_at=None, key_id=None)
+            route = Route(number)
+            move(database, "wine", "champion", route, seen_at=None, key_id=None)
         except LabelRefused as error:
             refused.append(str(error))
 
@@ -104,7 +106,7 @@ def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) ->
     for maker in makers:
         maker.join()
     assert refused == ["Another request has moved the label 'champion'; retry."]
-    assert find_version(database, "wine", "champion") in (1, 2)
+    assert find_route(database, "wine", "champion") in (Route(1), Route(2))
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,17 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import select, text
+from sqlalchemy.exc import IntegrityError
 
 import service.shared.database
 from service.shared.database import Base, Database, upgrade
-from service.shared.database.tables import Key
+from service.shared.database.tables import Key, Label, RecordedRow
 from service.shared.database.upgrade import (
     NewerDatabaseError,
     _exclusive_lock,
@@ -41,6 +44,43 @@ def test_migrations_make_the_tables_that_the_code_declares(
     with database.engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Base.metadata) == []
+    database.close()
+
+
+def test_labels_and_recorded_rows_keep_their_values_in_the_upgrade(
+    database_url: str, tmp_path: Path
+) -> None:
+    database = Database(database_url)
+    migrations = Path(service.shared.database.__file__).parent / "migrations"
+    config = Config()
+    config.set_main_option("script_location", str(migrations))
+    if database.path is not None:
+        database.path.touch()
+    with database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        for statement in (
+            "insert into model_versions (name, number, digest, lineage, created_at) "
+            "values ('wine', 1, 'd', '{}', 1.0)",
+            "insert into labels (name, label, number, moved_at) "
+            "values ('wine', 'champion', 1, 2.5)",
+            'insert into recorded_rows (prediction_id, "row", name, number, "values", '
+            "created_at) values ('p', 1, 'wine', 1, '[1.5]', 3.0)",
+        ):
+            connection.exec_driver_sql(statement)
+    upgrade(database, tmp_path / "copies")
+    with database.reading() as session:
+        label = session.get_one(Label, ("wine", "champion"))
+        assert (label.number, label.moved_at) == (1, 2.5)
+        assert (label.canary, label.canary_weight, label.shadow) == (None, None, None)
+        (row,) = session.scalars(select(RecordedRow))
+        assert (row.prediction_id, row.values, row.shadow_of) == ("p", [1.5], None)
+    with database.writing() as session:
+        label = session.get_one(Label, ("wine", "champion"))
+        label.canary, label.canary_weight = 9, 0.1
+        with pytest.raises(IntegrityError):
+            session.flush()  # There is no such version.
+        session.rollback()
     database.close()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras import tree
 
 from tfbbb import layers as variational
 from tfbbb import likelihoods
@@ -17,7 +18,7 @@ from tfbbb.likelihoods import Likelihood
 from tfbbb.model import BayesianModel, gives_probabilities
 from tfbbb.posteriors import MeanFieldNormal
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import graph_of, producer, sublayers
+from tfbbb.private_apis import graph_of, producer, run_through_graph, sublayers
 from tfbbb.types import Initializer, Shape
 from tfbbb.variational_weight import VariationalWeight
 
@@ -260,12 +261,33 @@ def with_posterior(
         own = {} if layer_options is None else layer_options(layer)
         return type(layer).from_config({**layer.get_config(), **changed, **own})
 
-    graph = keras.Model(model.input, model.output, name=model.name)
-    twin = _cloned(graph, counterpart)
-    _copy_weights(graph, twin)
+    # The graph is run once, where `clone_model` would make models on the way.
+    graph = graph_of(model)
+    assert graph is not None
+    copies: dict[int, tuple[keras.Layer, keras.Layer]] = {}
+
+    def copied(layer: keras.Layer) -> keras.Layer:
+        if id(layer) not in copies:
+            if isinstance(layer, keras.Model):
+                copy = keras.models.clone_model(
+                    layer, clone_function=copied, recursive=True
+                )
+            else:
+                copy = _copy_of(layer, counterpart)
+            copies[id(layer)] = layer, copy
+        return copies[id(layer)][1]
+
+    inputs = tree.map_structure(
+        lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype, name=x.name),
+        model.input,
+    )
+    outputs = run_through_graph(graph, inputs, copied)
+    for layer, copy in copies.values():
+        if isinstance(layer, keras.Layer):
+            _copy_weights_of_layer(layer, copy)
     new = BayesianModel(
-        twin.input,
-        twin.output,
+        inputs,
+        outputs,
         name=model.name,
         # Not built, so that it learns its parameters for each member.
         likelihood=type(model.likelihood).from_config(model.likelihood.get_config()),
@@ -405,21 +427,26 @@ def _cloned(
     model: keras.Model, counterpart: Callable[[keras.Layer], keras.Layer | None]
 ) -> keras.Model:
     """Returns a copy of the model with counterparts in place of its layers."""
+    return keras.models.clone_model(
+        model,
+        clone_function=lambda layer: _copy_of(layer, counterpart),
+        recursive=True,
+    )
 
-    def clone(layer: keras.Layer) -> keras.Layer:
-        found = counterpart(layer)
-        if found is not None:
-            return found
-        config = layer.get_config()
-        for attribute, key in _WRAPPED.items():
-            if _is_layer(layer, attribute) and key in config:
-                inner = keras.saving.serialize_keras_object(
-                    clone(getattr(layer, attribute))
-                )
-                config[key] = inner
-        return type(layer).from_config(config)
 
-    return keras.models.clone_model(model, clone_function=clone, recursive=True)
+def _copy_of(
+    layer: keras.Layer, counterpart: Callable[[keras.Layer], keras.Layer | None]
+) -> keras.Layer:
+    """Returns the counterpart of a layer, or a copy with counterparts in it."""
+    found = counterpart(layer)
+    if found is not None:
+        return found
+    config = layer.get_config()
+    for attribute, key in _WRAPPED.items():
+        if _is_layer(layer, attribute) and key in config:
+            inner = _copy_of(getattr(layer, attribute), counterpart)
+            config[key] = keras.saving.serialize_keras_object(inner)
+    return type(layer).from_config(config)
 
 
 def _shared_config(layer: keras.Layer) -> dict[str, Any]:

@@ -23,8 +23,8 @@ BACKENDS = {
     ("backpack", "ggn"): BackPackGGN,
     ("backpack", "empirical_fisher"): BackPackEF,
 }
-# Processor seconds after which a fit is given up: another backend is faster.
-MOST_SECONDS = 20.0
+# Seconds after which a fit is given up: another backend is faster.
+MOST_SECONDS = 60.0
 STRUCTURES = {"diagonal": "diag", "kron": "kron", "full": "full"}
 
 
@@ -63,7 +63,7 @@ def in_order_of_keras(values, data, layers):
 
 def give_up(*_):
     """Ends a fit."""
-    raise TimeoutError(f"a fit takes more than {MOST_SECONDS:g} processor seconds")
+    raise TimeoutError(f"a fit takes more than {MOST_SECONDS:g} s")
 
 
 def main(given, answer):
@@ -72,7 +72,8 @@ def main(given, answer):
         data = dict(arrays)
     settings = json.loads(str(data["settings"]))
     torch.set_num_threads(1)
-    signal.signal(signal.SIGPROF, give_up)
+    # A timer of processor time would make the clock of processor time coarse.
+    signal.signal(signal.SIGALRM, give_up)
     layers, regression = settings["layers"], settings["regression"]
     x = torch.tensor(data["x"])
     y = torch.tensor(data["y"]) if regression else torch.tensor(data["y"]).long()
@@ -86,7 +87,7 @@ def main(given, answer):
                 model = network(data, layers)
                 result = fitted(model, loader, run, backend, settings, data)
             except Exception as error:  # a backend may not support a structure
-                signal.setitimer(signal.ITIMER_PROF, 0.0)
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
                 failed.append(f"{name}: {type(error).__name__}: {error}"[:200])
                 continue
             found |= {f"{name}/{key}": value for key, value in result.items()}
@@ -110,9 +111,9 @@ def fitted(model, loader, run, backend, settings, data):
     for _ in range(1 + settings["repeats"]):
         laplace = Laplace(model, **options)
         start = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, MOST_SECONDS)
         laplace.fit(loader)
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
         if run["structure"] == "full":
             _ = laplace.posterior_scale
         seconds.append(time.process_time() - start)

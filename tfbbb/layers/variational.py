@@ -123,7 +123,8 @@ class VariationalLayer(keras.Layer):
         self.seed = seed
         self._given_kl_weight = _checked_kl_weight(kl_weight)
         self._check_strategies()
-        self._seed_generator = keras.random.SeedGenerator(seed)
+        # TensorFlow compiles the kernel that makes a variable for each new name.
+        self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
         self._steps: dict[int, _Step] = {}
         self._variational_weights: list[VariationalWeight] = []
         # Factor of each member's divergence, [members], while members train on

@@ -7,7 +7,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 PAGES = {
     str(path.relative_to(ROOT)): path
-    for pattern in ("*.md", "docs/*.md", "benchmarks/*.md")
+    for pattern in ("*.md", "docs/*.md", "docs/gallery/*.md", "benchmarks/*.md")
     for path in sorted(ROOT.glob(pattern))
 }
 # Their own programs draw the pictures that they show.

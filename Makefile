@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched test test-slow mutations lint format lock clean
+.PHONY: help install demo serve check touched docs test test-slow mutations lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,9 @@ test: install ## Check formatting, lint and types beside running the tests
 
 test-slow: install ## Run the long tests, of which `test` runs a short form
 	$(BIN)/pytest -m slow --timeout=7200
+
+docs: install ## Build the documentation site, which the service has at /guide
+	$(BIN)/python -m docs.site.build
 
 mutations: install ## Put faults into copies of the code, each of which a test must notice
 	$(BIN)/python -m tests.mutations

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.documents import PAGES, ROOT, prose
+from tests.documents import GALLERY, PAGES, ROOT, prose
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(.*)$", re.MULTILINE)
@@ -43,4 +43,9 @@ def test_paths_in_the_text_exist(page):
 
 def test_the_readme_links_to_every_page():
     links = set(_LINK.findall(prose("README.md")))
-    assert PAGES.keys() - {"README.md"} <= links
+    assert PAGES.keys() - {"README.md", *GALLERY} <= links
+
+
+def test_the_gallery_links_to_its_pages():
+    links = {f"docs/{link}" for link in _LINK.findall(prose("docs/gallery.md"))}
+    assert set(GALLERY) <= links

@@ -7,20 +7,27 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from tests.documents import PAGES, PICTURED_PAGES, blocks, pictures, run_programs
+from tests.documents import (
+    CLIENT_PAGE,
+    GALLERY,
+    PAGES,
+    PICTURED_PAGES,
+    blocks,
+    pictures,
+    prose,
+    run_programs,
+    write_houses,
+)
 from tfbbb.cli import app
 from tfbbb.cli.running_service import running_service
 from tfbbb.data import read_table
-from tfbbb.data.writing import write_table
 
-# Those of the client need a running service.
-CLIENT_PAGE = "docs/service.md"
 NUM_PROGRAMS = {
     "README.md": 2,
+    "docs/coming_from.md": 6,
     "docs/evidence.md": 7,
     "docs/inference.md": 12,
     "docs/keras.md": 10,
@@ -29,20 +36,56 @@ NUM_PROGRAMS = {
     "docs/sklearn.md": 2,
     "docs/tables.md": 2,
     "docs/tfp_layers.md": 1,
+    "docs/uncertainty.md": 2,
+    "docs/which.md": 7,
 }
+# Pages whose programs have a short form.
+SIZED_PAGES = {"docs/uncertainty.md", "docs/which.md", *GALLERY}
+# Starts a service, which the tests of docs/service.md do as well.
+SERVICE_PAGE = "docs/gallery/docker.md"
 
 
 def test_every_page_has_the_programs_that_are_run():
-    found = {page: len(blocks(page, "python")) for page in PAGES}
+    pages = PAGES.keys() - set(GALLERY)
+    found = {page: len(blocks(page, "python")) for page in pages}
     assert {page: number for page, number in found.items() if number} == NUM_PROGRAMS
 
 
-@pytest.mark.parametrize("page", sorted(NUM_PROGRAMS.keys() - {CLIENT_PAGE}))
+@pytest.mark.parametrize("page", GALLERY)
+def test_every_page_of_the_gallery_ends_in_its_picture(page):
+    assert len(blocks(page, "python")) > 1
+    *_, last = prose(page).split("![")
+    assert last.count("\n\n") <= 1, "a picture, and at most one remark"
+    assert pictures(page)[-1] == f"{page.split('/')[-1].removesuffix('.md')}.png"
+
+
+def picture_names(directory):
+    return {path.name for path in directory.glob("*.png")}
+
+
+@pytest.mark.parametrize("page", sorted(SIZED_PAGES - {SERVICE_PAGE}))
+def test_pages_run_in_their_short_form(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_programs(page, short=True)
+    assert picture_names(tmp_path) == set(pictures(page))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted(SIZED_PAGES))
+def test_claims_of_a_page_hold(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_programs(page)
+    assert picture_names(tmp_path) == set(pictures(page))
+
+
+@pytest.mark.parametrize(
+    "page", sorted(NUM_PROGRAMS.keys() - SIZED_PAGES - {CLIENT_PAGE})
+)
 def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = run_programs(page)
     if page in PICTURED_PAGES:
-        assert {path.name for path in tmp_path.glob("*.png")} == set(pictures(page))
+        assert picture_names(tmp_path) == set(pictures(page))
     if page == "README.md":
         # The model has learned something: a constant would have an error of 1.
         y, mean = namespace["y"][350:, None], namespace["prediction"].mean
@@ -50,20 +93,11 @@ def test_programs_of_a_page_run_as_written(page, tmp_path, monkeypatch):
         assert (tmp_path / "saved_models" / "mine" / "1" / "saved_model.pb").is_file()
 
 
-def houses(rows, seed):
-    generator = np.random.default_rng(seed)
-    area = generator.uniform(30, 250, rows)
-    street = generator.choice(["mill lane", "park road"], rows)
-    price = 1000 * area + generator.normal(0, 8000, rows)
-    return pa.table({"area": area, "street": street, "price": price})
-
-
 @pytest.fixture
 def in_directory_of_houses(tmp_path, monkeypatch):
     """Changes to a directory with the files that the pages name."""
     monkeypatch.chdir(tmp_path)
-    write_table(houses(400, 0), tmp_path / "houses.csv")
-    write_table(houses(9, 1).drop_columns("price"), tmp_path / "more.csv")
+    write_houses(tmp_path)
     (tmp_path / "saved_models").mkdir()
     return tmp_path
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
-from service.api import documentation
+from service.api import documentation, guide
 from service.api.child_processes import child_processes
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
@@ -154,6 +154,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(health.router)
     app.include_router(open_inference_health.router)
     app.include_router(documentation.router)
+    app.include_router(guide.router)
     app.add_api_route("/", open_documentation, include_in_schema=False)
     app.add_middleware(Authentication)
     app.add_middleware(LoadShedding)

@@ -17,14 +17,12 @@ def read_table(
 ) -> pa.Table:
     r"""Reads a table from a file; the suffix of its name is its format.
 
-    | suffix | content |
-    |---|---|
-    | `.csv`, `.tsv`, `.txt`, also with `.gz` or `.zst` | text, separated by commas, \
-semicolons, tabs or vertical bars |
-    | `.jsonl`, `.ndjson` | JSON lines: one object per line, without nested values |
-    | `.parquet` | Parquet |
-    | `.arrow`, `.feather` | Arrow IPC, file or stream; Feather of version 2 |
-    | `.xlsx`, `.ods` | a sheet of a workbook; needs `pip install 'tfbbb[excel]'` |
+    - `.csv`, `.tsv`, `.txt`, also with `.gz` or `.zst`: text, separated by commas,
+      semicolons, tabs or vertical bars;
+    - `.jsonl`, `.ndjson`: JSON lines, one object per line, without nested values;
+    - `.parquet`: Parquet;
+    - `.arrow`, `.feather`: Arrow IPC, file or stream; Feather of version 2;
+    - `.xlsx`, `.ods`: a sheet of a workbook; needs `pip install 'tfbbb[excel]'`.
 
     Reading finds the encoding of a CSV file (UTF-8, UTF-16 with a byte order mark, or
     Windows-1252), its delimiter, its decimal mark and its header line, and checks them

@@ -16,12 +16,12 @@ from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
-_OPEN = ("/health/", "/v2/health/")
+_OPEN = ("/health/", "/v2/health/", "/guide/")
 _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Requires a valid key for every path except those of the health checks.
+    """Requires a valid key for every path except the health checks and the guide.
 
     Unknown paths require a key as well, so that requests without a key cannot find out
     which paths exist. `ScopedRoute` checks the scope of the key.
@@ -32,7 +32,7 @@ class Authentication:
         self._writing: set[asyncio.Future[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not scope["path"].startswith(_OPEN):
+        if scope["type"] == "http" and not _is_open(scope["path"]):
             connection = HTTPConnection(scope)
             try:
                 connection.state.caller = await self._caller(connection)
@@ -71,6 +71,10 @@ class Authentication:
             self._writing.add(writing)
             writing.add_done_callback(self._writing.discard)
         return caller
+
+
+def _is_open(path: str) -> bool:
+    return path == "/guide" or path.startswith(_OPEN)
 
 
 def _bearer(connection: HTTPConnection) -> str | None:

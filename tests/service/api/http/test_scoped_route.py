@@ -212,7 +212,7 @@ def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
         path for _, path, route in requests(app) if not isinstance(route, ScopedRoute)
     }
     assert open_paths == {
-        *("/", "/docs", "/docs/1", "/openapi.json"),
+        *("/", "/docs", "/docs/1", "/openapi.json", "/guide", "/guide/1"),
         *("/health/live", "/health/ready"),
         *("/v2/health/live", "/v2/health/ready"),
     }

@@ -11,6 +11,8 @@ from service.app import create_app
 from service.shared.settings import Settings
 
 HEALTH = ("/health/", "/v2/health/")
+# Pages that anyone may read; tests/service/api/test_guide.py reads them.
+GUIDE = ("/guide", "/guide/{path:path}")
 # Whoever has a key may read what the API is.
 DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
 
@@ -35,9 +37,13 @@ def test_the_routes_are_found() -> None:
     assert ("GET", "/docs") in routes
 
 
-def test_every_route_but_health_is_closed_without_a_key(client: httpx.Client) -> None:
+def test_every_route_but_health_and_guide_is_closed_without_a_key(
+    client: httpx.Client,
+) -> None:
     del client.headers["Authorization"]
     for method, route in every_route():
+        if route in GUIDE:
+            continue
         response = client.request(method, path_of(route))
         if route.startswith(HEALTH):
             assert response.status_code in (200, 503), route
@@ -52,7 +58,7 @@ def test_every_route_but_the_documentation_needs_a_scope(
 ) -> None:
     headers = key_with()
     for method, route in every_route():
-        if not route.startswith(HEALTH) and route not in DOCUMENTATION:
+        if not route.startswith(HEALTH) and route not in {*DOCUMENTATION, *GUIDE}:
             response = client.request(method, path_of(route), headers=headers)
             assert response.status_code == 403, (method, route, response.text)
             assert "needs a key with the scope" in response.json()["error"]

@@ -1,0 +1,63 @@
+"""The documentation site: its links, its check of what pages load, and its build."""
+
+import subprocess
+import sys
+
+import pytest
+
+from docs.site.build import check_self_contained
+from docs.site.links import site_link, with_site_links
+from tests.documents import ROOT
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("README.md", "docs/keras.md#layers", "keras.md#layers"),
+        ("docs/keras.md", "../README.md", "index.md"),
+        ("docs/which.md", "gallery/bandit.md", "gallery/bandit.md"),
+        ("docs/gallery/bandit.md", "../keras.md", "../keras.md"),
+        ("docs/which.md", "../benchmarks/README.md", "benchmarks/README.md"),
+        ("docs/keras.md", "../tfbbb/layers", "api/tfbbb.layers.md"),
+        ("README.md", "docs/intervals.png", "intervals.png"),
+        ("docs/keras.md", "#layers", "#layers"),
+    ],
+)
+def test_links_lead_to_pages_of_the_site(page, link, expected):
+    assert site_link(page, link) == expected
+
+
+def test_links_to_files_that_the_site_lacks_become_text():
+    text = "See [the list](tests/mutations/mutations.toml) and `a[0](b)`."
+    assert with_site_links("CONTRIBUTING.md", text) == "See the list and `a[0](b)`."
+
+
+@pytest.mark.parametrize(
+    ("page", "fault"),
+    [
+        ("<script>alert(1)</script>", "an inline script"),
+        ('<p style="color: red">', "an inline style"),
+        ('<p onclick="alert(1)">', "an inline handler"),
+        ('<img src="https://example.org/a.png">', "a file of another origin"),
+        ('<script src="//example.org/a.js"></script>', "a file of another origin"),
+    ],
+)
+def test_pages_that_load_more_than_the_site_are_refused(tmp_path, page, fault):
+    (tmp_path / "index.html").write_text(page)
+    with pytest.raises(SystemExit, match=f"index.html: {fault}"):
+        check_self_contained(tmp_path)
+
+
+def test_pages_of_own_files_and_outgoing_links_pass(tmp_path):
+    (tmp_path / "index.html").write_text(
+        '<script src="a.js"></script><a href="https://example.org">there</a>'
+    )
+    check_self_contained(tmp_path)
+
+
+@pytest.mark.slow
+def test_sphinx_accepts_every_page_and_docstring(tmp_path):
+    """The programs of the pages are left out: they have tests of their own."""
+    command = [sys.executable, "-m", "docs.site.build", "--output", str(tmp_path / "a")]
+    subprocess.run([*command, "--without-programs"], cwd=ROOT, check=True)
+    assert (tmp_path / "a" / "searchindex.js").is_file()

@@ -30,12 +30,13 @@ export function chart({
 }) {
   const place = h("div", { class: "plot", role: "img", "aria-label": `${title}. ${description}` });
   const legend = series.filter((one) => !one.hidden);
+  const entries = legend.map((one) => h("li", {},
+    h("span", { class: `key ${one.points ? "point" : ""} ${one.band ? "area" : ""}`, style: { background: `var(${one.colour})` } }),
+    one.label));
   const element = h(
     "figure", { class: "chart" },
     h("figcaption", {}, title),
-    legend.length > 1 && h("ul", { class: "legend" }, legend.map((one) => h("li", {},
-      h("span", { class: `key ${one.points ? "point" : ""} ${one.band ? "area" : ""}`, style: { background: `var(${one.colour})` } }),
-      one.label))),
+    legend.length > 1 && h("ul", { class: "legend" }, entries),
     place,
   );
   let plot = null;
@@ -43,11 +44,13 @@ export function chart({
 
   const axis = (label, side) => ({
     label,
-    labelSize: 18,
+    labelSize: 16,
+    labelGap: 0,
+    gap: 4,
     labelFont: "12px system-ui, sans-serif",
     font: "12px system-ui, sans-serif",
     stroke: () => colour("--muted"),
-    size: side === "x" ? 34 : (self, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => String(text).length)),
+    size: side === "x" ? 24 : (self, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => String(text).length)),
     grid: { stroke: () => colour("--line"), width: 1 },
     ticks: { show: false },
     values: (self, ticks) => ticks.map(formats[side] ?? ((tick) => (tick === null ? "" : number(tick, 4)))),
@@ -125,6 +128,10 @@ export function chart({
     element,
     update(next, words) {
       columns = next;
+      // A series without values, such as held-out rows that nobody measures, has no key.
+      legend.forEach((one, place) => {
+        entries[place].hidden = columns[series.indexOf(one) + 1].every((value) => value === null);
+      });
       if (words) place.setAttribute("aria-label", `${title}. ${words}`);
       if (plot) plot.setData(columns);
       else if (place.isConnected && place.clientWidth) make();

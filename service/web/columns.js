@@ -26,6 +26,7 @@ export function overruled(id) {
 /** A table of the columns, with a choice of kind for each. */
 export function columnTable(dataset, onChange = () => {}) {
   const draft = new Draft(`columns:${dataset.id}`);
+  const remarked = dataset.columns.some((column) => column.remarks?.length);
   const rows = dataset.columns.map((column) => [
     h("span", { class: "column-name" }, column.name),
     h("div", { class: "kind" }, taken(column), overrule(column, draft, onChange)),
@@ -33,11 +34,11 @@ export function columnTable(dataset, onChange = () => {}) {
     column.missing ? percent(column.missing / dataset.num_rows) : "none",
     column.distinct === null ? "> 1000" : number(column.distinct),
     extent(column),
-    remarks(column),
+    ...(remarked ? [remarks(column)] : []),
   ]);
   return table(
     [{ title: "Column" }, { title: "Taken as" }, { title: "Values" }, { title: "Missing", number: true },
-      { title: "Distinct", number: true }, { title: "From – to" }, { title: "Remarks" }],
+      { title: "Distinct", number: true }, { title: "From – to" }, ...(remarked ? [{ title: "Remarks" }] : [])],
     rows,
     { caption: "Columns" },
   );

@@ -16,6 +16,11 @@ export function number(value, digits = 4) {
   return text.replace("-", "−");
 }
 
+/** A number with three decimals, for columns of figures. */
+export function decimals(value) {
+  return value.toFixed(3).replace("-", "−");
+}
+
 export function percent(share, digits = 1) {
   if (share === null || share === undefined) return "–";
   return `${(100 * share).toFixed(digits)} %`;

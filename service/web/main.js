@@ -25,7 +25,7 @@ const PLACES = [
 ];
 
 /** The screen of an address, or null. */
-function screenOf([place, name, part]) {
+function screenOf([place, name, , part]) {
   switch (place) {
     case "data":
       return name ? showDataset : showDatasets;

@@ -4,9 +4,9 @@ import { get, path, send } from "../api.js";
 import { chart } from "../charts.js";
 import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "../dom.js";
 import { ENDED, followJob } from "../events.js";
+import { figureTable, sentences } from "../figures.js";
 import { date, duration, number, percent } from "../format.js";
 import { address, go } from "../router.js";
-import { figureTable, sentences } from "./report.js";
 import { stateBadge } from "./jobs.js";
 
 const REFRESH = 2000;

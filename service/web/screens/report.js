@@ -4,9 +4,9 @@ import { get } from "../api.js";
 import { bars, chart, numbersOf, ranges } from "../charts.js";
 import { badge, facts, h, notice, replace, table } from "../dom.js";
 import { capital, count, date, number, percent, words } from "../format.js";
+import { figure, figureName, figureTable, sentences } from "../figures.js";
 import { findVersion, versionHead } from "../model.js";
 import { address } from "../router.js";
-import { figure } from "./versions.js";
 
 const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5"];
 const SHOWN = 12;
@@ -63,34 +63,9 @@ function withoutReport(description, lineage) {
   return [
     notice("info", "This version has no report with calibration, importance and effects: an earlier release made it, or it was not trained on a table here. Train it again to have one."),
     judgement && section("How good it is", sentences(judgement), figureTable(judgement)),
-    !judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [capital(words(name)), figure(name, value)]))),
+    !judgement && metrics.length > 0 && section("Held-out figures", facts(metrics.map(([name, value]) => [figureName(name), figure(name, value)]))),
     recipe && section("What was tried", tried({ chosen: recipe.chosen, networks: recipe.tried ?? [], likelihoods: recipe.likelihoods ?? [], recalibration: lineage.source.recalibration })),
   ].filter(Boolean);
-}
-
-/** Sentences about the figures; those that tell of a fault stand out. */
-export function sentences(judgement) {
-  return h("ul", { class: "sentences" }, judgement.sentences.map((sentence) => {
-    const warns = judgement.warnings.includes(sentence);
-    return h("li", { class: warns ? "warns" : "" }, warns && badge("mind", "bad"), warns && " ", sentence);
-  }), judgement.warnings.filter((warning) => !judgement.sentences.includes(warning)).map((warning) =>
-    h("li", { class: "warns" }, badge("mind", "bad"), " ", warning)));
-}
-
-const FIGURES = {
-  r_squared: "R²", rmse: "RMSE", log_likelihood: "Log likelihood", coverage_90: "In 90 % interval",
-  accuracy: "Accuracy", balanced_accuracy: "Balanced accuracy", auc: "AUC", ece: "Calibration error", calibration_error: "Calibration error",
-};
-
-/** The figures of the model beside those of its baselines. */
-export function figureTable(judgement) {
-  const names = Object.keys(judgement.figures.model);
-  const columns = [{ title: "" }, ...names.map((name) => ({ title: FIGURES[name] ?? capital(words(name)), number: true }))];
-  const rows = Object.entries(judgement.figures).map(([who, values]) => [
-    who === "model" ? h("strong", {}, "this model") : who,
-    ...names.map((name) => figure(name, values[name])),
-  ]);
-  return table(columns, rows, { caption: "Figures beside those of baselines" });
 }
 
 function calibration({ report, signal }) {

@@ -4,7 +4,8 @@ import { get, path, send } from "../api.js";
 import { actionButton, badge, confirm, h, problemPlace, replace, table } from "../dom.js";
 import { Draft } from "../drafts.js";
 import { Form } from "../form.js";
-import { capital, date, number, percent, words } from "../format.js";
+import { figure, figureName } from "../figures.js";
+import { date, number } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 import { address } from "../router.js";
 import { numberOf } from "../schema_fields.js";
@@ -37,36 +38,28 @@ export async function showVersions(root, { parts, signal }) {
 }
 
 function comparison(name, versions, described, labels, { problem, again }) {
-  const metrics = [...new Set(described.flatMap((one) => Object.keys(one?.description?.metrics ?? {})))];
-  const columns = [
-    { title: "Version" }, { title: "State" }, { title: "Published" },
-    ...metrics.map((metric) => ({ title: capital(words(metric)), number: true })), { title: "" },
+  const metrics = [...new Set(described.flatMap((one) => Object.keys(one?.description?.metrics ?? {})))].filter((metric) => metric !== "nll");
+  const remove = async (version) => {
+    if (!await confirm(`Delete version ${version} of ${name}? Its files are gone then.`, "Delete")) return;
+    await send("DELETE", path(["v1", "models", name, "versions", version]));
+    await again();
+  };
+  const cells = (make) => versions.map((version, place) => make(version, described[place]));
+  const labelled = (version) => Object.entries(labels).filter(([, at]) => at === version).map(([label]) => [badge(label), " "]);
+  const rows = [
+    ["Labels", ...cells(({ version }) => labelled(version))],
+    ["State", ...cells(state)],
+    ["Published", ...cells((version, details) => date(details?.lineage?.published_at ?? details?.description?.created))],
+    ...metrics.map((metric) => [figureName(metric), ...cells((version, details) => figure(metric, details?.description?.metrics?.[metric]))]),
+    [h("span", { class: "hidden" }, "Delete"), ...cells(({ version }) => actionButton("Delete", () => remove(version), { kind: "quiet", problem }))],
   ];
-  const rows = versions.map((version, place) => {
-    const details = described[place];
-    const remove = async () => {
-      if (!await confirm(`Delete version ${version.version} of ${name}? Its files are gone then.`, "Delete")) return;
-      await send("DELETE", path(["v1", "models", name, "versions", version.version]));
-      await again();
-    };
-    return [
-      [h("a", { href: address(["models", name, version.version]) }, version.version), " ",
-        Object.entries(labels).filter(([, at]) => at === version.version).map(([label]) => badge(label))],
-      version.state === "END"
-        ? h("span", {}, badge("not served", "bad"), " ", version.status.error_message)
-        : badge(version.state === "AVAILABLE" ? "loaded" : version.state.toLowerCase(), version.state === "AVAILABLE" ? "good" : ""),
-      date(details?.lineage?.published_at ?? details?.description?.created),
-      ...metrics.map((metric) => figure(metric, details?.description?.metrics?.[metric])),
-      actionButton("Delete", remove, { kind: "quiet", problem }),
-    ];
-  });
-  return table(columns, rows, { caption: `Versions of ${name}` });
+  const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
+  return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
 }
 
-/** A figure in the unit that its name tells. */
-export function figure(name, value) {
-  if (value === undefined || value === null) return "–";
-  return /^(coverage|accuracy|balanced_accuracy)/.test(name) ? percent(value) : number(value);
+function state({ state: found, status }) {
+  if (found === "END") return [badge("not served", "bad"), h("p", { class: "problem" }, status.error_message)];
+  return found === "AVAILABLE" ? badge("loaded", "good") : badge(found === "START" ? "loads when asked" : "loading");
 }
 
 function labelTable(name, labels, { problem, again }) {

@@ -17,7 +17,7 @@ function colour(name) {
  * @param {string} options.x Name of the horizontal axis.
  * @param {string} options.y Name of the vertical axis.
  * @param {Array<Object>} options.series Each with `label`, `colour` (a CSS variable), and
- *   perhaps `points`, `dash`, `width`, `fill`, `hidden` (of the legend), `bar`.
+ *   perhaps `points`, `dash`, `width`, `fill`, `smooth`, `hidden` (of the legend), `band`.
  * @param {Array<[number, number]>} options.bands Pairs of series, the upper one first,
  *   between which to fill.
  * @param {AbortSignal} options.signal Ends the chart.
@@ -71,7 +71,7 @@ export function chart({
         width: one.points ? 0 : one.width ?? 2,
         dash: one.dash,
         fill: one.fill ? () => mix(colour(one.colour), 0.18) : undefined,
-        paths: one.points ? () => null : one.bar ? uPlot.paths.bars({ size: [1, Infinity], gap: 1, align: 1 }) : undefined,
+        paths: one.points ? () => null : one.smooth ? uPlot.paths.spline() : undefined,
         points: { show: one.points === true, size: 5, fill: () => colour(one.colour), width: 0 },
       }))],
       bands: bands.map((pair) => ({ series: pair, fill: () => mix(colour(series[pair[0] - 1].colour), 0.2) })),

@@ -3,7 +3,9 @@
 import { ApiError } from "./api.js";
 import { h, notice, replace } from "./dom.js";
 
+// Milliseconds until a screen counts as slow, and seconds until one is tried again.
 const SLOW = 150;
+const PAUSE = 3;
 
 let leaving = new AbortController();
 
@@ -58,6 +60,8 @@ export async function show(screen, place) {
       h("button", { type: "button", onclick: () => show(screen, place) }, "Try again"));
     const again = () => show(screen, place);
     if (error.status === 0) document.addEventListener("connection-found", again, { once: true, signal });
+    // The service is starting, or busy.
+    if (error.status === 503) setTimeout(() => signal.aborted || again(), 1000 * (error.retryAfter || PAUSE));
   } finally {
     clearTimeout(slow);
   }
@@ -73,7 +77,7 @@ export async function show(screen, place) {
   scrollTo(0, 0);
 }
 
-/** Whether the present screen may still draw. */
+/** Ends what the present screen still does. */
 export function leave() {
   leaving.abort();
 }

@@ -14,7 +14,7 @@ const UNSET = "";
  * @param {Object} schema
  * @param {{form: import("./form.js").Form, schemas: Object, path: string, initial: any}} context
  */
-export function schemaField(schema, context) {
+function schemaField(schema, context) {
   const { form, schemas, path } = context;
   const whole = { ...resolve(schema, schemas), ...without(schema, "$ref") };
   const variants = (whole.anyOf ?? [whole]).map((one) => resolve(one, schemas));

@@ -77,8 +77,8 @@ function numberAnswer(manifest, signal) {
     signal,
     height: 240,
     series: [
-      { label: "density", colour: "--series-1", fill: true },
-      { label: "90 % interval", colour: "--series-1", width: 0, fill: true },
+      { label: "density", colour: "--series-1", fill: true, smooth: true },
+      { label: "90 % interval", colour: "--series-1", width: 0, fill: true, smooth: true, band: true },
     ],
     ranges: { x: () => extent, y: (self, low, high) => [0, 1.08 * high || 1] },
     formats: { y: () => "" },

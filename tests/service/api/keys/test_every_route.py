@@ -11,8 +11,10 @@ from service.app import create_app
 from service.shared.settings import Settings
 
 HEALTH = ("/health/", "/v2/health/")
+# The files of the page, which signs in.
+PAGE = {"/", "/web/{digest}/{name}"}
 # Whoever has a key may read what the API is.
-DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
+DOCUMENTATION = {"/docs", "/docs/{file}", "/openapi.json"}
 
 
 def every_route() -> list[tuple[str, str]]:
@@ -35,12 +37,14 @@ def test_the_routes_are_found() -> None:
     assert ("GET", "/docs") in routes
 
 
-def test_every_route_but_health_is_closed_without_a_key(client: httpx.Client) -> None:
+def test_every_route_but_page_and_health_needs_a_key(client: httpx.Client) -> None:
     del client.headers["Authorization"]
     for method, route in every_route():
         response = client.request(method, path_of(route))
         if route.startswith(HEALTH):
             assert response.status_code in (200, 503), route
+        elif route in PAGE:
+            assert response.status_code in (200, 404), route
         else:
             assert response.status_code == 401, (method, route)
             assert response.headers["WWW-Authenticate"] == "Bearer"
@@ -52,7 +56,7 @@ def test_every_route_but_the_documentation_needs_a_scope(
 ) -> None:
     headers = key_with()
     for method, route in every_route():
-        if not route.startswith(HEALTH) and route not in DOCUMENTATION:
+        if not route.startswith(HEALTH) and route not in DOCUMENTATION | PAGE:
             response = client.request(method, path_of(route), headers=headers)
             assert response.status_code == 403, (method, route, response.text)
             assert "needs a key with the scope" in response.json()["error"]

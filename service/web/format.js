@@ -1,6 +1,8 @@
 // How numbers, times and sizes are written.
 
-const WHOLE = new Intl.NumberFormat("en");
+// `min2`: a year has no comma.
+const GROUPED = { useGrouping: "min2" };
+const WHOLE = new Intl.NumberFormat("en", GROUPED);
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 /** A number with a few significant digits. */
@@ -12,7 +14,7 @@ export function number(value, digits = 4) {
   const size = Math.abs(value);
   const text = size >= 1e9 || size < 1e-4
     ? value.toExponential(digits - 1)
-    : new Intl.NumberFormat("en", { maximumSignificantDigits: Math.max(digits, size >= 1 ? Math.ceil(Math.log10(size)) : 0) }).format(value);
+    : new Intl.NumberFormat("en", { ...GROUPED, maximumSignificantDigits: Math.max(digits, size >= 1 ? Math.ceil(Math.log10(size)) : 0) }).format(value);
   return text.replace("-", "−");
 }
 

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 const NAME = "tfbbb-theme";
-const CHOICES = { system: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+const CHOICES = { system: "System theme", light: "Light theme", dark: "Dark theme" };
 
 export function themeSwitch() {
   const chosen = localStorage.getItem(NAME) ?? "system";

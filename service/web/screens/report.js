@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { bars, chart, numbersOf, ranges } from "../charts.js";
 import { badge, facts, h, notice, replace, table } from "../dom.js";
-import { capital, count, date, number, percent, words } from "../format.js";
+import { capital, count, date, decimals, number, percent, words } from "../format.js";
 import { figure, figureName, figureTable, sentences } from "../figures.js";
 import { findVersion, versionHead } from "../model.js";
 import { address } from "../router.js";
@@ -209,7 +209,8 @@ function effectOf(effect, report, signal) {
   const series = classes
     ? report.classes.slice(0, COLOURS.length).map((label, place) => ({ label, at: (values) => values.map((row) => row[place]) }))
     : [{ label: "mean prediction", at: (values) => values }];
-  if (effect.kind === "text" || effect.kind === "boolean") return categories(effect, series);
+  // Two values are no curve.
+  if (effect.kind === "text" || effect.values.length <= 2) return categories(effect, series);
   const dates = effect.kind === "date";
   const x = dates ? effect.values.map((value) => Date.parse(value) / 1000) : effect.values;
   const plot = chart({
@@ -252,11 +253,11 @@ function tried({ chosen, networks, likelihoods, recalibration }) {
   return [
     networks.length > 0 && table(
       [{ title: "Network" }, { title: "Temperature", number: true }, { title: "Log likelihood of rows left out", number: true }, { title: "" }],
-      networks.map((one) => [words(one.network), number(one.temperature), number(one.log_likelihood), kept(one)]),
+      networks.map((one) => [words(one.network), number(one.temperature), figure("log_likelihood", one.log_likelihood), kept(one)]),
       { caption: "Networks that were tried" }),
     likelihoods.length > 0 && table(
       [{ title: "Likelihood" }, { title: "Gain in nats per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
-      likelihoods.map((one) => [words(one.likelihood), number(one.gain, 2), number(one.standard_error, 2), kept(one)]),
+      likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
       { caption: "Likelihoods that were tried" }),
     recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${words(recalibration.chosen)}. `), recalibration.reason),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
-from service.api import documentation, guide
+from service.api import documentation, guide, page
 from service.api.child_processes import child_processes
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
@@ -33,7 +33,7 @@ from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
 from service.api.keys.authentication import Authentication
-from service.api.keys.browser import hide_keys_in_access_log, open_documentation
+from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
@@ -155,7 +155,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(open_inference_health.router)
     app.include_router(documentation.router)
     app.include_router(guide.router)
-    app.add_api_route("/", open_documentation, include_in_schema=False)
+    app.include_router(page.router)
     app.add_middleware(Authentication)
     app.add_middleware(LoadShedding)
     app.add_middleware(RequestMetrics, registry=metrics)

@@ -70,6 +70,12 @@ class UnknownModel(ServiceError):
     status = 404
 
 
+class UnknownReport(ServiceError):
+    """The version has no report: an earlier release or no table trained it."""
+
+    status = 404
+
+
 class UnknownDataset(ServiceError):
     """There is no such dataset, or it was deleted."""
 

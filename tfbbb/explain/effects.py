@@ -51,6 +51,25 @@ class Effect:
         """The greatest mean minus the least; of classes the largest such difference."""
         return float(np.max(np.ptp(self.mean, axis=0)))
 
+    @property
+    def kind(self) -> str:
+        """What the values are: `"number"`, `"date"` or `"text"`."""
+        if self.date:
+            return "date"
+        return "number" if self.between else "text"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the effect as plain JSON values; dates are texts."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "values": [self.show(v) if self.date else v for v in self.values],
+            "mean": self.mean.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+            "range": self.range,
+        }
+
 
 def effect(
     model: Any,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.evaluation.input_encoding import InputEncoding, as_numbers
+from tfbbb.evaluation.input_encoding import InputEncoding
 from tfbbb.explain.effects import Effect, effect
 from tfbbb.explain.importance import Importance, permutation_importance
 from tfbbb.explain.rows import Rows, predicted, sampled
@@ -68,28 +68,8 @@ class Explanation:
             "classes": list(self.classes),
             "num_rows": len(self.rows),
             "importance": None if importance is None else [*map(asdict, importance)],
-            "effects": [
-                {
-                    "name": found.name,
-                    "values": [
-                        found.show(value) if found.date else value
-                        for value in found.values
-                    ],
-                    "mean": found.mean.tolist(),
-                    "lower": found.lower.tolist(),
-                    "upper": found.upper.tolist(),
-                    "range": found.range,
-                }
-                for found in self.effects
-            ],
-            "uncertainty": {
-                "measure": split.measure,
-                "mean_epistemic_share": float(split.epistemic_share.mean()),
-                "row": (self.rows + 1).tolist(),
-                "epistemic": split.epistemic.tolist(),
-                "aleatoric": split.aleatoric.tolist(),
-                "between_members": split.between_members.tolist(),
-            },
+            "effects": [found.to_dict() for found in self.effects],
+            "uncertainty": split.to_dict(self.rows),
             "least_like_training": {
                 "by": f"epistemic {_MEASURES[split.measure]}",
                 "rows": [asdict(u) | {"row": u.row + 1} for u in self.unusual],
@@ -185,13 +165,7 @@ def _effects(
     options: dict[str, Any],
     track: Callable[[Sequence[str]], Iterable[str]],
 ) -> list[Effect]:
-    def has_values(name: str) -> bool:
-        values = rows.columns[name]
-        return values.dtype.kind not in "fiub" or bool(
-            np.isfinite(as_numbers(values)).any()
-        )
-
-    names = [name for name in rows.columns if has_values(name)]
+    names = [name for name in rows.columns if rows.has_values(name)]
     if importance is not None:
         ordered = [found.name for found in importance]
         names = sorted(names, key=ordered.index)[:_MOST_EFFECTS]

@@ -64,10 +64,11 @@ def permutation_importance(
         max_rows: The most rows to predict, drawn at random.
         num_samples: Draws per row; the model's own number by default.
         seed: Seed of the shuffles and of the draws.
-        track: Shows the progress through the names of the columns.
+        track: Iterates over the names of the columns: shows the progress, or chooses
+            which columns are measured, and in which order.
 
     Returns:
-        One entry per column, the most important first.
+        One entry per measured column, the most important first.
 
     Example:
 

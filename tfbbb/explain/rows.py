@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfbbb.evaluation.input_encoding import named_columns
+from tfbbb.evaluation.input_encoding import as_numbers, named_columns
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,13 @@ class Rows:
         if self.matrix:
             return np.stack(list(self.columns.values()), axis=1)
         return dict(self.columns)
+
+    def has_values(self, name: str) -> bool:
+        """Whether a column has text, or a number that is not missing."""
+        values = self.columns[name]
+        return values.dtype.kind not in "fiub" or bool(
+            np.isfinite(as_numbers(values)).any()
+        )
 
     def check_column(self, name: str) -> None:
         """Raises a `ValueError` unless there is such a column."""

@@ -32,6 +32,21 @@ class VarianceSplit:
             self.epistemic, total, out=np.zeros_like(total), where=total > 0
         )
 
+    def to_dict(self, rows: np.ndarray) -> dict[str, Any]:
+        """Returns the split as plain JSON values.
+
+        Args:
+            rows: The index of each row in its table, [n]; counted from 1 in the result.
+        """
+        return {
+            "measure": self.measure,
+            "mean_epistemic_share": float(self.epistemic_share.mean()),
+            "row": (rows + 1).tolist(),
+            "epistemic": self.epistemic.tolist(),
+            "aleatoric": self.aleatoric.tolist(),
+            "between_members": self.between_members.tolist(),
+        }
+
 
 def variance_split(prediction: Any) -> VarianceSplit:
     """Splits the uncertainty of each row of a prediction.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Literal[3] = 3
 MANIFEST_PATH = "assets.extra/tfbbb.json"
+# Beside the manifest, if a table trained the model: what its training measured.
+REPORT_FILE = "report.json"
 # The prediction methods by which signatures may draw.
 DrawingMethod = Literal["local", "weight", "linearised"]
 DRAWING_METHODS = get_args(DrawingMethod)

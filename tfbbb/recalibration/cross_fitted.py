@@ -1,5 +1,6 @@
 """Predictions whose rows are recalibrated by other rows."""
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,6 +120,23 @@ class CrossFitted:
     def prediction_set(self, level: float = 0.9) -> np.ndarray:
         """Returns which classes belong to a set, as `tfbbb.Predictive` does."""
         return self._join(lambda part: part.prediction_set(level))
+
+    def take(self, rows: np.ndarray) -> "CrossFitted":
+        """Returns the predictions of some rows, in the order of their indices.
+
+        Args:
+            rows: Indices of the rows, each at most once.
+        """
+        places = np.full(len(self), -1)
+        places[rows] = np.arange(len(rows))
+        taken = copy.copy(self)
+        taken._bounds = {}
+        taken._parts = [
+            (places[of_part][chosen], part.take(chosen))
+            for of_part, part in self._parts
+            if len(chosen := np.flatnonzero(places[of_part] >= 0))
+        ]
+        return taken
 
     def __len__(self) -> int:
         return sum(len(rows) for rows, _ in self._parts)

@@ -11,7 +11,7 @@ from tfbbb.prediction import Predictive
 from tfbbb.prediction.target_scores import cdf_step
 from tfbbb.recalibration.cross_fitted import CrossFitted
 
-_LEVELS = (0.5, 0.9, 0.95)
+LEVELS = (0.5, 0.9, 0.95)
 
 
 def held_out_figures(
@@ -80,7 +80,7 @@ def _regression_figures(
     errors = np.mean(np.square(prediction.mean - targets), axis=1)
     distances = np.mean(np.abs(prediction.mean - targets), axis=1)
     # All levels at once: the search for quantiles takes as long for several.
-    lower, upper = prediction.interval(_LEVELS)
+    lower, upper = prediction.interval(LEVELS)
     between = targets[:, np.newaxis]
     inside = np.mean((lower <= between) & (between <= upper), axis=2)
     shares = np.average(inside, axis=0, weights=weights)
@@ -89,7 +89,7 @@ def _regression_figures(
         "mean_absolute_error": float(np.average(distances, weights=weights)),
         **{
             f"coverage_{100 * level:g}": float(share)
-            for level, share in zip(_LEVELS, shares, strict=True)
+            for level, share in zip(LEVELS, shares, strict=True)
         },
         "calibration_error": calibration_error(
             prediction, targets, sample_weight=weights

@@ -1,6 +1,7 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from tfbbb.training.target_likelihood import (
 )
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
+from tfbbb.training.version_report import VersionReport
 from tfbbb.types import ArrayLike, TableLike
 
 
@@ -184,6 +186,7 @@ def train_table(
     )
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
+    places = prepared.held_out_rows if members.folds is None else prepared.training_rows
     judgement, baselines = judge_training(
         prepared.schema,
         prepared.rows,
@@ -194,9 +197,7 @@ def train_table(
             calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
         ),
         discrete=model.likelihood.discrete,
-        places=prepared.held_out_rows
-        if members.folds is None
-        else prepared.training_rows,
+        places=places,
         parent=None
         if parent is None
         else PredictedRows.score(
@@ -217,7 +218,7 @@ def train_table(
     judgement["convergence"] = convergence
     network = best.network.model_copy(update={"members": plan.group_size})
     chosen = {"kl_schedule": schedule, "learning_rate": plan.learning_rate}
-    return TrainedTable(
+    trained = TrainedTable(
         model=model,
         schema=prepared.schema,
         spec=spec.model_copy(
@@ -241,6 +242,15 @@ def train_table(
         if members.folds is not None
         else drift_reference(calibrated.prediction, targets),
     )
+    report_of_version = VersionReport.measure(
+        trained,
+        calibrated.prediction,
+        inputs,
+        targets,
+        places,
+        seconds=limit.of_report(),
+    )
+    return replace(trained, report=report_of_version)
 
 
 def _checked_weights(given: ArrayLike) -> np.ndarray | None:

@@ -3,6 +3,9 @@
 import math
 import time
 
+# Of a training: the time of the explanations in its report.
+_SHARE_OF_REPORT, _SECONDS_OF_REPORT = 0.05, 1.0
+
 
 class TimeLimit:
     """The time of a training, which counts from the creation of this object.
@@ -36,4 +39,14 @@ class TimeLimit:
             taken: Time of the steps before, also by earlier attempts, whose other time
                 is unknown.
         """
-        return self.seconds * (number + 1) / networks - max(taken, self.elapsed)
+        reserved = min(_SECONDS_OF_REPORT, _SHARE_OF_REPORT * self.seconds)
+        steps = self.seconds - reserved
+        return steps * (number + 1) / networks - max(taken, self.elapsed)
+
+    def of_report(self) -> float:
+        """Returns the time for the explanations of the report, possibly negative."""
+        return min(
+            max(_SECONDS_OF_REPORT, _SHARE_OF_REPORT * self.elapsed),
+            _SHARE_OF_REPORT * self.seconds,
+            self.seconds - self.elapsed,
+        )

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from tfbbb.data import Schema
 from tfbbb.drift_reference import REFERENCE_FILE, DriftReference
 from tfbbb.evaluation.baselines import BASELINES_FILE, Baselines
 from tfbbb.export.epistemic_reference import EpistemicReference
+from tfbbb.export.manifest import REPORT_FILE
 from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
 from tfbbb.training.parent_version import continuation_files
 from tfbbb.training.spec import JobSpec
+
+if TYPE_CHECKING:
+    from tfbbb.training.version_report import VersionReport
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class TrainedTable:
             trained on.
         drift_reference: The scores of the held-out rows; None if members leave out
             folds of the rows.
+        report: What the training measured, for people: see
+            `tfbbb.training.version_report`.
     """
 
     model: BayesianModel
@@ -55,6 +61,7 @@ class TrainedTable:
     baselines: Baselines | None = None
     epistemic_reference: EpistemicReference | None = None
     drift_reference: DriftReference | None = None
+    report: "VersionReport | None" = None
 
     def export(
         self,
@@ -116,4 +123,6 @@ class TrainedTable:
             files[BASELINES_FILE] = self.baselines.to_json()
         if self.drift_reference is not None:
             files[REFERENCE_FILE] = self.drift_reference.to_json()
+        if self.report is not None:
+            files[REPORT_FILE] = self.report.to_json()
         return files

@@ -16,12 +16,14 @@ from service.api.keys.first_key import is_loopback
 from service.api.state import ServiceState
 from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 
-_OPEN = ("/health/", "/v2/health/", "/guide/")
+_OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
+# The page, which has nothing secret, and asks for a key where there is none.
+_PAGE = "/"
 _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Requires a valid key for every path except the health checks and the guide.
+    """Requires a valid key for every path but the page, the guide and health checks.
 
     Unknown paths require a key as well, so that requests without a key cannot find out
     which paths exist. `ScopedRoute` checks the scope of the key.
@@ -35,7 +37,10 @@ class Authentication:
         if scope["type"] == "http" and not _is_open(scope["path"]):
             connection = HTTPConnection(scope)
             try:
-                connection.state.caller = await self._caller(connection)
+                if scope["path"] == _PAGE:
+                    connection.state.caller = await self._visitor(connection)
+                else:
+                    connection.state.caller = await self._caller(connection)
             except ServiceError as error:
                 headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
                 response = error_response(error.status, str(error), headers)
@@ -46,6 +51,13 @@ class Authentication:
                 await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _visitor(self, connection: HTTPConnection) -> Caller | None:
+        """Returns the caller of the page; None without a valid key."""
+        try:
+            return await self._caller(connection)
+        except (ServiceError, *DATABASE_OUTAGES):
+            return None
 
     async def _caller(self, connection: HTTPConnection) -> Caller:
         state: ServiceState = connection.state.service
@@ -92,7 +104,7 @@ def _bearer(connection: HTTPConnection) -> str | None:
 
 def _browser_key(connection: HTTPConnection) -> str:
     """Returns the key of the cookie, or of the URL printed at the first start."""
-    if connection.scope["path"] == "/":
+    if connection.scope["path"] == _PAGE:
         for key in parse_qs(connection.url.query).get("key", ()):
             return key
     if (name := cookie_name(connection)) in connection.cookies:

@@ -1,13 +1,10 @@
-"""Keys of browsers: moves a key from the URL to a cookie, and hides it in the log."""
+"""Keys of browsers: in a cookie, and hidden in the log."""
 
 import logging
 from urllib.parse import parse_qs
 
-from fastapi import Request
-from fastapi.responses import RedirectResponse
+from fastapi import Request, Response
 from starlette.requests import HTTPConnection
-
-from service.api.keys.caller import get_caller
 
 
 def cookie_name(connection: HTTPConnection) -> str:
@@ -15,20 +12,15 @@ def cookie_name(connection: HTTPConnection) -> str:
     return f"tfbbb-key-{connection.url.port or connection.url.scheme}"
 
 
-async def open_documentation(request: Request) -> RedirectResponse:
-    """Redirects to the documentation, and moves a key from the URL to a cookie."""
-    headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    response = RedirectResponse("docs", 303, headers)
-    key = request.query_params.get("key")
-    if key is not None and get_caller(request).key_id is not None:
-        response.set_cookie(
-            cookie_name(request),
-            key,
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
-    return response
+def set_key_cookie(request: Request, response: Response, key: str) -> None:
+    """Makes the browser send a key, which no script can read, until it is closed."""
+    response.set_cookie(
+        cookie_name(request),
+        key,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def hide_keys_in_access_log() -> None:

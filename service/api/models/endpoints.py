@@ -1,20 +1,29 @@
 """`/v1/models`: list and describe models, delete versions."""
 
 import asyncio
+import hashlib
+from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Header, Response
 
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import Training, may_predict
 from service.api.labels import repository as labels
+from service.api.models.report import read_report
 from service.api.models.repository import find_lineage
-from service.api.models.schemas import ModelName, VersionDetails, VersionNumber
+from service.api.models.schemas import (
+    ModelName,
+    Report,
+    VersionDetails,
+    VersionNumber,
+)
 from service.api.state import State
 from service.shared.errors import (
     InvalidRequest,
     Unavailable,
     UnknownModel,
+    UnknownReport,
     VersionInUse,
 )
 from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
@@ -67,6 +76,41 @@ async def get_version(
             status.labels[row.label] = str(version)
     lineage = await asyncio.to_thread(find_lineage, state.database, name, version)
     return VersionDetails(**status.model_dump(), lineage=lineage)
+
+
+@router.get(
+    "/{name}/versions/{version}/report",
+    summary="Report of a version",
+    response_model=Report,
+    responses={
+        304: {"description": "The client has the report, by its `ETag`."},
+        **responses(InvalidRequest, UnknownModel, UnknownReport, Unavailable),
+    },
+)
+async def get_report(
+    state: State,
+    name: ModelName,
+    version: VersionNumber,
+    if_none_match: Annotated[
+        str | None, Header(description="`ETag` of the report that the client has.")
+    ] = None,
+) -> Response:
+    """Returns what training measured: held-out figures, calibration, explanations.
+
+    The report of a version never changes, so that clients may cache it.
+    """
+    await state.models.version(name, version)  # Raises if it does not exist.
+    content = await asyncio.to_thread(read_report, state.settings.models, name, version)
+    tag = f'"{hashlib.sha256(content).hexdigest()}"'
+    headers = {
+        "ETag": tag,
+        "Cache-Control": "private, max-age=31536000, immutable",
+        # Another key, or none, must not get it from the cache of a browser.
+        "Vary": "Authorization, Cookie",
+    }
+    if if_none_match is not None and tag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type="application/json")
 
 
 @router.delete(

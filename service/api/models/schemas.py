@@ -53,3 +53,47 @@ class VersionDetails(ModelStatus):
     lineage: Lineage | None = Field(
         description="`null` if the version is incomplete or not recorded yet."
     )
+
+
+class Report(BaseModel):
+    """What a training measured, on rows that fitted nothing but the explanations.
+
+    The section "The report of a version" of `docs/service.md` shows every field.
+    """
+
+    format: int = Field(examples=[1])
+    task: str = Field(examples=["regression"])
+    target: str = Field(examples=["progression"])
+    classes: list[str] = Field(description="Empty for numbers.", examples=[[]])
+    metrics: dict[str, float | None] = Field(examples=[{"rmse": 54.1}])
+    metrics_from: str = Field(
+        description="Which rows the figures are of.",
+        examples=["44 rows that no member trained on"],
+    )
+    judgement: dict[str, Any] = Field(
+        description="The `figures` beside those of baselines, with `sentences`."
+    )
+    calibration: dict[str, Any] = Field(
+        description="The `coverage` of intervals by their `levels`; of classes the "
+        "`accuracy` by bins of `confidence`. `lower` and `upper` are the 95 % sampling "
+        "band of a calibrated model."
+    )
+    held_out: dict[str, Any] = Field(
+        description="At most 500 rows: `target`, `mean` and `intervals`; of classes "
+        "`probabilities`."
+    )
+    importance: dict[str, Any] | None = Field(
+        description="The permutation importance of the `columns`; `null` if there was "
+        "no time for it."
+    )
+    effects: list[dict[str, Any]] = Field(
+        description="Mean predictions by the values of a column, with 90 % epistemic "
+        "bands, of at most 12 columns."
+    )
+    variance_split: dict[str, Any] = Field(
+        description="The epistemic and aleatoric variance of at most 500 rows; of "
+        "classes entropies in nats."
+    )
+    tried: dict[str, Any] = Field(
+        description="The `networks`, `likelihoods` and `recalibration` that were tried."
+    )

@@ -52,9 +52,3 @@ def test_metadata_hold_signatures_and_manifest(
     signatures = answer["metadata"]["signature_def"]["signature_def"]
     assert signatures["predict"]["inputs"]["seed"]["dtype"] == "DT_INT32"
     assert answer["metadata"]["manifest"]["num_rows"] == 442
-
-
-def test_front_page_leads_to_the_documentation(client: httpx.Client) -> None:
-    page = client.get("/", follow_redirects=True)
-    assert page.url.path == "/docs"
-    assert page.status_code == 200

@@ -111,7 +111,7 @@ def test_a_browser_carries_the_key_in_a_cookie(client: httpx.Client) -> None:
     assert client.get("/docs").status_code == 401
     response = client.get(f"/?key={ADMIN_KEY}")
     assert response.status_code == 303
-    assert response.headers["location"] == "docs"
+    assert response.headers["location"] == "./"
     assert ADMIN_KEY not in response.headers["location"]
     cookie = response.headers["set-cookie"].lower()
     assert "httponly" in cookie

@@ -11,10 +11,10 @@ from service.app import create_app
 from service.shared.settings import Settings
 
 HEALTH = ("/health/", "/v2/health/")
-# Pages that anyone may read; tests/service/api/test_guide.py reads them.
-GUIDE = ("/guide", "/guide/{path:path}")
+# The files of the page, which signs in, and of the guide: anyone may read them.
+FILES = ("/web/", "/guide")
 # Whoever has a key may read what the API is.
-DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
+DOCUMENTATION = {"/docs", "/docs/{file}", "/openapi.json"}
 
 
 def every_route() -> list[tuple[str, str]]:
@@ -24,6 +24,10 @@ def every_route() -> list[tuple[str, str]]:
         for route in iter_route_contexts(app.routes)
         for method in route.methods
     )
+
+
+def is_of_page(route: str) -> bool:
+    return route == "/" or route.startswith(FILES)
 
 
 def path_of(route: str) -> str:
@@ -37,16 +41,16 @@ def test_the_routes_are_found() -> None:
     assert ("GET", "/docs") in routes
 
 
-def test_every_route_but_health_and_guide_is_closed_without_a_key(
+def test_every_route_but_page_guide_and_health_needs_a_key(
     client: httpx.Client,
 ) -> None:
     del client.headers["Authorization"]
     for method, route in every_route():
-        if route in GUIDE:
-            continue
         response = client.request(method, path_of(route))
         if route.startswith(HEALTH):
             assert response.status_code in (200, 503), route
+        elif is_of_page(route):
+            assert response.status_code in (200, 307, 404), route
         else:
             assert response.status_code == 401, (method, route)
             assert response.headers["WWW-Authenticate"] == "Bearer"
@@ -58,7 +62,8 @@ def test_every_route_but_the_documentation_needs_a_scope(
 ) -> None:
     headers = key_with()
     for method, route in every_route():
-        if not route.startswith(HEALTH) and route not in {*DOCUMENTATION, *GUIDE}:
+        is_open = route.startswith(HEALTH) or is_of_page(route)
+        if not is_open and route not in DOCUMENTATION:
             response = client.request(method, path_of(route), headers=headers)
             assert response.status_code == 403, (method, route, response.text)
             assert "needs a key with the scope" in response.json()["error"]

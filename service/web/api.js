@@ -1,0 +1,107 @@
+// Requests to the API of the service.
+
+/** An error of the API, or of the connection; the message is for people. */
+export class ApiError extends Error {
+  /**
+   * @param {string} message
+   * @param {number} status Status of the response; 0 without a connection.
+   * @param {number} retryAfter Seconds after which to try again; 0 if unknown.
+   */
+  constructor(message, status, retryAfter = 0) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+const LOST = "The service does not answer. What you typed is kept: try again when the connection is back.";
+
+/**
+ * Sends a request; returns the response if it succeeded.
+ * @param {string} path Path relative to the page, such as `v1/jobs`.
+ * @param {Object} options As for `fetch`; `json` is a body.
+ */
+export async function request(path, { json, headers = {}, ...options } = {}) {
+  if (json !== undefined) {
+    options.body = JSON.stringify(json);
+    headers = { "Content-Type": "application/json", ...headers };
+  }
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    announce("connection-lost");
+    throw new ApiError(LOST, 0);
+  }
+  announce("connection-found");
+  if (!response.ok) throw await failure(response);
+  return response;
+}
+
+export async function get(path, options) {
+  return (await request(path, options)).json();
+}
+
+export async function send(method, path, json, options = {}) {
+  const response = await request(path, { method, json, ...options });
+  return response.status === 204 ? null : response.json();
+}
+
+/** Builds a path from parts, and a query without the empty values. */
+export function path(parts, query = {}) {
+  const place = parts.map((part) => encodeURIComponent(part)).join("/");
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return given.length ? `${place}?${new URLSearchParams(given)}` : place;
+}
+
+/**
+ * Uploads a table, and tells of the progress.
+ * @param {File} file
+ * @param {(share: number) => void} onProgress
+ * @param {AbortSignal} signal
+ */
+export function upload(file, onProgress, signal) {
+  return new Promise((resolve, reject) => {
+    // `fetch` does not tell how much of a body was sent.
+    const sending = new XMLHttpRequest();
+    const form = new FormData();
+    form.append("file", file, file.name);
+    sending.open("POST", "v1/datasets");
+    sending.upload.onprogress = (event) => onProgress(event.loaded / event.total);
+    sending.onerror = () => {
+      announce("connection-lost");
+      reject(new ApiError(LOST, 0));
+    };
+    sending.onload = () => {
+      if (sending.status < 300) resolve(JSON.parse(sending.responseText));
+      else reject(refusal(sending.status, sending.responseText, 0));
+    };
+    signal.addEventListener("abort", () => {
+      sending.abort();
+      reject(new DOMException("The upload was stopped.", "AbortError"));
+    });
+    sending.send(form);
+  });
+}
+
+async function failure(response) {
+  const text = await response.text();
+  const retryAfter = Number(response.headers.get("Retry-After")) || 0;
+  return refusal(response.status, text, retryAfter);
+}
+
+function refusal(status, text, retryAfter) {
+  let message = `The service answered with status ${status}.`;
+  try {
+    message = JSON.parse(text).error ?? message;
+  } catch {
+    // Not from the API: a proxy in between has answered.
+  }
+  if (status === 401) announce("session-lost", message);
+  return new ApiError(message, status, retryAfter);
+}
+
+function announce(name, detail) {
+  document.dispatchEvent(new CustomEvent(name, { detail }));
+}

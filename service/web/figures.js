@@ -1,0 +1,46 @@
+// Figures of models: sentences, names, units, and tables beside those of baselines.
+
+import { badge, h, table } from "./dom.js";
+import { capital, decimals, number, percent, words } from "./format.js";
+
+/** Sentences about the figures; those that tell of a fault stand out. */
+export function sentences(judgement) {
+  return h("ul", { class: "sentences" }, judgement.sentences.map((sentence) => {
+    const warns = judgement.warnings.includes(sentence);
+    return h("li", { class: warns ? "warns" : "" }, warns && badge("mind", "bad"), warns && " ", sentence);
+  }), judgement.warnings.filter((warning) => !judgement.sentences.includes(warning)).map((warning) =>
+    h("li", { class: "warns" }, badge("mind", "bad"), " ", warning)));
+}
+
+const NAMES = {
+  r_squared: "R²",
+  rmse: "RMSE",
+  auc: "AUC",
+  ece: "Calibration error",
+  coverage_50: "In 50 % interval",
+  coverage_90: "In 90 % interval",
+  coverage_95: "In 95 % interval",
+};
+
+/** The name of a figure in words. */
+export function figureName(name) {
+  return NAMES[name] ?? capital(words(name));
+}
+
+/** The figures of the model beside those of its baselines. */
+export function figureTable(judgement) {
+  const names = Object.keys(judgement.figures.model);
+  const columns = [{ title: "" }, ...names.map((name) => ({ title: figureName(name), number: true }))];
+  const rows = Object.entries(judgement.figures).map(([who, values]) => [
+    who === "model" ? h("strong", {}, "this model") : who,
+    ...names.map((name) => figure(name, values[name])),
+  ]);
+  return table(columns, rows, { caption: "Figures beside those of baselines" });
+}
+
+/** A figure in the unit that its name tells, with the same decimals in every row. */
+export function figure(name, value) {
+  if (value === undefined || value === null) return "–";
+  if (/^(coverage|accuracy|balanced_accuracy)/.test(name)) return percent(value);
+  return /^(log_likelihood|nll|r_squared|auc|ece|calibration_error|entropy)/.test(name) ? decimals(value) : number(value);
+}

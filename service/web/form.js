@@ -1,0 +1,140 @@
+// Forms whose fields keep what was typed, and show the errors of the API beside them.
+
+import { h, newId, notice, replace } from "./dom.js";
+
+/** What the beginning of an error says about its field, if it names none. */
+const BEGINNINGS = [
+  [/^The target/, "target"],
+  [/^Column /, "features"],
+  [/^The recalibration/, "recalibration"],
+  [/^There is no dataset|^The dataset/, "dataset_id"],
+];
+
+/** The fields of one form, by their paths in the body of the request. */
+export class Form {
+  /** @param {import("./drafts.js").Draft} draft */
+  constructor(draft) {
+    this.draft = draft;
+    this.places = new Map();
+    this.general = h("div", { class: "problems" });
+  }
+
+  /**
+   * Makes a field: label, control, help and the place of its error.
+   * @param {string} path
+   * @param {string} label
+   * @param {HTMLElement} control
+   * @param {{help?: string}} options
+   */
+  field(path, label, control, { help } = {}) {
+    const id = newId();
+    const helpId = help ? newId() : null;
+    const problemId = newId();
+    const problem = h("p", { class: "problem", id: problemId, role: "alert" });
+    control.id = id;
+    control.setAttribute("aria-describedby", [helpId, problemId].filter(Boolean).join(" "));
+    control.addEventListener("input", () => this.clear(path));
+    this.places.set(path, { problem, control });
+    return h("div", { class: "field" },
+      h("label", { for: id }, label),
+      help && h("p", { class: "help", id: helpId }, help),
+      control, problem);
+  }
+
+  /** A fieldset, which may have an error of its own. */
+  group(path, title, children, help) {
+    const problem = h("p", { class: "problem", role: "alert" });
+    const element = h("fieldset", {}, h("legend", {}, title), help && h("p", { class: "help" }, help), problem, children);
+    this.places.set(path, { problem, control: element });
+    return element;
+  }
+
+  /** A text that survives a reload. */
+  text(path, initial, attributes = {}) {
+    return h("input", {
+      type: "text",
+      autocomplete: "off",
+      spellcheck: "false",
+      ...attributes,
+      value: this.draft.get(path, initial ?? ""),
+      oninput: (event) => this.draft.set(path, event.target.value),
+    });
+  }
+
+  /** A choice that survives a reload. */
+  select(path, options, initial, onChange) {
+    const chosen = this.draft.get(path, initial);
+    return h("select", { onchange: (event) => {
+      this.draft.set(path, event.target.value);
+      this.clear(path);
+      onChange?.(event.target.value);
+    } }, options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+  }
+
+  /** A box to tick that survives a reload. */
+  check(path, label, initial, onChange) {
+    return h("label", { class: "check" },
+      h("input", {
+        type: "checkbox",
+        checked: this.draft.get(path, initial),
+        onchange: (event) => {
+          this.draft.set(path, event.target.checked);
+          onChange?.(event.target.checked);
+        },
+      }), label);
+  }
+
+  clear(path) {
+    const place = this.places.get(path);
+    if (!place?.problem.textContent) return;
+    place.problem.textContent = "";
+    place.control.removeAttribute("aria-invalid");
+  }
+
+  clearAll() {
+    for (const path of this.places.keys()) this.clear(path);
+    replace(this.general);
+  }
+
+  /** Shows an error beside the field that it names, or above the buttons. */
+  show(error) {
+    this.clearAll();
+    const path = this.pathOf(error.message);
+    const place = path === null ? null : this.places.get(path);
+    if (!place) {
+      replace(this.general, notice("error", error.message));
+      this.general.scrollIntoView({ block: "nearest" });
+      return;
+    }
+    place.problem.textContent = error.message;
+    place.control.setAttribute("aria-invalid", "true");
+    for (let parent = place.control.closest("details"); parent; parent = parent.parentElement.closest("details")) {
+      parent.open = true;
+    }
+    if (place.control.matches("fieldset")) place.problem.scrollIntoView({ block: "center" });
+    else place.control.focus();
+  }
+
+  /** The path of the field that a message of the API is about, or null. */
+  pathOf(message) {
+    for (const [, named] of message.matchAll(/`([^`]+)`/g)) {
+      const found = this.closest(named.split("."));
+      if (found !== null) return found;
+    }
+    const beginning = BEGINNINGS.find(([pattern, path]) => pattern.test(message) && this.places.has(path));
+    return beginning ? beginning[1] : null;
+  }
+
+  /** The field whose path has the most parts of a place, which also names alternatives. */
+  closest(parts) {
+    let best = null;
+    let length = 0;
+    for (const path of this.places.keys()) {
+      const own = path.split(".");
+      let found = 0;
+      for (const part of parts) if (part === own[found]) found += 1;
+      if (found === own.length && found > length) [best, length] = [path, found];
+    }
+    return best;
+  }
+}

@@ -1,0 +1,30 @@
+// What the screens of one version share: finding it, and the links between them.
+
+import { get, path } from "./api.js";
+import { h } from "./dom.js";
+import { address } from "./router.js";
+
+const TABS = [["", "Report"], ["ask", "Ask it"], ["file", "Predict a file"], ["versions", "Versions and labels"]];
+
+/**
+ * Finds the version of an address `models/NAME[/VERSION]`.
+ * @returns {Promise<{name: string, version: string, base: string, status: Object}>}
+ */
+export async function findVersion([, name, given], signal) {
+  const all = await get(path(["v1", "models", name]), { signal });
+  const version = /^\d+$/.test(given ?? "") ? given : all.labels.latest ?? all.model_version_status[0]?.version;
+  return { name, version, base: path(["v1", "models", name, "versions", version]), status: all };
+}
+
+/** Heading and links of the screens of a version. */
+export function versionHead({ name, version, status }, current) {
+  const labels = Object.entries(status.labels).filter(([, at]) => at === version).map(([label]) => label);
+  const place = (tab) => address(["models", name, version, tab].filter(Boolean));
+  return [
+    h("p", { class: "crumbs" }, h("a", { href: address(["models"]) }, "Models")),
+    h("h1", {}, name, " ", h("span", { class: "version" }, `version ${version}`),
+      labels.map((label) => [" ", h("span", { class: "badge" }, label)])),
+    h("nav", { class: "tabs", "aria-label": "Model" }, TABS.map(([tab, title]) =>
+      h("a", { href: place(tab), "aria-current": tab === current && "page" }, title))),
+  ];
+}

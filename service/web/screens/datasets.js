@@ -1,0 +1,82 @@
+// The tables that were uploaded, and the place to drop another.
+
+import { get, path, upload } from "../api.js";
+import { h, notice, replace, table } from "../dom.js";
+import { bytes, date, number } from "../format.js";
+import { go, address } from "../router.js";
+
+export async function showDatasets(root, { query, signal }) {
+  const cursor = query.get("cursor") ?? "";
+  const page = await get(path(["v1", "datasets"], { cursor, limit: 20 }), { signal });
+  const rows = page.datasets.map((dataset) => [
+    h("a", { href: address(["data", dataset.id]) }, dataset.name),
+    number(dataset.num_rows),
+    bytes(dataset.num_bytes),
+    dataset.format,
+    date(dataset.created_at),
+  ]);
+  replace(root,
+    h("h1", {}, "Data"),
+    dropZone(signal),
+    h("h2", {}, "Uploaded tables"),
+    table(
+      [{ title: "Name" }, { title: "Rows", number: true }, { title: "Size", number: true }, { title: "Format" }, { title: "Uploaded" }],
+      rows,
+      { caption: "Uploaded tables", empty: "No table yet. Drop the first one above." },
+    ),
+    pages(["data"], cursor, page.next_cursor));
+}
+
+/** Links to the first and to the next page of a list. */
+export function pages(parts, cursor, next, query = {}) {
+  if (!cursor && !next) return null;
+  return h("nav", { class: "pages", "aria-label": "Pages" },
+    cursor ? h("a", { href: address(parts, query) }, "Newest") : h("span"),
+    next && h("a", { href: address(parts, { ...query, cursor: next }) }, "Older"));
+}
+
+function dropZone(signal) {
+  const problem = h("div");
+  const progress = h("progress", { max: 1, value: 0, "aria-label": "Upload" });
+  const state = h("p", { class: "help", role: "status" });
+  const input = h("input", { type: "file", id: "file", onchange: () => take(input.files[0]) });
+  const zone = h("div", { class: "drop" },
+    h("label", { for: "file" }, h("strong", {}, "Drop a table here"), " or choose a file"),
+    h("p", { class: "help" }, "CSV, Excel, OpenDocument, Parquet, Arrow or JSON lines, with a header and one row per case."),
+    input, state, problem);
+
+  zone.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    zone.classList.add("over");
+  });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    take(event.dataTransfer.files[0]);
+  });
+
+  async function take(file) {
+    if (!file) return;
+    replace(problem);
+    progress.value = 0;
+    replace(state, `Uploading ${file.name} `, progress);
+    try {
+      const dataset = await upload(file, (share) => {
+        progress.value = share;
+        if (share === 1) replace(state, `Reading ${file.name} (${bytes(file.size)})…`);
+      }, signal);
+      go(["data", dataset.id]);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      replace(state);
+      const again = h("button", { type: "button", onclick: () => take(file) }, "Try again");
+      replace(problem, notice("error", error.message, h("div", { class: "actions" }, again)));
+    } finally {
+      input.value = "";
+    }
+  }
+
+  return zone;
+}
+

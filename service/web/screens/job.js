@@ -1,0 +1,191 @@
+// One job, live.
+
+import { get, path, send } from "../api.js";
+import { chart } from "../charts.js";
+import { actionButton, confirm, facts, h, notice, problemPlace, replace } from "../dom.js";
+import { ENDED, followJob } from "../events.js";
+import { figureTable, sentences } from "../figures.js";
+import { date, duration, number, percent } from "../format.js";
+import { address, go } from "../router.js";
+import { stateBadge } from "./jobs.js";
+
+const REFRESH = 2000;
+
+export async function showJob(root, { parts: [, id], signal }) {
+  let job = await get(path(["v1", "jobs", id]), { signal });
+  const place = path(["v1", "jobs", id]);
+  const head = h("div", { role: "status" });
+  const bar = h("div");
+  const result = h("div");
+  const stages = h("ol", { class: "stages" });
+  const tried = h("section", { class: "card", hidden: true }, h("h2", {}, "What is tried"), stages);
+  const stream = h("p", { class: "help", role: "status" });
+  const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
+  const actions = h("div", { class: "actions" });
+  const problem = problemPlace();
+  const plot = trainingChart(signal);
+
+  async function act(verb) {
+    job = await send("POST", `${place}:${verb}`);
+    if (verb === "retry") follow();
+    draw();
+  }
+
+  const buttons = {
+    cancel: actionButton("Cancel the job", async () => {
+      if (await confirm(`Cancel the training of ${job.name}?`, "Cancel the job")) await act("cancel");
+    }, { problem }),
+    retry: actionButton("Try again", () => act("retry"), { kind: "primary", problem }),
+    remove: actionButton("Delete", async () => {
+      if (!await confirm(`Delete this job of ${job.name} and its log? Its model stays.`, "Delete")) return;
+      await send("DELETE", place);
+      go(["jobs"]);
+    }, { kind: "quiet", problem }),
+  };
+
+  function draw() {
+    const ended = ENDED.includes(job.state);
+    replace(head, stateBadge(job), " ", said(job));
+    replace(bar, !ended && progressBar(job));
+    replace(actions, ...[
+      job.version !== null && h("a", { class: "button primary", href: address(["models", job.name, String(job.version)]) }, `See version ${job.version}`),
+      ["failed", "cancelled"].includes(job.state) && buttons.retry,
+      !ended && !job.cancel_requested && buttons.cancel,
+      ended && buttons.remove,
+    ]);
+    replace(result,
+      job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, job.error)),
+      job.judgement && h("section", { class: "card" }, h("h2", {}, "How good the model is"), sentences(job.judgement), figureTable(job.judgement)));
+    log.textContent = job.log || "Nothing yet.";
+  }
+
+  async function refresh() {
+    job = await get(place, { signal });
+    draw();
+  }
+
+  function onEvent(type, data) {
+    if (type === "state") {
+      if (data.state === "running") plot.clear();
+      refresh().catch(() => {});
+      return;
+    }
+    plot.add(data);
+    if (data.stage && stages.lastChild?.textContent !== data.stage) {
+      tried.hidden = false;
+      stages.append(h("li", {}, data.stage));
+    }
+  }
+
+  let following = new AbortController();
+  function follow() {
+    following.abort();
+    following = new AbortController();
+    replace(stages);
+    followJob(id, onEvent, (connected) => {
+      replace(stream, connected || ENDED.includes(job.state) ? "" : "The live view is interrupted; reconnecting…");
+    }, AbortSignal.any([signal, following.signal]));
+  }
+
+  replace(root,
+    h("p", { class: "crumbs" }, h("a", { href: address(["jobs"]) }, "Jobs")),
+    h("h1", {}, job.name),
+    head, bar, actions, problem, result, stream,
+    h("section", { class: "card" }, plot.element),
+    tried,
+    h("details", { class: "section", open: job.state === "failed" }, h("summary", {}, "Log"), log),
+    h("details", { class: "section" }, h("summary", {}, "What was asked for"),
+      h("pre", { tabindex: "0", "aria-label": "Spec" }, JSON.stringify(job.spec, null, 2))),
+    facts([
+      ["Target", job.target],
+      ["Table", job.dataset_id ? h("a", { href: address(["data", job.dataset_id]) }, "open") : "deleted"],
+      ["Queued", date(job.created_at)],
+      ["Started", date(job.started_at)],
+      ["Ended", date(job.finished_at)],
+      ["Attempt", number(job.attempt)],
+    ]));
+  draw();
+  follow();
+  const timer = setInterval(() => {
+    if (!document.hidden && !ENDED.includes(job.state)) refresh().catch(() => {});
+  }, REFRESH);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+function said(job) {
+  if (job.state === "queued") return "It starts as soon as a trainer is free.";
+  if (job.state === "exporting") return "The model is measured, written and checked.";
+  if (job.state === "running" && job.eta_seconds !== null) return `About ${duration(job.eta_seconds)} left.`;
+  if (job.state === "running") return "The trainer is starting.";
+  return "";
+}
+
+function progressBar(job) {
+  const { step, steps } = job.progress;
+  if (!steps) return h("progress", { "aria-label": "Progress" });
+  return h("div", { class: "progress" },
+    h("progress", { max: steps, value: step, "aria-label": "Progress" }),
+    h("span", { class: "muted" }, `step ${number(step)} of ${number(steps)}, ${percent(step / steps, 0)}`));
+}
+
+/** Loss and likelihood by step; several stages stand one after the other. */
+function trainingChart(signal) {
+  const plot = chart({
+    title: "Loss and negative log likelihood per row, in nats",
+    x: "step",
+    y: "nats per row",
+    signal,
+    series: [
+      { label: "loss", colour: "--series-3", dash: [5, 4], width: 1.5 },
+      { label: "training rows", colour: "--series-1" },
+      { label: "held-out rows", colour: "--series-2" },
+    ],
+    ranges: { y: (self, low, high) => calm(self, low, high) },
+  });
+  const empty = h("p", { class: "empty" }, "The curves appear with the first epoch.");
+  let columns = [[], [], [], []];
+  let before = 0;
+  let due = 0;
+  const element = h("div", {}, empty, plot.element);
+  plot.element.hidden = true;
+
+  function draw() {
+    due = 0;
+    if (!columns[0].length) return;
+    empty.hidden = true;
+    plot.element.hidden = false;
+    const last = columns[1].length - 1;
+    const held = columns[3][last];
+    plot.update(columns, `At step ${number(columns[0][last])} the loss is ${number(columns[1][last])}` +
+      ` and the negative log likelihood of the training rows ${number(columns[2][last])}` +
+      (held === null ? "." : `, of held-out rows ${number(held)}.`));
+  }
+
+  return {
+    element,
+    add(data) {
+      const steps = columns[0];
+      if (steps.length && before + data.step <= steps.at(-1)) before = steps.at(-1);
+      steps.push(before + data.step);
+      columns[1].push(data.loss ?? null);
+      columns[2].push(data.nll ?? null);
+      columns[3].push(data.val_nll ?? null);
+      // Events arrive in bursts; one drawing for each frame is enough.
+      due ||= requestAnimationFrame(draw);
+    },
+    clear() {
+      columns = [[], [], [], []];
+      before = 0;
+    },
+  };
+}
+
+/** The range of the later epochs: the first ones would flatten all others. */
+function calm(self, low, high) {
+  const shown = self.data.slice(1).flatMap((values) => values.slice(Math.floor(values.length / 20)));
+  const finite = shown.filter((value) => value !== null && value !== undefined).sort((a, b) => a - b);
+  if (finite.length < 8) return [low, high === low ? low + 1 : high];
+  const top = finite[Math.floor(0.97 * (finite.length - 1))];
+  const pad = 0.06 * (top - finite[0]) || 1;
+  return [finite[0] - pad, top + pad];
+}

@@ -1,0 +1,129 @@
+// The versions of a model side by side, and its labels.
+
+import { get, path, send } from "../api.js";
+import { actionButton, badge, confirm, h, problemPlace, replace, table } from "../dom.js";
+import { Draft } from "../drafts.js";
+import { Form } from "../form.js";
+import { figure, figureName } from "../figures.js";
+import { date, number } from "../format.js";
+import { findVersion, versionHead } from "../model.js";
+import { address } from "../router.js";
+import { numberOf } from "../schema_fields.js";
+
+const MOST = 12;
+
+export async function showVersions(root, { parts, signal }) {
+  const found = await findVersion(parts, signal);
+  const { name, status } = found;
+  const labels = await get(path(["v1", "models", name, "labels"]), { signal });
+  const shown = status.model_version_status.slice(0, MOST);
+  const described = await Promise.all(shown.map((one) =>
+    get(path(["v1", "models", name, "versions", one.version]), { signal }).catch((error) => {
+      if (error.status === 0 || error.name === "AbortError") throw error;
+      return null;
+    })));
+  const problem = problemPlace();
+  const again = () => showVersions(root, { parts, signal });
+  replace(root,
+    versionHead(found, "versions"),
+    h("h2", {}, "Versions"),
+    problem,
+    comparison(name, shown, described, status.labels, { problem, again }),
+    status.model_version_status.length > MOST && h("p", { class: "help" },
+      `The newest ${MOST} of ${number(status.model_version_status.length)} versions.`),
+    h("h2", {}, "Labels"),
+    h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is always the newest version that answers."),
+    labelTable(name, labels.labels, { problem, again }),
+    moveForm(name, status.model_version_status, again));
+}
+
+function comparison(name, versions, described, labels, { problem, again }) {
+  const metrics = [...new Set(described.flatMap((one) => Object.keys(one?.description?.metrics ?? {})))].filter((metric) => metric !== "nll");
+  const remove = async (version) => {
+    if (!await confirm(`Delete version ${version} of ${name}? Its files are gone then.`, "Delete")) return;
+    await send("DELETE", path(["v1", "models", name, "versions", version]));
+    await again();
+  };
+  const cells = (make) => versions.map((version, place) => make(version, described[place]));
+  const labelled = (version) => Object.entries(labels).filter(([, at]) => at === version).map(([label]) => [badge(label), " "]);
+  const rows = [
+    ["Labels", ...cells(({ version }) => labelled(version))],
+    ["State", ...cells(state)],
+    ["Published", ...cells((version, details) => date(details?.lineage?.published_at ?? details?.description?.created))],
+    ...metrics.map((metric) => [figureName(metric), ...cells((version, details) => figure(metric, details?.description?.metrics?.[metric]))]),
+    [h("span", { class: "hidden" }, "Delete"), ...cells(({ version }) => actionButton("Delete", () => remove(version), { kind: "quiet", problem }))],
+  ];
+  const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
+  return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
+}
+
+function state({ state: found, status }) {
+  if (found === "END") return [badge("not served", "bad"), h("p", { class: "problem" }, status.error_message)];
+  return found === "AVAILABLE" ? badge("loaded", "good") : badge(found === "START" ? "loads when asked" : "loading");
+}
+
+function labelTable(name, labels, { problem, again }) {
+  const rows = labels.map((label) => {
+    const remove = async () => {
+      if (!await confirm(`Delete the label ${label.label}? Programs that ask it get an error then.`, "Delete")) return;
+      await send("DELETE", path(["v1", "models", name, "labels", label.label]));
+      await again();
+    };
+    return [
+      label.label,
+      h("a", { href: address(["models", name, String(label.version)]) }, String(label.version)),
+      label.moved_at ? date(label.moved_at) : "moves by itself",
+      label.feedback ? `${number(label.feedback.num_rows)} rows` : "none",
+      label.label === "latest" ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
+    ];
+  });
+  return table([{ title: "Label" }, { title: "Version", number: true }, { title: "Moved" }, { title: "Feedback" }, { title: "" }], rows, { caption: `Labels of ${name}` });
+}
+
+function moveForm(name, versions, again) {
+  const draft = new Draft(`label:${name}`);
+  const form = new Form(draft);
+  const label = form.text("label", "champion");
+  const version = form.select("version", versions.map((one) => [one.version, one.version]), versions[0].version);
+  const likelihood = form.text("gate.max_nll_increase", "0.05", { inputmode: "decimal" });
+  const coverage = form.text("gate.max_coverage_drop", "0.05", { inputmode: "decimal" });
+  const feedback = form.text("gate.min_feedback_rows", "", { inputmode: "numeric" });
+  const force = form.check("force", "Move it even if the gate refuses", false);
+  const button = h("button", { type: "submit", class: "primary" }, "Move the label");
+  const done = h("div", { role: "status" });
+
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    form.clearAll();
+    replace(done);
+    const gate = {
+      max_nll_increase: numberOf(likelihood.value),
+      max_coverage_drop: numberOf(coverage.value),
+      min_feedback_rows: numberOf(feedback.value),
+    };
+    const hasGate = Object.values(gate).some((bound) => bound !== undefined);
+    const target = { version: Number(version.value), force: force.querySelector("input").checked, ...(hasGate ? { gate } : {}) };
+    try {
+      await send("PUT", path(["v1", "models", name, "labels", label.value.trim()]), target);
+      draft.clear();
+      await again();
+    } catch (error) {
+      form.show(error);
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  return h("form", { class: "card", onsubmit: submit, novalidate: true },
+    h("h3", {}, "Move a label"),
+    h("div", { class: "columns" },
+      form.field("label", "Label", label, { help: "An existing label, or a new one." }),
+      form.field("version", "To version", version)),
+    form.group("gate", "Gate: refuse a version that is worse than the label's present one", [h("div", { class: "columns" },
+      form.field("gate.max_nll_increase", "Most increase of the negative log likelihood", likelihood, { help: "In nats per row." }),
+      form.field("gate.max_coverage_drop", "Most loss of coverage", coverage, { help: "Of the 90 % intervals, as a share." }),
+      form.field("gate.min_feedback_rows", "Least rows of feedback", feedback, { help: "Empty: compare the held-out rows." }))]),
+    force, form.general, done,
+    h("div", { class: "actions" }, button));
+}

@@ -1,0 +1,131 @@
+"""The page's files over HTTP; `tests/service/web` drives the page in a browser."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.api.page import PageFiles
+from tests.service.serving import ADMIN_KEY
+
+WEB = Path(__file__).parents[3] / "service" / "web"
+# As published on the npm registry, in the package `uplot` 1.6.32.
+VENDORED = {
+    "uplot-1.6.32.js": (
+        "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f"
+    ),
+    "uplot-1.6.32.css": (
+        "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"
+    ),
+}
+
+
+def files_of(shell: str) -> list[str]:
+    return re.findall(r'(?:src|href)="(web/[^"]+)"', shell)
+
+
+@pytest.fixture
+def visitor(client: httpx.Client) -> httpx.Client:
+    """Somebody without a key."""
+    return httpx.Client(base_url=client.base_url)
+
+
+def test_the_page_needs_no_key_and_names_files_that_exist(
+    visitor: httpx.Client,
+) -> None:
+    page = visitor.get("/")
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    names = files_of(page.text)
+    assert len(names) == 6
+    for name in names:
+        assert visitor.get(f"/{name}").status_code == 200
+
+
+def test_its_files_are_immutable_and_the_page_is_revalidated(
+    visitor: httpx.Client,
+) -> None:
+    page = visitor.get("/")
+    assert page.headers["cache-control"] == "no-cache"
+    known = {"If-None-Match": page.headers["etag"]}
+    assert visitor.get("/", headers=known).status_code == 304
+    script = visitor.get(f"/{files_of(page.text)[-1]}")
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert "immutable" in script.headers["cache-control"]
+    assert visitor.get(f"/web/{'0' * 16}/main.js").status_code == 404
+
+
+def test_a_change_of_any_file_changes_every_address(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<script src='web/{digest}/a.js'>")
+    (tmp_path / "a.js").write_text("1")
+    before = PageFiles.read(tmp_path)
+    assert before.digest.encode() in before.shell
+    (tmp_path / "a.js").write_text("2")
+    assert PageFiles.read(tmp_path).digest != before.digest
+
+
+def test_its_policy_allows_nothing_inline_and_nothing_from_elsewhere(
+    visitor: httpx.Client,
+) -> None:
+    page = visitor.get("/")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "require-trusted-types-for 'script'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"<script>|<style|style=|\son\w+=", page.text)
+
+
+def test_a_key_in_the_address_signs_in_and_leaves_the_address(
+    visitor: httpx.Client,
+) -> None:
+    moved = visitor.get(f"/?key={ADMIN_KEY}")
+    assert moved.status_code == 303
+    assert moved.headers["location"] == "./"
+    assert "httponly" in moved.headers["set-cookie"].lower()
+    assert visitor.get("/openapi.json").status_code == 200
+    assert visitor.get("/").status_code == 200
+
+
+def test_a_refused_key_in_the_address_gets_the_page_to_sign_in(
+    visitor: httpx.Client,
+) -> None:
+    refused = visitor.get(f"/?key={ADMIN_KEY}0")
+    assert refused.status_code == 401
+    assert "set-cookie" not in refused.headers
+    assert refused.headers["cache-control"] == "no-store"
+    assert "main.js" in refused.text
+
+
+def test_no_path_leads_out_of_the_files_of_the_page(visitor: httpx.Client) -> None:
+    digest = files_of(visitor.get("/").text)[0].split("/")[1]
+    for name in ("../api/page.py", "%2e%2e/api/page.py", "index.html", ""):
+        assert visitor.get(f"/web/{digest}/{name}").status_code in (401, 404)
+
+
+def test_all_files_together_are_small() -> None:
+    total = sum(path.stat().st_size for path in WEB.rglob("*") if path.is_file())
+    assert total <= 300_000
+
+
+def test_vendored_files_are_those_of_their_packages() -> None:
+    vendored = {path.name for path in (WEB / "vendor").iterdir()}
+    assert vendored == {*VENDORED, "uplot-1.6.32.license.txt"}
+    for name, digest in VENDORED.items():
+        content = (WEB / "vendor" / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest
+
+
+def test_no_module_makes_html_of_text_or_names_another_origin() -> None:
+    modules = [path for path in WEB.rglob("*.js") if path.parent.name != "vendor"]
+    assert len(modules) > 20
+    for path in modules:
+        text = path.read_text().replace("http://www.w3.org/2000/svg", "")
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|https?://",
+            text,
+        )
+        assert not found, path

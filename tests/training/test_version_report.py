@@ -1,0 +1,190 @@
+"""The report of a version, with figures that other ways compute too."""
+
+import json
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.explain import effect
+from tfbbb.export.manifest import REPORT_FILE, Manifest
+from tfbbb.training import train_table
+from tfbbb.training.time_limit import TimeLimit
+
+ROWS = 200
+SLOPE, NOISE = 3.0, 1.0
+
+
+def columns():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=ROWS)
+    word = generator.choice(["a", "b"], size=ROWS)
+    return x, word, SLOPE * x + NOISE * generator.normal(size=ROWS)
+
+
+@pytest.fixture(scope="module")
+def of_numbers():
+    """Members leave out folds of all rows but those without a target."""
+    x, word, y = columns()
+    table = pa.table({"x": x, "word": word, "y": y, "empty": [None] * ROWS})
+    y[:5] = np.nan
+    table = table.set_column(2, "y", pa.array(y, from_pandas=True))
+    return train_table(table, {"target": "y", "training": {"epochs": 30}})
+
+
+@pytest.fixture(scope="module")
+def report(of_numbers):
+    return replace(of_numbers.report, seconds=1e9).to_dict()
+
+
+@pytest.fixture(scope="module")
+def of_classes():
+    """A tenth of the rows is held out."""
+    x, word, y = columns()
+    table = pa.table({"x": x, "word": word, "kind": np.where(y > 0, "above", "below")})
+    training = {"epochs": 5, "validation": {"fraction": 0.1}}
+    return train_table(table, {"target": "kind", "training": training})
+
+
+def test_held_out_rows_lie_in_intervals_as_often_as_measured(of_numbers, report):
+    held_out = report["held_out"]
+    assert held_out["rows"] == len(held_out["row"]) == ROWS - 5
+    target = np.array(held_out["target"])
+    for part, name in zip(
+        held_out["intervals"], ("coverage_50", "coverage_90"), strict=True
+    ):
+        lower, upper = np.array(part["lower"]), np.array(part["upper"])
+        inside = np.mean((lower <= target) & (target <= upper))
+        # The bounds are rounded to seven digits.
+        assert inside == pytest.approx(of_numbers.metrics[name], abs=1 / ROWS)
+    errors = np.array(held_out["mean"]) - target
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(
+        of_numbers.metrics["rmse"], rel=1e-5
+    )
+
+
+def test_rows_are_those_of_the_table(report):
+    # The first five have no target, and rows count from 1.
+    assert report["held_out"]["row"][0] == report["variance_split"]["row"][0] == 6
+    _, _, y = columns()
+    np.testing.assert_allclose(report["held_out"]["target"], y[5:], rtol=1e-6)
+
+
+def test_calibration_has_the_measured_coverage(of_numbers, report):
+    calibration = report["calibration"]
+    for level in (0.5, 0.9, 0.95):
+        place = calibration["levels"].index(level)
+        assert calibration["coverage"][place] == pytest.approx(
+            of_numbers.metrics[f"coverage_{100 * level:g}"], rel=1e-6
+        )
+        # The band of a binomial share contains its mean.
+        assert calibration["lower"][place] <= level <= calibration["upper"][place]
+
+
+def test_the_column_that_decides_is_the_most_important(report):
+    importance = report["importance"]
+    assert [found["name"] for found in importance["columns"]] == ["x", "word"]
+    assert importance["left_out"] == []
+    # Shuffling adds 2 SLOPE^2 to the mean squared error; the network is a little
+    # flatter, and 195 rows have a standard error of some 10 %.
+    expected = np.sqrt(2 * SLOPE**2 + NOISE**2) - NOISE
+    assert importance["columns"][0]["error"] == pytest.approx(expected, rel=0.4)
+
+
+def test_effects_are_those_of_explain(of_numbers, report):
+    found = {part["name"]: part for part in report["effects"]}
+    assert found["word"]["kind"] == "text"
+    assert sorted(found["word"]["values"]) == ["a", "b"]
+    x = found["x"]
+    given = of_numbers.report
+    expected = effect(
+        of_numbers.model,
+        given.rows.inputs,
+        "x",
+        points=15,
+        max_rows=50,
+        num_samples=20,
+    )
+    np.testing.assert_allclose(x["mean"], expected.mean, rtol=1e-5)
+    assert (np.array(x["lower"]) <= x["mean"]).all()
+    assert (np.array(x["upper"]) >= x["mean"]).all()
+
+
+def test_variance_split_is_that_of_the_model(of_numbers, report):
+    split = report["variance_split"]
+    prediction = of_numbers.model.predictive(of_numbers.report.rows.inputs)
+    np.testing.assert_allclose(
+        split["epistemic"], prediction.epistemic[:, 0], rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        split["aleatoric"], prediction.aleatoric[:, 0], rtol=1e-5
+    )
+
+
+def test_report_says_what_was_tried(of_numbers, report):
+    assert (
+        report["tried"]["chosen"]["network"] == of_numbers.recipe["chosen"]["network"]
+    )
+    kept = [trial for trial in report["tried"]["networks"] if trial["kept"]]
+    assert len(kept) == 1
+    assert report["judgement"]["sentences"] == of_numbers.judgement["sentences"]
+
+
+def test_without_time_only_the_explanations_are_left_out(of_numbers):
+    found = replace(of_numbers.report, seconds=0.0).to_dict()
+    assert found["importance"] is None
+    assert found["effects"] == []
+    assert len(found["held_out"]["row"]) == ROWS - 5
+
+
+def test_columns_are_explained_until_the_time_is_over(of_numbers):
+    # A clock that is one second later each time it is read: it is read at the start,
+    # before the importance and before each column. 2.5 s are left for the importance.
+    clock = count()
+    found = replace(of_numbers.report, seconds=5.0).to_dict(lambda: next(clock))
+    assert [part["name"] for part in found["importance"]["columns"]] == ["x"]
+    assert found["importance"]["left_out"] == ["word"]
+    assert [part["name"] for part in found["effects"]] == ["x"]
+
+
+def test_report_of_classes_has_probabilities_and_bins(of_classes):
+    found = replace(of_classes.report, seconds=1e9).to_dict()
+    held_out, rows = found["held_out"], len(of_classes.held_out_rows)
+    assert found["classes"] == ["above", "below"]
+    assert [row - 1 for row in held_out["row"]] == of_classes.held_out_rows.tolist()
+    probabilities = np.array(held_out["probabilities"])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-5)
+    right = np.array(found["classes"])[probabilities.argmax(axis=1)]
+    accuracy = np.mean(right == held_out["target"])
+    assert accuracy == pytest.approx(of_classes.metrics["accuracy"])
+    calibration = found["calibration"]
+    assert sum(calibration["counts"]) == calibration["rows"] == rows
+    for number, accuracy in zip(
+        calibration["counts"], calibration["accuracy"], strict=True
+    ):
+        assert (accuracy is None) == (number == 0)
+    assert np.shape(found["effects"][0]["mean"])[1] == 2
+    assert found["variance_split"]["measure"] == "entropy"
+
+
+def test_export_writes_the_report_and_its_hash(of_classes, tmp_path):
+    path = of_classes.export(tmp_path / "kinds")
+    written = json.loads((path / "assets.extra" / REPORT_FILE).read_text())
+    assert written["target"] == "kind"
+    assert f"assets.extra/{REPORT_FILE}" in Manifest.read(path).files
+    Manifest.read(path).verify(path)
+
+
+def test_the_report_has_a_share_of_the_time(monkeypatch):
+    def limit(seconds, elapsed):
+        found = TimeLimit(seconds)
+        monkeypatch.setattr(TimeLimit, "elapsed", elapsed)
+        return found.of_report()
+
+    assert limit(None, 4.0) == 1.0
+    assert limit(None, 600.0) == 30.0
+    assert limit(10.0, 4.0) == 0.5
+    assert limit(10.0, 9.75) == 0.25
+    assert limit(10.0, 11.0) < 0

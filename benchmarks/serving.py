@@ -58,7 +58,7 @@ def measure(
     settings = {"rows": 1, "num_samples": 100, "net": "13-50-1", "seconds": seconds}
     with tempfile.TemporaryDirectory() as directory:
         model = Path(directory, "models", "small", "1")
-        _export(model)
+        export_network(model)
         for service in SERVICES:
             with _running(service, model) as server:
                 _send(service, server, 8, 0.5 if smoke else 3.0)  # Warms.
@@ -127,7 +127,7 @@ def _text(value: float | None) -> str:
     return "" if value is None else f"{value:.1f}"
 
 
-def _export(path: Path) -> None:
+def export_network(path: Path) -> None:
     """Exports an untrained network: training does not change the speed."""
     import_tensorflow()
     import keras

@@ -6,11 +6,12 @@ requests at a time: each header has an `id`, which the header of the response re
 """
 
 import asyncio
-import json
 import socket
 import struct
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+import orjson
 
 _LENGTHS = struct.Struct("!IQ")
 # Up to this size, a copy costs less than waking the receiver twice.
@@ -31,7 +32,7 @@ class Frame:
 
     def head(self) -> bytes:
         """Returns the bytes before the body: the lengths and the header."""
-        header = json.dumps(self.header).encode()
+        header = orjson.dumps(self.header)
         return _LENGTHS.pack(len(header), len(self.body)) + header
 
 
@@ -58,7 +59,7 @@ def receive(stream: BinaryIO) -> Frame | None:
     header, body = stream.read(header_size), stream.read(body_size)
     if len(body) < body_size:
         return None
-    return Frame(json.loads(header), body)
+    return Frame(orjson.loads(header), body)
 
 
 async def receive_async(reader: asyncio.StreamReader) -> Frame:
@@ -71,4 +72,4 @@ async def receive_async(reader: asyncio.StreamReader) -> Frame:
     header_size, body_size = _LENGTHS.unpack(await reader.readexactly(_LENGTHS.size))
     # Reads both at once.
     rest = await reader.readexactly(header_size + body_size)
-    return Frame(json.loads(rest[:header_size]), rest[header_size:])
+    return Frame(orjson.loads(rest[:header_size]), rest[header_size:])

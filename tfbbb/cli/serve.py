@@ -51,7 +51,10 @@ def serve(
     TFBBB_DATABASE_URL            postgresql://..., or sqlite:///PATH
     TFBBB_ADMIN_KEY               the first admin key, prefix.secret
     TFBBB_INSECURE                whether to accept every request without a key
-    TFBBB_START_MODELS            whether to start the process that predicts
+    TFBBB_START_MODELS            whether to start the processes that predict
+    TFBBB_MODEL_PROCESSES         processes that predict; models share them
+    TFBBB_MODEL_MEMORY_BYTES      memory over which such a process is restarted
+    TFBBB_IDLE_SECONDS            time until an unused old version is unloaded
     TFBBB_START_DISPATCHER        whether to start the process that runs jobs
     TFBBB_JOB_SLOTS               jobs that run at the same time on this machine
     TFBBB_JOB_SLOTS_PER_KEY       jobs that one key may run at a time
@@ -75,6 +78,7 @@ def serve(
     TFBBB_THREADS                 batches that are computed at the same time
     TFBBB_DEFAULT_NUM_SAMPLES     draws per prediction; the model's by default
     TFBBB_MAX_WORK                most rows x draws x answers of one request
+    TFBBB_MAX_WORK_PER_SECOND     most such work of each key per second
     TFBBB_DEADLINE_MS             deadline of predictions that name none
     TFBBB_MAX_QUEUE_SECONDS       time that a prediction may wait before its turn
     TFBBB_MAX_WAITING_REQUESTS    predictions that wait at the same time

@@ -22,22 +22,32 @@ async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) ->
     Raises:
         ClientDisconnect: If the client hung up.
     """
-    task = asyncio.create_task(work)
     watching: asyncio.Task[None] | None = None
+    working = asyncio.current_task()
+    assert working is not None
+    has_hung_up = False
+
+    async def watch() -> None:
+        nonlocal has_hung_up
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        has_hung_up = True
+        working.cancel()
+
+    def start_watching() -> None:
+        nonlocal watching
+        watching = asyncio.create_task(watch())
+
+    # Most work ends before, and then costs a timer and no task.
+    timer = asyncio.get_running_loop().call_later(_SECONDS_UNWATCHED, start_watching)
     try:
-        await asyncio.wait([task], timeout=_SECONDS_UNWATCHED)
-        if not task.done():
-            watching = asyncio.create_task(_wait_until_disconnected(request))
-            await asyncio.wait([task, watching], return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise ClientDisconnect
-        return task.result()
+        return await work
+    except asyncio.CancelledError:
+        # Else the server cancels the request, which must go on.
+        if has_hung_up and not working.uncancel():
+            raise ClientDisconnect from None
+        raise
     finally:
-        task.cancel()
+        timer.cancel()
         if watching is not None:
             watching.cancel()
-
-
-async def _wait_until_disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -1,0 +1,91 @@
+"""Work for a client that may hang up, without a server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.requests import ClientDisconnect, Request
+
+from service.api.http import disconnect
+from service.api.http.disconnect import unless_disconnected
+
+
+class Client:
+    """The client of a request; hangs up when it is told to."""
+
+    def __init__(self) -> None:
+        self.hangs_up = asyncio.Event()
+        self.was_watched = asyncio.Event()
+        self.request = Request({"type": "http"}, self._receive)
+
+    async def _receive(self) -> dict[str, Any]:
+        self.was_watched.set()
+        await self.hangs_up.wait()
+        return {"type": "http.disconnect"}
+
+
+@pytest.fixture(autouse=True)
+def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disconnect, "_SECONDS_UNWATCHED", 0.0)
+
+
+def test_result_is_that_of_the_work() -> None:
+    async def ask() -> None:
+        client = Client()
+
+        async def work() -> int:
+            await client.was_watched.wait()
+            return 3
+
+        assert await unless_disconnected(client.request, work()) == 3
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(ask())
+
+
+def test_client_that_hangs_up_cancels_the_work() -> None:
+    async def ask() -> None:
+        client, cancelled = Client(), asyncio.Event()
+
+        async def work() -> None:
+            client.hangs_up.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.set()
+                raise
+
+        with pytest.raises(ClientDisconnect):
+            await unless_disconnected(client.request, work())
+        assert cancelled.is_set()
+        await asyncio.sleep(0)  # The task itself goes on.
+
+    asyncio.run(ask())
+
+
+def test_cancellation_by_others_is_no_disconnect() -> None:
+    async def ask() -> None:
+        client = Client()
+
+        async def work() -> None:
+            await asyncio.Event().wait()
+
+        asking = asyncio.create_task(unless_disconnected(client.request, work()))
+        await client.was_watched.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(ask())
+
+
+def test_error_of_the_work_is_raised() -> None:
+    async def ask() -> None:
+        async def work() -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await unless_disconnected(Client().request, work())
+
+    asyncio.run(ask())

@@ -2,6 +2,8 @@
 
 import fcntl
 import hashlib
+import importlib.metadata
+import importlib.util
 import os
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 from records import SkippedError
 
-_PROGRAMS = Path(__file__).resolve().parent / "peers"
+PROGRAMS = Path(__file__).resolve().parent / "peers"
 _ERROR_LINES = 3
 _TRACEBACK = "Traceback (most recent call last):"
 _MOST_SECONDS = 3600.0
@@ -28,10 +30,13 @@ class Peer:
     Attributes:
         program: Name of the program in `peers/` that fits and predicts.
         requirements: What pip installs into its environment.
+        needs_tensorflow: Whether its environment has the TensorFlow of this one too:
+            these very files where they work beside the requirements, else a copy.
     """
 
     program: str
     requirements: tuple[str, ...]
+    needs_tensorflow: bool = False
 
     def run(self, **inputs: Any) -> dict[str, np.ndarray]:
         """Runs the program in its environment; returns its arrays.
@@ -46,7 +51,7 @@ class Peer:
         with tempfile.TemporaryDirectory() as folder:
             given, answer = Path(folder, "input.npz"), Path(folder, "output.npz")
             np.savez(given, **inputs)
-            program = _PROGRAMS / f"{self.program}.py"
+            program = PROGRAMS / f"{self.program}.py"
             _run([python, program, given, answer], f"{self.program} failed")
             with np.load(answer, allow_pickle=False) as arrays:
                 return dict(arrays)
@@ -58,6 +63,8 @@ class Peer:
             SkippedError: A requirement cannot be installed.
         """
         key = " ".join([sys.version, *self.requirements])
+        if self.needs_tensorflow:
+            key += f" tensorflow {importlib.metadata.version('tensorflow')}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:8]
         folder = _cache() / f"{self.program}-{digest}"
         python = folder / "bin" / "python"
@@ -70,8 +77,34 @@ class Peer:
                 _run([base, "-m", "venv", "--clear", folder], what)
                 pip = [python, "-m", "pip", "install", "--quiet", *self.requirements]
                 _run(pip, what)
+                if self.needs_tensorflow:
+                    _add_tensorflow(python)
                 complete.touch()
         return python
+
+
+def _add_tensorflow(python: Path) -> None:
+    """Gives an environment the version of TensorFlow of this one.
+
+    Raises:
+        SkippedError: It cannot be installed beside the requirements.
+    """
+    version = importlib.metadata.version("tensorflow")
+    found = importlib.util.find_spec("tensorflow")
+    assert found is not None
+    assert found.origin is not None
+    (site_packages,) = python.parents[1].glob("lib/python*/site-packages")
+    link = site_packages / "tensorflow_of_tfbbb.pth"
+    # Packages of the environment itself come first.
+    link.write_text(f"{Path(found.origin).parents[1]}\n")
+    check = f"import tensorflow as tf; assert tf.__version__ == {version!r}"
+    try:
+        _run([python, "-c", check], "TensorFlow does not run")
+    except SkippedError:
+        link.unlink()
+        requirement = f"tensorflow=={version}"
+        pip = [python, "-m", "pip", "install", "--quiet", requirement]
+        _run(pip, f"cannot install {requirement}")
 
 
 def _cache() -> Path:
@@ -103,7 +136,7 @@ def _run(command: list[Any], what: str) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env=_environment_variables(),
+            env=environment_variables(),
             timeout=_MOST_SECONDS,
             check=False,
         )
@@ -120,7 +153,7 @@ def _run(command: list[Any], what: str) -> None:
         raise SkippedError(f"{what}: {reason}")
 
 
-def _environment_variables() -> Mapping[str, str]:
+def environment_variables() -> Mapping[str, str]:
     """Returns the variables of this process without those of its own packages."""
     own = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if name not in own}

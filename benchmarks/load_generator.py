@@ -12,6 +12,7 @@ from collections import Counter, deque
 from typing import Any
 
 _TICK = 0.002
+_TOGETHER = 100
 
 
 class Client(asyncio.Protocol):
@@ -30,7 +31,14 @@ class Client(asyncio.Protocol):
     def send(self, begin: float) -> None:
         """Sends the request; `begin` is when it was due."""
         self._begin = begin
+        self._load.waiting[self] = begin
         self._transport.write(self._load.request)
+
+    def give_up(self) -> None:
+        """Hangs up on a request that was not answered in time."""
+        self._begin = 0.0
+        self._load.waiting.pop(self, None)
+        self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Counts a response when it is complete."""
@@ -41,15 +49,17 @@ class Client(asyncio.Protocol):
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         if len(body) < int(length):
             return
+        twice = len(body) > int(length) or not self._begin
         self._received.clear()
-        self._load.answered(int(head[9:12]), time.perf_counter() - self._begin)
+        self._load.waiting.pop(self, None)
+        self._load.answered(int(head[9:12]), time.perf_counter() - self._begin, twice)
         self._begin = 0.0
         self._load.idle(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Counts the request that got no response."""
-        if self._begin:
-            self._load.lost += 1
+        lost = self._load.waiting.pop(self, None) is not None
+        self._load.disconnected(self, lost)
 
 
 class Load:
@@ -57,17 +67,26 @@ class Load:
 
     Args:
         request: The bytes of the request.
+        port: The port of the server.
         rate: Requests per second; 0 for a closed loop, in which every connection sends
             its next request when it has its response.
+        patience: Seconds after which a client of an open loop gives up and hangs up.
     """
 
-    def __init__(self, request: bytes, rate: float) -> None:
+    def __init__(self, request: bytes, port: int, rate: float, patience: float) -> None:
         self.request = request
-        self.lost = self.unsent = 0
+        self.lost = self.unsent = self.gave_up = self.twice = 0
+        # How late each turn of an open loop comes.
+        self.lags: list[float] = []
         self.seconds: dict[int, list[float]] = {}
+        # When each request that waits was due, the oldest first.
+        self.waiting: dict[Client, float] = {}
+        self._port = port
         self._rate = rate
+        self._patience = patience
         self._idle: deque[Client] = deque()
         self._is_running = False
+        self._connecting: set[asyncio.Task[Any]] = set()
 
     def idle(self, client: Client) -> None:
         """Gives a connection its next request."""
@@ -76,30 +95,45 @@ class Load:
         else:
             self._idle.append(client)
 
-    def answered(self, status: int, seconds: float) -> None:
+    def answered(self, status: int, seconds: float, twice: bool) -> None:
         """Counts a response."""
+        self.twice += twice
         self.seconds.setdefault(status, []).append(seconds)
 
-    async def run(self, port: int, connections: int, seconds: float) -> None:
+    def disconnected(self, client: Client, lost: bool) -> None:
+        """Replaces a connection that has ended, in an open loop."""
+        self.lost += lost
+        if client in self._idle:
+            self._idle.remove(client)
+        if self._is_running and self._rate:
+            task = asyncio.ensure_future(self._connect())
+            self._connecting.add(task)
+            task.add_done_callback(self._connecting.discard)
+
+    async def run(self, connections: int, seconds: float) -> None:
         """Sends for some seconds, and then waits for the responses."""
-        loop = asyncio.get_running_loop()
-        for _ in range(connections):
-            await loop.create_connection(lambda: Client(self), "127.0.0.1", port)
+        for place in range(0, connections, _TOGETHER):
+            some = range(min(_TOGETHER, connections - place))
+            await asyncio.gather(*(self._connect() for _ in some))
         self._is_running = True
         begin = time.perf_counter()
         if self._rate:
             await self._send_at_rate(begin, seconds)
         else:
-            for client in [self._idle.popleft() for _ in range(connections)]:
+            for client in [self._idle.popleft() for _ in range(len(self._idle))]:
                 self.idle(client)
             await asyncio.sleep(seconds)
         self._is_running = False
         give_up = time.perf_counter() + 10.0
-        while len(self._idle) + self.lost < connections:
-            if time.perf_counter() > give_up:
-                self.lost += connections - len(self._idle) - self.lost
-                break
+        while self.waiting and time.perf_counter() < give_up:
+            if self._rate:
+                self._give_up_late()
             await asyncio.sleep(_TICK)
+        self.lost += len(self.waiting)
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(lambda: Client(self), "127.0.0.1", self._port)
 
     async def _send_at_rate(self, begin: float, seconds: float) -> None:
         sent = 0
@@ -110,7 +144,20 @@ class Load:
                 else:
                     self.unsent += 1
                 sent += 1
+            self._give_up_late()
             await asyncio.sleep(_TICK)
+            self.lags.append(time.perf_counter() - now - _TICK)
+
+    def _give_up_late(self) -> None:
+        due = time.perf_counter() - self._patience
+        late = []
+        for client, begin in self.waiting.items():
+            if begin > due:
+                break
+            late.append(client)
+        for client in late:
+            self.gave_up += 1
+            client.give_up()
 
 
 def main() -> None:
@@ -125,25 +172,30 @@ def main() -> None:
         *given["headers"],
     ]
     request = "\r\n".join([*lines, "", ""]).encode() + body
-    load = Load(request, given["rate"])
-    asyncio.run(load.run(given["port"], given["connections"], given["seconds"]))
     limit = given["deadline"]
+    load = Load(request, given["port"], given["rate"], limit)
+    asyncio.run(load.run(given["connections"], given["seconds"]))
     good = sorted(load.seconds.get(200, []))
     figures = {
         "answered": len(good),
         "in_time": sum(seconds <= limit for seconds in good),
         "statuses": Counter({k: len(v) for k, v in load.seconds.items()}),
         "p50_ms": 1e3 * good[len(good) // 2] if good else None,
-        "p99_ms": 1e3 * good[len(good) * 99 // 100] if good else None,
+        "p99_ms": _p99_ms(good),
+        "refused_p99_ms": _p99_ms(load.seconds.get(503, [])),
         "lost": load.lost,
+        "gave_up": load.gave_up,
+        "twice": load.twice,
         "unsent": load.unsent,
+        "client_lag_p99_ms": _p99_ms(load.lags),
         "client_cpu": time.process_time() / given["seconds"],
     }
-    refused = sorted(load.seconds.get(503, []))
-    figures["refused_p99_ms"] = (
-        1e3 * refused[len(refused) * 99 // 100] if refused else None
-    )
     json.dump(figures, sys.stdout)
+
+
+def _p99_ms(seconds: list[float]) -> float | None:
+    """Returns the 99th percentile in milliseconds, or None if there is none."""
+    return 1e3 * sorted(seconds)[len(seconds) * 99 // 100] if seconds else None
 
 
 if __name__ == "__main__":

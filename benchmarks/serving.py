@@ -1,27 +1,32 @@
-"""Predictions per second of the service, beside a plain FastAPI loop.
+"""Predictions per second of the service, beside those of other servers.
 
     python benchmarks/serving.py
 
-The same SavedModel answers one row, S = 100, in JSON, behind both services on the same
-cores. The load comes from another process: closed loops, and an open loop at three
-times the capacity whose requests have deadlines.
+The same SavedModel answers one row, S = 100, in JSON, behind each server on the same
+cores: the service, a plain FastAPI loop, BentoML, Ray Serve, MLServer and LitServe.
+The last four have their batching on, and environments of their own. The load comes from
+another process: closed loops, and an open loop at three times the capacity, whose
+clients hang up after a second.
 """
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
+from environments import PROGRAMS, Peer, environment_variables
 from program import argument_parser, markdown_table, run
 from records import RecordFile, SkippedError
 
@@ -33,41 +38,158 @@ _KEY = "bench.0123456789abcdef0123456789abcdef"
 _CONNECTIONS = (1, 8, 64, 256)
 _DEADLINE = 1.0
 _OVERLOAD = 3.0
-# Enough for every response that is late to have a connection.
-_OPEN_CONNECTIONS = 1000
-SERVICES = ("tfbbb", "plain FastAPI")
+# At three times the capacity, responses that take their whole second need as many.
+_OPEN_CONNECTIONS = 4000
+_MOST_FILES = 16_384
+_MOST_SECONDS_TO_START = 600.0
+_ROW = [0.1 * place for place in range(13)]
+# Of the means of two servers, whose batches differ in size.
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server of the SavedModel.
+
+    Attributes:
+        command: Returns the command that starts it, given the path of Python.
+        path: The path of predictions.
+        mean: Returns the mean of the first row of a response.
+        body: The body of a request.
+        peer: Its environment; None for that of this program.
+    """
+
+    command: Callable[[Path], list[Any]]
+    path: str
+    mean: Callable[[Any], float]
+    body: Mapping[str, Any]
+    peer: Peer | None = None
+
+    def python(self) -> Path:
+        """Returns the Python that runs it.
+
+        Raises:
+            SkippedError: Its environment cannot be made.
+        """
+        return Path(sys.executable) if self.peer is None else self.peer.environment()
+
+
+def _uvicorn(*application: str) -> Callable[[Path], list[Any]]:
+    options = ("--log-level", "warning", "--no-access-log")
+    return lambda python: [
+        *(python, "-m", "uvicorn", *application, "--port", _PORT, *options)
+    ]
+
+
+def _program(name: str) -> Callable[[Path], list[Any]]:
+    return lambda python: [python, PROGRAMS / f"{name}.py", _PORT]
+
+
+def _bentoml(python: Path) -> list[Any]:
+    options = ("--host", "127.0.0.1", "--port", _PORT, "--working-dir", PROGRAMS)
+    return [python, "-m", "bentoml", "serve", "serve_bentoml:Predictor", *options]
+
+
+def _peer(program: str, *requirements: str) -> Peer:
+    return Peer(program, requirements, needs_tensorflow=True)
+
+
+# That of `tfbbb serve`.
+_PROTOCOL = "service.api.http.protocol:JsonErrorProtocol"
+_ROWS = {"instances": [_ROW]}
+_TENSOR = {"name": "inputs", "shape": [1, 13], "datatype": "FP32", "data": _ROW}
+SERVERS = {
+    "tfbbb": Server(
+        _uvicorn("--factory", "service.app:create_app", "--http", _PROTOCOL),
+        "/v1/models/small:predict",
+        lambda answer: answer["predictions"][0]["mean"][0],
+        _ROWS,
+    ),
+    "plain FastAPI": Server(
+        _uvicorn("--app-dir", str(_FOLDER), "plain_service:app"),
+        "/predict",
+        lambda answer: answer["predictions"][0]["mean"][0],
+        _ROWS,
+    ),
+    "BentoML": Server(
+        _bentoml,
+        "/predict",
+        lambda answer: answer[0]["mean"][0],
+        _ROWS,
+        _peer("serve_bentoml", "bentoml"),
+    ),
+    "Ray Serve": Server(
+        _program("serve_ray"),
+        "/",
+        lambda answer: answer["predictions"][0]["mean"][0],
+        _ROWS,
+        _peer("serve_ray", "ray[serve]", "orjson"),
+    ),
+    "MLServer": Server(
+        _program("serve_mlserver"),
+        "/v2/models/small/infer",
+        lambda answer: next(
+            output["data"][0]
+            for output in answer["outputs"]
+            if output["name"] == "mean"
+        ),
+        {"inputs": [_TENSOR]},
+        _peer("serve_mlserver", "mlserver"),
+    ),
+    "LitServe": Server(
+        _program("serve_litserve"),
+        "/predict",
+        lambda answer: answer["predictions"][0]["mean"][0],
+        _ROWS,
+        _peer("serve_litserve", "litserve"),
+    ),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures and reports."""
-    options = argument_parser(__doc__).parse_args(arguments)
-    seconds = 1.0 if options.smoke else 10.0
+    parser = argument_parser(__doc__)
+    parser.add_argument("--servers", nargs="+", choices=SERVERS, default=list(SERVERS))
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each load")
+    options = parser.parse_args(arguments)
+    seconds = 1.0 if options.smoke else options.seconds
     connections = (1, 8) if options.smoke else _CONNECTIONS
+    # Each connection is a file, of the servers too.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_FILES if most == resource.RLIM_INFINITY else min(_MOST_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     run(
         __file__,
         options,
-        lambda measured: measure(measured, connections, seconds, options.smoke),
+        lambda measured: measure(measured, options.servers, connections, seconds),
         report,
     )
 
 
 def measure(
-    measured: RecordFile, connections: Sequence[int], seconds: float, smoke: bool
+    measured: RecordFile,
+    servers: Sequence[str],
+    connections: Sequence[int],
+    seconds: float,
 ) -> None:
-    """Adds a record for each service and load."""
+    """Adds a record for each server and load."""
     settings = {"rows": 1, "num_samples": 100, "net": "13-50-1", "seconds": seconds}
+    means: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as directory:
         model = Path(directory, "models", "small", "1")
         export_network(model)
-        for service in SERVICES:
-            with _running(service, model) as server:
-                _send(service, server, 8, 0.5 if smoke else 3.0)  # Warms.
-                _measure_loads(measured, service, server, connections, settings)
+        for name in servers:
+            try:
+                with _running(name, model, means) as server:
+                    _send(name, server, 8, min(3.0, seconds / 2))  # Warms.
+                    _measure_loads(measured, name, server, connections, settings)
+            except SkippedError as reason:
+                measured.skip({"service": name}, str(reason))
 
 
 def _measure_loads(
     measured: RecordFile,
-    service: str,
+    name: str,
     server: psutil.Process,
     connections: Sequence[int],
     settings: Mapping[str, Any],
@@ -75,13 +197,13 @@ def _measure_loads(
     seconds = settings["seconds"]
     for count in connections:
         measured.measure(
-            {"service": service, "load": f"{count} connections"},
-            partial(_send, service, server, count, seconds),
+            {"service": name, "load": f"{count} connections"},
+            partial(_send, name, server, count, seconds),
             settings=settings,
         )
     measured.measure(
-        {"service": service, "load": "overload"},
-        partial(_overload, measured, service, server, seconds),
+        {"service": name, "load": "overload"},
+        partial(_overload, measured, name, server, seconds),
         settings=settings,
     )
 
@@ -101,11 +223,12 @@ def report(measured: RecordFile) -> str:
                 ]
             )
             continue
-        counts = ("unsent", "asked", "in_time", "late", "refused", "lost")
+        counts = ("unsent", "asked", "refused", "in_time", "late", "lost", "twice")
         overload.append(
             [
                 record["service"],
                 *(f"{record[name]:.0f}" for name in counts),
+                f"{100 * record['in_time_share']:.1f} %",
                 _text(record["refused_p99_ms"]),
                 f"{record['memory_growth_mb']:.0f}",
                 f"{record['recovery_seconds']:.1f}",
@@ -115,8 +238,8 @@ def report(measured: RecordFile) -> str:
     first = markdown_table(
         ["service", *titles, "client, cores", "server, cores"], closed
     )
-    titles = ["no connection free", "asked", "in time", "late", "refused", "lost"]
-    titles.append("refused p99, ms")
+    titles = ["no connection free", "asked", "refused", "in time", "late", "lost"]
+    titles += ["answered twice", "in time of accepted", "refused p99, ms"]
     second = markdown_table(
         ["service", *titles, "memory grows, MB", "recovers in, s"], overload
     )
@@ -143,60 +266,93 @@ def export_network(path: Path) -> None:
 
 
 @contextmanager
-def _running(service: str, model: Path) -> Iterator[psutil.Process]:
-    """Runs a service until the block ends; yields its process."""
-    if service == "tfbbb":
-        application = ["--factory", "service.app:create_app"]
-    else:
-        application = ["--app-dir", str(_FOLDER), "plain_service:app"]
-    command = [sys.executable, "-m", "uvicorn", *application, "--port", str(_PORT)]
-    process = subprocess.Popen(
-        [*command, "--log-level", "warning", "--no-access-log"],
-        cwd=_FOLDER.parent,
-        env=os.environ
-        | {
-            "SAVED_MODEL": str(model),
-            "TFBBB_MODELS": str(model.parents[1]),
-            "TFBBB_DATA_DIR": str(model.parents[2] / "data"),
-            "TFBBB_ADMIN_KEY": _KEY,
-            "TFBBB_START_DISPATCHER": "false",
-        },
+def _running(
+    name: str, model: Path, means: dict[str, float]
+) -> Iterator[psutil.Process]:
+    """Runs a server until the block ends; yields its process.
+
+    Args:
+        name: Name of the server.
+        model: The SavedModel.
+        means: Gets the mean of the row, by name of the server.
+
+    Raises:
+        SkippedError: If it cannot be installed, does not start, or predicts otherwise
+            than the others.
+    """
+    server = SERVERS[name]
+    command = [str(part) for part in server.command(server.python())]
+    variables = {
+        "SAVED_MODEL": str(model),
+        "TFBBB_MODELS": str(model.parents[1]),
+        "TFBBB_DATA_DIR": str(model.parents[2] / "data"),
+        "TFBBB_ADMIN_KEY": _KEY,
+        "TFBBB_START_DISPATCHER": "false",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+    with tempfile.TemporaryFile() as log:
+        process = psutil.Popen(
+            command,
+            cwd=_FOLDER.parent if server.peer is None else model.parents[2],
+            env={**environment_variables(), **variables},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            means[name] = _wait_for_answer(name, process)
+            if abs(means[name] - next(iter(means.values()))) > _TOLERANCE:
+                raise SkippedError(f"{name} predicts otherwise: the means are {means}")
+            yield process
+        except SkippedError:
+            log.seek(0)
+            print(log.read()[-2000:].decode(errors="replace"))
+            raise
+        finally:
+            _stop(process)
+
+
+def _wait_for_answer(name: str, process: psutil.Popen) -> float:
+    """Waits until a server answers; returns the mean of the row."""
+    server = SERVERS[name]
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{_PORT}{server.path}",
+        json.dumps(server.body).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {_KEY}"},
     )
-    try:
-        while not _is_ready():
-            if process.poll() is not None:
-                raise SkippedError(f"the service {service} does not start")
-            time.sleep(0.2)
-        yield psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
+    give_up = time.monotonic() + _MOST_SECONDS_TO_START
+    while time.monotonic() < give_up and process.poll() is None:
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return float(server.mean(json.load(response)))
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.5)
+    raise SkippedError(f"{name} does not start")
 
 
-def _is_ready() -> bool:
-    url = f"http://127.0.0.1:{_PORT}/health/ready"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as response:
-            return bool(response.status == 200)
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
+def _stop(process: psutil.Popen) -> None:
+    """Ends a server and what it has started."""
+    children = process.children(recursive=True)
+    process.terminate()
+    _, alive = psutil.wait_procs([process, *children], timeout=20)
+    for other in alive:
+        other.kill()
+    psutil.wait_procs(alive, timeout=20)
 
 
 def _send(
-    service: str,
+    name: str,
     server: psutil.Process,
     connections: int,
     seconds: float,
     rate: float = 0.0,
 ) -> dict[str, Any]:
     """Returns the figures of a load."""
-    body: dict[str, Any] = {"instances": [[0.1 * i for i in range(13)]]}
-    if rate and service == "tfbbb":
+    body = dict(SERVERS[name].body)
+    if rate and name == "tfbbb":
         body["parameters"] = {"deadline_ms": 1e3 * _DEADLINE}
-    ours = service == "tfbbb"
     given = {
         "port": _PORT,
-        "path": "/v1/models/small:predict" if ours else "/predict",
+        "path": SERVERS[name].path,
         "headers": [f"Authorization: Bearer {_KEY}"],
         "body": json.dumps(body),
         "connections": connections,
@@ -217,29 +373,36 @@ def _send(
         "answered_per_second": figures["answered"] / seconds,
         "server_cpu": (_cpu(server) - before) / seconds,
         "connections": connections,
+        "load_average": os.getloadavg()[0],
     }
 
 
 def _overload(
-    measured: RecordFile, service: str, server: psutil.Process, seconds: float
+    measured: RecordFile, name: str, server: psutil.Process, seconds: float
 ) -> dict[str, Any]:
     """Returns the figures of an open loop at three times the capacity."""
-    records = measured.select(service=service)
-    capacity = max(record["answered_per_second"] for record in records)
-    memory = _memory(server)
-    figures = _send(
-        service, server, _OPEN_CONNECTIONS, 3 * seconds, _OVERLOAD * capacity
+    records = measured.select(service=name)
+    capacity = max(
+        record["answered_per_second"]
+        for record in records
+        if record["load"] != "overload"
     )
+    seconds = 6 * seconds
+    memory = _memory(server)
+    figures = _send(name, server, _OPEN_CONNECTIONS, seconds, _OVERLOAD * capacity)
     growth = (_memory(server) - memory) / 2**20
     begin = time.perf_counter()
     while True:
-        alone = _send(service, server, 1, 0.2)
+        alone = _send(name, server, 1, 0.2)
         if alone["answered"] and alone["p99_ms"] < 1e3 * _DEADLINE:
             break
+    refused = sum(n for status, n in figures["statuses"].items() if status != "200")
+    asked = figures["answered"] + refused + figures["gave_up"] + figures["lost"]
     return figures | {
-        "asked": 3 * seconds * _OVERLOAD * capacity - figures["unsent"],
-        "late": figures["answered"] - figures["in_time"],
-        "refused": figures["statuses"].get("503", 0),
+        "asked": asked,
+        "late": figures["answered"] - figures["in_time"] + figures["gave_up"],
+        "refused": refused,
+        "in_time_share": figures["in_time"] / max(1, asked - refused),
         "memory_growth_mb": growth,
         "recovery_seconds": time.perf_counter() - begin,
     }

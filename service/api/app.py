@@ -19,7 +19,7 @@ from service.api.datasets.store import DatasetStore
 from service.api.feedback import endpoints as feedback
 from service.api.health import endpoints as health
 from service.api.http.errors import answer_errors_in_one_shape, as_json, responses
-from service.api.http.load_shedding import LoadShedding
+from service.api.http.load_shedding import Door, LoadShedding
 from service.api.http.outages import (
     DATABASE_OUTAGES,
     answer_database_outage,
@@ -85,9 +85,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     settings = settings or Settings.from_environment()
     metrics = CollectorRegistry()
     ProcessCollector(registry=metrics)
+    door = Door(metrics)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, ServiceState]]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
         database = Database(settings.effective_database_url)
         await asyncio.to_thread(_prepare, database, settings)
         keyring = Keyring(database, settings)
@@ -121,7 +122,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 # The objects made so far live until shutdown. If every garbage
                 # collection visited them, 1 MB of JSON would take 0.5 s to parse.
                 gc.freeze()
-                yield {"service": state}
+                yield {"service": state, "door": door}
                 tending.cancel()
                 await client.close()
         database.close()
@@ -157,7 +158,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(guide.router)
     app.include_router(page.router)
     app.add_middleware(Authentication)
-    app.add_middleware(LoadShedding)
+    app.add_middleware(LoadShedding, door=door)
     app.add_middleware(RequestMetrics, registry=metrics)
     app.add_middleware(HeadMiddleware)
     if (provider := exporting_provider()) is not None:

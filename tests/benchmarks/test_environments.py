@@ -27,7 +27,7 @@ np.savez(sys.argv[2], means=2.0 * given["x"], versions="peer 1.0")
 def peer(tmp_path, monkeypatch):
     """A peer that needs NumPy alone, with this environment as its own."""
     (tmp_path / "fit_double.py").write_text(DOUBLING)
-    monkeypatch.setattr(environments, "_PROGRAMS", tmp_path)
+    monkeypatch.setattr(environments, "PROGRAMS", tmp_path)
     monkeypatch.setattr(
         environments.Peer, "environment", lambda self: environments.Path(sys.executable)
     )
@@ -90,9 +90,37 @@ def test_an_environment_is_made_once(tmp_path, monkeypatch):
     assert len(commands) == 2
 
 
+@pytest.mark.parametrize(("runs", "installs"), [(True, 1), (False, 2)])
+def test_tensorflow_is_installed_where_this_one_does_not_run(
+    tmp_path, monkeypatch, runs, installs
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    commands = []
+
+    def run(command, what):
+        commands.append(list(map(str, command)))
+        if "venv" in command:
+            packages = environments.Path(command[-1], "lib/python3.1/site-packages")
+            packages.mkdir(parents=True)
+        if "-c" in command and not runs:
+            raise records.SkippedError("it does not run")
+
+    monkeypatch.setattr(environments, "_run", run)
+    peer = environments.Peer("serve_some", ("some==1.0",), needs_tensorflow=True)
+    python = peer.environment()
+    installed = [command[-1] for command in commands if "install" in command]
+    assert len(installed) == installs
+    assert all("tensorflow==" in name for name in installed[1:])
+    assert len(list(python.parents[1].rglob("*.pth"))) == runs
+
+
 @pytest.mark.parametrize(
-    "program", ["fit_bde", "fit_catboost", "fit_ngboost", "sample_bde"]
+    "program",
+    [
+        *("fit_bde", "fit_catboost", "fit_ngboost", "sample_bde"),
+        *("serve_bentoml", "serve_ray", "serve_mlserver", "serve_litserve"),
+    ],
 )
 def test_programs_of_peers_compile(program):
-    path = environments._PROGRAMS / f"{program}.py"
+    path = environments.PROGRAMS / f"{program}.py"
     compile(path.read_text(), str(path), "exec")

@@ -1,13 +1,90 @@
+import contextlib
+import io
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
 from tests.benchmarks.programs import load, run_smoke
 
 serving = load("serving")
+load_generator = load("load_generator")
+
+OURS = ("tfbbb", "plain FastAPI")
 
 
 def test_smoke_run_loses_no_request(tmp_path):
-    measured = run_smoke("serving", tmp_path, tmp_path / "serving.json")
+    output = tmp_path / "serving.json"
+    measured = run_smoke("serving", tmp_path, output, "--servers", *OURS)
     services = {record["service"] for record in measured.records}
-    assert services == set(serving.SERVICES)
+    assert services == set(OURS)
     for record in measured.select(load="1 connections"):
         assert record["answered"] == sum(record["statuses"].values()) > 0
-    assert not any(record["lost"] for record in measured.records)
+    assert not any(record["lost"] or record["twice"] for record in measured.records)
     assert "Overload at 3 × capacity" in serving.report(measured)
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers the requests to one path at once, to another never."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/never":
+            with contextlib.suppress(ConnectionError):
+                self.rfile.read(1)  # Until the client hangs up.
+            return
+        self.send_response(503 if self.path == "/refused" else 200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+        if self.path == "/twice":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def port():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+def send(port, path, monkeypatch, capsys, **given):
+    settings = {
+        "port": port,
+        "path": path,
+        "headers": [],
+        "body": "{}",
+        "connections": 20,
+        "seconds": 1.0,
+        "rate": 100.0,
+        "deadline": 0.5,
+    }
+    text = io.StringIO(json.dumps(settings | given))
+    monkeypatch.setattr("sys.stdin", text)
+    load_generator.main()
+    return json.loads(capsys.readouterr().out)
+
+
+def test_clients_give_up_on_requests_without_answer(port, monkeypatch, capsys):
+    found = send(port, "/never", monkeypatch, capsys, rate=10.0)
+    assert found["answered"] == 0
+    assert (found["gave_up"], found["lost"]) == (10, 0)
+
+
+def test_open_loop_sends_at_its_rate_and_counts_refusals(port, monkeypatch, capsys):
+    found = send(port, "/refused", monkeypatch, capsys)
+    assert found["statuses"] == {"503": 100 - found["unsent"]}
+    assert found["refused_p99_ms"] > 0
+
+
+def test_second_answer_to_a_request_is_noticed(port, monkeypatch, capsys):
+    assert send(port, "/twice", monkeypatch, capsys)["twice"] > 0
+    assert send(port, "/once", monkeypatch, capsys)["twice"] == 0

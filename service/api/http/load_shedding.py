@@ -3,64 +3,147 @@
 import asyncio
 import time
 
+from prometheus_client import CollectorRegistry, Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.api.http.errors import error_response
 from service.shared.errors import Overloaded
 
-_PREDICTIONS = (":predict", ":classify", ":regress", "/infer")
+# Of a deadline of a second. The way to the door and back takes as long under load.
+_MOST_SECONDS = 0.3
+# So few predictions are always accepted: one of them may take long for itself.
+_LEAST_ACCEPTED = 16
+_FIRST_PACE = 3e-4
 _PERIOD = 0.02
-_GAIN = 0.2
-# A request takes several turns of the event loop, so its response takes several times
-# as long.
-_MOST_LAG = 0.12
-# One pause, such as to copy a large body, is no overload.
-_LONGEST_PAUSE = 0.3
+# A turn of the event loop that comes later is one of many in which it is busy.
+_BUSY_LAG = 0.005
+_ANSWERS_OF_SAMPLE = 50
+_GAIN = 0.5
+# What is left of a slow pace after each turn in which the event loop is not busy.
+_KEPT = 0.9
 
 
-class LoadShedding:
-    """Refuses predictions while the turns of the event loop take long.
+class Door:
+    """Counts the accepted predictions, and tells whether one more is answered in time.
 
-    A request that waits in the event loop is seen by no queue. A refusal at the door
-    costs a tenth of a request, so those that are accepted are answered in time. Also
-    notes when each request `arrived`, from which its deadline counts.
+    Whether they wait in the event loop, in the model process or on their way, the
+    number N of accepted predictions that have no answer yet and the pace p, the seconds
+    between two answers, give the time N p until the next one is answered (Little 1961).
+    The pace is measured while the event loop is busy.
+
+    Args:
+        registry: Gets the number of refusals.
+
+    Attributes:
+        num_accepted: Predictions that were accepted and are not answered yet.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._lag = 0.0
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.num_accepted = 0
+        self._pace = _FIRST_PACE
+        self._answers = 0
+        self._begin: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._refusals = Counter(
+            "tfbbb_refused_predictions",
+            "Predictions refused at the door because the API was overloaded.",
+            registry=registry,
+        )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope["arrived"] = time.monotonic()
-            if scope["path"].endswith(_PREDICTIONS):
-                self._start()
-                if self._lag > _MOST_LAG:
-                    await _refusal(self._lag)(scope, receive, send)
-                    return
-        await self._app(scope, receive, send)
+    @property
+    def seconds(self) -> float:
+        """How long one more prediction should take."""
+        return (self.num_accepted + 1) * self._pace
 
-    def _start(self) -> None:
+    def is_open(self) -> bool:
+        """Whether one more prediction is answered in time."""
+        return self.num_accepted < _LEAST_ACCEPTED or self.seconds <= _MOST_SECONDS
+
+    def enter(self) -> None:
+        """Counts a prediction that is accepted."""
+        self.num_accepted += 1
         if self._timer is None:
             self._expect()
+
+    def leave(self) -> None:
+        """Counts the answer to a prediction that was accepted."""
+        self.num_accepted -= 1
+        self._answers += 1
+
+    def refusal(self) -> Overloaded:
+        """Returns the error of a prediction that is not accepted."""
+        self._refusals.inc()
+        return Overloaded(
+            f"The service is overloaded: {self.num_accepted} predictions are being "
+            f"answered, and one more would take {self.seconds:.1f} s; retry after the "
+            "seconds of `Retry-After`."
+        )
+
+    def observe(self, now: float, lag: float) -> None:
+        """Learns the pace from a turn of the event loop.
+
+        Args:
+            now: The time.
+            lag: How much later than due the turn comes.
+        """
+        if lag < _BUSY_LAG:
+            self._begin = None
+            self._pace = min(self._pace, max(_FIRST_PACE, _KEPT * self._pace))
+        elif self.num_accepted < _LEAST_ACCEPTED:
+            self._begin = None
+        elif self._begin is None:
+            self._begin, self._answers = now, 0
+        elif self._answers >= _ANSWERS_OF_SAMPLE:
+            sample = (now - self._begin) / self._answers
+            self._pace += _GAIN * (sample - self._pace)
+            self._begin, self._answers = now, 0
 
     def _expect(self) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + _PERIOD
-        self._timer = loop.call_at(due, self._observe, due)
+        self._timer = loop.call_at(due, self._turn, due)
 
-    def _observe(self, due: float) -> None:
-        lag = min(_LONGEST_PAUSE, asyncio.get_running_loop().time() - due)
-        self._lag += _GAIN * (lag - self._lag)
+    def _turn(self, due: float) -> None:
+        now = asyncio.get_running_loop().time()
+        self.observe(now, now - due)
         self._timer = None
-        if self._lag > _MOST_LAG / 1000:
+        if self.num_accepted:
             self._expect()  # Else the next prediction does.
 
 
-def _refusal(lag: float) -> ASGIApp:
-    error = Overloaded(
-        f"The service is overloaded: a turn takes {1e3 * lag:.0f} ms; retry after the "
-        "seconds of `Retry-After`."
-    )
-    return error_response(error.status, str(error), dict(error.headers))
+class LoadShedding:
+    """Refuses predictions for which the door is closed.
+
+    Where the server's protocol is `JsonErrorProtocol`, it refuses most of them, and has
+    counted those that it accepted. Also notes when a request has `arrived`, from which
+    its deadline counts, unless the protocol has.
+    """
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app = app
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope.setdefault("arrived", time.monotonic())
+        if not is_prediction(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        if not scope.get("entered", False):
+            if not self._door.is_open():
+                error = self._door.refusal()
+                response = error_response(error.status, str(error), dict(error.headers))
+                await response(scope, receive, send)
+                return
+            self._door.enter()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._door.leave()
+
+
+def is_prediction(path: str) -> bool:
+    """Whether a path is that of predictions."""
+    return path.endswith((":predict", ":classify", ":regress", "/infer"))

@@ -57,8 +57,7 @@ class RequestLog:
             await self._app(scope, receive, send)
             return
         started, at, status = time.perf_counter(), time.time(), 500
-        given = Headers(scope=scope).get(HEADER, "")
-        chosen = given if _SANE.fullmatch(given) else new_id()
+        chosen = choose_request_id(Headers(scope=scope).get(HEADER, ""))
         scope.setdefault("state", {})["request_id"] = chosen
         fields: dict[str, Any] = {"request_id": chosen}
         token = _fields.set(fields)
@@ -76,6 +75,11 @@ class RequestLog:
             _fields.reset(token)
             if logger.isEnabledFor(logging.INFO):
                 _log(scope, at, status, time.perf_counter() - started, fields)
+
+
+def choose_request_id(given: str) -> str:
+    """Returns the id that a request has given itself, or a new one."""
+    return given if _SANE.fullmatch(given) else new_id()
 
 
 def write_access_log() -> None:

@@ -23,7 +23,7 @@ from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
 from tfbbb.version import __version__
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="tfbbb",
@@ -64,8 +64,3 @@ app.command("backup")(backup.backup)
 app.add_typer(remote)
 app.command("demo")(demo.demo)
 app.add_typer(benchmark)
-
-
-def main() -> None:
-    """Runs the command line; the entry point of the `tfbbb` script."""
-    app()

@@ -13,23 +13,24 @@ WORKDIR /source
 RUN command -v strip >/dev/null \
     || { apt-get update && apt-get install --yes --no-install-recommends binutils; }
 COPY requirements-image.lock ./
-# The files that neither serving nor training reads are almost half of the packages:
-# - symbols for debuggers. The libraries in `*.libs` were patched and break without theirs;
-# - headers, and `clang` to parse them, which only the compilation of operations needs;
-# - the packages' own tests, and the parts of pyarrow for Flight and Substrait.
-# `tensorflow-cpu` takes the name `tensorflow`, which other packages require.
-# The bytecode ignores the times of files: builders may round these, and Python would then
-# recompile thousands of modules at every start.
 RUN pip install --no-cache-dir --no-deps --no-compile --require-hashes \
-        --requirement requirements-image.lock \
-    && cd /opt/tfbbb/lib/python3.*/site-packages \
-    && find . -name '*.so*' -type f -not -path './*.libs/*' -exec strip --strip-unneeded {} + \
-    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* pyarrow/*substrait* \
+        --requirement requirements-image.lock
+# Neither serving nor training reads these files, half of the packages:
+# - the packages' own tests, and the parts of pyarrow for Flight and Substrait;
+# - C++ headers, and `clang` to parse them, which only compile custom operations;
+# - symbols for debuggers. The libraries in `*.libs` were patched and break without theirs.
+# `tensorflow-cpu` gets the name that other packages require.
+RUN cd /opt/tfbbb/lib/python3.*/site-packages \
     && find . -type d -name tests -prune -exec rm -r {} + \
+    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* pyarrow/*substrait* \
+    && find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' \
+        -exec strip --strip-unneeded {} + \
     && for metadata in tensorflow_cpu-*.dist-info; do [ ! -d "$metadata" ] \
         || { sed -i 's/^Name: .*/Name: tensorflow/' "$metadata/METADATA" \
-            && mv "$metadata" "tensorflow-${metadata#*-}"; }; done \
-    && /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
+            && mv "$metadata" "tensorflow-${metadata#*-}"; }; done
+# The bytecode ignores the times of files: builders may round these, and Python would then
+# recompile thousands of modules at every start.
+RUN /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
         --invalidation-mode unchecked-hash /opt/tfbbb/lib
 
 # A separate stage, so that a new version of the source is a small layer.

@@ -28,7 +28,6 @@ __all__ = ["app"]
 app = typer.Typer(
     name="tfbbb",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -49,7 +48,12 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Bayesian neural networks for tables: train, predict, serve."""
+    """Bayesian neural networks for tables: train, predict, serve.
+
+    Example: tfbbb train houses.csv --target price --output saved_models/houses
+
+    `tfbbb --install-completion` completes commands and options in your shell.
+    """
 
 
 app.command("train")(train.train)

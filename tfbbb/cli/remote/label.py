@@ -31,7 +31,10 @@ def label(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Put a label on a version of a model."""
+    """Put a label on a version of a model.
+
+    Example: tfbbb remote label houses champion 3
+    """
     with service(url, key) as client:
         client.model(model).set_label(
             label,

@@ -10,23 +10,41 @@ RUN python3 -c 'import ensurepip, venv' 2>/dev/null \
 RUN python3 -m venv /opt/pip && python3 -m venv --without-pip /opt/tfbbb
 ENV PATH=/opt/pip/bin:$PATH PIP_PYTHON=/opt/tfbbb/bin/python
 WORKDIR /source
-COPY requirements.lock ./
-# The C++ headers, a fifth of the size, are only needed to compile custom operations.
+RUN command -v strip >/dev/null \
+    || { apt-get update && apt-get install --yes --no-install-recommends binutils; }
+COPY requirements-image.lock ./
+RUN pip install --no-cache-dir --no-deps --no-compile --require-hashes \
+        --requirement requirements-image.lock
+# Neither serving nor training reads these files, half of the packages:
+# - the packages' own tests, and the parts of pyarrow for Flight and Substrait;
+# - C++ headers, and `clang` to parse them, which only compile custom operations;
+# - symbols for debuggers. The libraries in `*.libs` were patched and break without theirs.
+# `tensorflow-cpu` gets the name that other packages require.
+RUN cd /opt/tfbbb/lib/python3.*/site-packages \
+    && find . -type d -name tests -prune -exec rm -r {} + \
+    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* pyarrow/*substrait* \
+    && find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' \
+        -exec strip --strip-unneeded {} + \
+    && for metadata in tensorflow_cpu-*.dist-info; do [ ! -d "$metadata" ] \
+        || { sed -i 's/^Name: .*/Name: tensorflow/' "$metadata/METADATA" \
+            && mv "$metadata" "tensorflow-${metadata#*-}"; }; done
 # The bytecode ignores the times of files: builders may round these, and Python would then
 # recompile thousands of modules at every start.
-RUN pip install --no-cache-dir --no-compile --require-hashes \
-        --requirement requirements.lock \
-    && rm -r /opt/tfbbb/lib/python3.*/site-packages/tensorflow/include \
-    && /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
+RUN /opt/tfbbb/bin/python -m compileall -q -f -j 0 \
         --invalidation-mode unchecked-hash /opt/tfbbb/lib
 
 # A separate stage, so that a new version of the source is a small layer.
 FROM dependencies AS package
 COPY . ./
+# The imports fail if a library is broken or a file is missing.
 RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
-    && PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) pip check \
+    && export PYTHONPATH=$(echo /opt/package/lib/python3.*/site-packages) \
+    && pip check \
     && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
-        --invalidation-mode unchecked-hash /opt/package/lib
+        --invalidation-mode unchecked-hash /opt/package/lib \
+    && /opt/tfbbb/bin/python -c 'import tfbbb.explain, tfbbb.export, tfbbb.inference, \
+        tfbbb.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
+        service.job_process.dispatcher, service.model_process.worker'
 
 FROM ${BASE_IMAGE}
 USER root

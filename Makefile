@@ -51,6 +51,8 @@ lock: ## Update the lock files from pyproject.toml (UPGRADE=1: newest versions)
 	$(VENV)/uv/bin/pip install --quiet uv
 	$(COMPILE) --output-file requirements.lock --extra service
 	$(COMPILE) --output-file requirements-test.lock --all-extras --constraint requirements.lock
+	$(COMPILE) --output-file requirements-image.lock --extra service --constraint requirements.lock \
+		--override requirements-image.in requirements-image.in
 
 # One version of each package for every Python and system.
 COMPILE = $(VENV)/uv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \

@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -181,7 +182,8 @@ def run(
         lines.insert(0, "A smoke run: its figures are of no use as results.\n")
     print("", *lines, sep="\n", flush=True)
     if stopped is not None:
-        sys.exit(stopped)
+        print(stopped, file=sys.stderr)
+        sys.exit(128 + signal.SIGINT)
     print(f"\nrecords: {output}")
     if draw is not None and measured.records:
         for path in save_pictures(draw(measured), output):

@@ -80,7 +80,7 @@ def start(directory: Path) -> tuple[psutil.Popen, str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     process = psutil.Popen(
-        [sys.executable, "-m", "tfbbb.cli", "serve", "--port", str(port)],
+        [sys.executable, "-m", "tfbbb", "serve", "--port", str(port)],
         cwd=directory,
         env=os.environ
         | {

@@ -31,7 +31,7 @@ _WORDS = ("amber", "blue", "crimson", "dun")
 _SECONDS_BETWEEN_LOOKS = 0.2
 # The kinds of processes of the service, by a word of their command line.
 _ROLES = {
-    "tfbbb.cli": "API",
+    "serve": "API",
     "service.model_process.worker": "models",
     "service.job_process.dispatcher": "dispatcher",
     "service.inspection_process.inspect": "inspection",

@@ -1,5 +1,6 @@
 import math
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -101,7 +102,10 @@ def test_an_interrupted_run_keeps_and_reports_its_records(tmp_path, capsys):
     def report(measured):
         return f"{len(measured.records)} record"
 
-    with pytest.raises(SystemExit, match="the same command goes on"):
+    with pytest.raises(SystemExit) as end:
         program.run("some.py", options, measure, report)
-    assert "1 record" in capsys.readouterr().out
+    assert end.value.code == 128 + signal.SIGINT
+    printed = capsys.readouterr()
+    assert "1 record" in printed.out
+    assert printed.err.startswith("Interrupted; the same command goes on.")
     assert output.exists()

@@ -1,12 +1,69 @@
 import os
+import re
+import shlex
 import subprocess
 import sys
 
 import pytest
+import typer
 
 from tfbbb import __version__
+from tfbbb.cli import app
 
 HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "fastapi"]
+
+
+def commands(command, path=()):
+    """Every command and group by its path; the benchmarks are programs of their own."""
+    yield path, command
+    if path != ("benchmark",):
+        for name, part in getattr(command, "commands", {}).items():
+            yield from commands(part, (*path, name))
+
+
+TREE = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", TREE, ids=" ".join)
+def test_the_help_has_an_example_that_parses(path):
+    (example,) = re.findall(r"^Example: tfbbb (.*)$", TREE[path].help, re.M)
+    words = shlex.split(example)
+    # The options of a group may stand before its command.
+    assert set(path) <= set(words)
+    context = None
+    command = TREE[()]
+    while command is not None:
+        context = command.make_context(command.name, words, parent=context)
+        words, command = context._protected_args + context.args, None
+        if words and hasattr(context.command, "resolve_command"):
+            _, command, words = context.command.resolve_command(context, words)
+            if context.command is TREE["benchmark",]:
+                break
+
+
+def test_every_list_has_json():
+    lists = {
+        " ".join(path)
+        for path, command in TREE.items()
+        if (command.help or "").startswith("List ")
+    }
+    assert lists >= {"keys list", "remote datasets", "remote jobs", "remote models"}
+    for path in lists:
+        names = [name for p in TREE[tuple(path.split())].params for name in p.opts]
+        assert "--json" in names, path
+
+
+def test_the_shell_completes_commands(monkeypatch):
+    monkeypatch.setenv("_TFBBB_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "tfbbb remote da")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    program = (
+        "import sys; from tfbbb.__main__ import main; sys.argv = ['tfbbb']; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["datasets"]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +76,7 @@ HEAVY = ["tensorflow", "keras", "pyarrow", "pandas", "matplotlib", "sklearn", "f
 def test_help_imports_no_slow_module(command):
     program = f"""
 import sys
-from tfbbb.cli import main
+from tfbbb.__main__ import main
 sys.argv = ["tfbbb", *{command!r}, "--help"]
 try:
     main()
@@ -42,10 +99,9 @@ def test_version_prints_the_version_of_the_package(tfbbb):
     assert tfbbb("--version").stdout == f"tfbbb {__version__}\n"
 
 
-@pytest.mark.parametrize("module", ["tfbbb", "tfbbb.cli"])
-def test_the_package_runs_with_python_m(module):
+def test_the_package_runs_with_python_m():
     done = subprocess.run(
-        [sys.executable, "-m", module, "--help"],
+        [sys.executable, "-m", "tfbbb", "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -1,4 +1,6 @@
+import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -24,6 +26,16 @@ def test_create_prints_the_secret_that_list_hides(tfbbb):
     assert secret not in listed
     for word in (prefix, "a robot", "predict, train", "never", "good"):
         assert word in listed
+
+
+def test_list_prints_json(tfbbb):
+    made = tfbbb("keys", "create", "a robot", "--scope", "train", "--days", "1")
+    prefix, _, secret = made.stdout.strip().partition(".")
+    listed = tfbbb("keys", "list", "--json").stdout
+    assert secret not in listed
+    (key,) = json.loads(listed)
+    assert (key["prefix"], key["scopes"], key["state"]) == (prefix, ["train"], "good")
+    assert datetime.fromisoformat(key["expires_at"]) > datetime.now(UTC)
 
 
 def test_a_key_from_stdin_is_revoked_by_its_prefix(tfbbb):

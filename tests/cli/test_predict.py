@@ -226,7 +226,7 @@ def test_a_terminal_without_keras_gets_only_the_first_rows(regression, data):
     predict = f"""
 import sys
 sys.modules["keras"] = sys.modules["tensorflow_probability"] = None
-from tfbbb.cli import main
+from tfbbb.__main__ import main
 sys.argv = ["tfbbb", "predict", {str(regression[0])!r}, {str(data)!r}]
 main()
 """

@@ -146,6 +146,27 @@ def test_help_names_every_setting(tfbbb):
         assert f"TFBBB_{name.upper()}" in shown
 
 
+def test_help_names_every_default_with_its_unit(tfbbb):
+    shown = tfbbb("serve", "--help").stdout
+    units = {"GiB": 2**30, "MiB": 2**20, "s": 1, "ms": 1, "": 1}
+    described = {
+        f"TFBBB_{name.upper()}": (name, field.default)
+        for name, field in Settings.model_fields.items()
+    }
+    checked = set()
+    for line in shown.splitlines():
+        variable, _, rest = line.strip().partition(" ")
+        name, default = described.get(variable, (None, None))
+        if type(default) in (int, float) and not rest.strip().startswith("cores/2"):
+            number, unit = re.match(r" *(\d+) ?([GM]iB|m?s|)\b", rest).groups()
+            assert int(number) * units[unit] == default, variable
+            assert bool(unit) == name.endswith(("_bytes", "_seconds", "_ms"))
+            checked.add(name)
+    numbers = {n for n, default in described.values() if type(default) in (int, float)}
+    # Half of the machine's processors.
+    assert checked == numbers - {"job_slots", "threads"}
+
+
 @pytest.fixture
 def models(tmp_path):
     (tmp_path / "saved_models").mkdir()
@@ -206,6 +227,15 @@ def test_insecure_prints_a_warning(tfbbb, served):
     assert result.exit_code == 0
     assert "accepts every request without a key" in result.stdout
     assert served["insecure"]
+
+
+@pytest.mark.usefixtures("models", "served")
+@pytest.mark.parametrize(
+    ("host", "opens"), [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]")]
+)
+def test_the_printed_url_opens_on_this_machine(tfbbb, host, opens):
+    printed = tfbbb("serve", "--host", host, "--port", 0, "--insecure").stdout
+    assert re.search(rf"^http://{re.escape(opens)}:\d+/ accepts", printed, re.M)
 
 
 @pytest.mark.usefixtures("models")

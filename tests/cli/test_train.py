@@ -252,7 +252,7 @@ def test_another_keras_backend_is_refused(tfbbb, data, monkeypatch):
 def test_stderr_of_the_program_holds_only_the_sentence(data, tmp_path):
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "tfbbb.cli", "train", str(data)),
+            *(sys.executable, "-m", "tfbbb", "train", str(data)),
             *("--target", "unknown", "--output", str(tmp_path / "models")),
         ],
         capture_output=True,

@@ -21,7 +21,7 @@ class NotInstalled:
         if name in {missing!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, NotInstalled())
-from tfbbb.cli import main
+from tfbbb.__main__ import main
 for arguments in {commands!r}:
     sys.argv = ["tfbbb", *arguments]
     try:

@@ -23,12 +23,11 @@ from tfbbb.cli.keys import keys
 from tfbbb.cli.remote import remote
 from tfbbb.version import __version__
 
-__all__ = ["app", "main"]
+__all__ = ["app"]
 
 app = typer.Typer(
     name="tfbbb",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -49,7 +48,12 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Bayesian neural networks for tables: train, predict, serve."""
+    """Bayesian neural networks for tables: train, predict, serve.
+
+    Example: tfbbb train houses.csv --target price --output saved_models/houses
+
+    `tfbbb --install-completion` completes commands and options in your shell.
+    """
 
 
 app.command("train")(train.train)
@@ -64,8 +68,3 @@ app.command("backup")(backup.backup)
 app.add_typer(remote)
 app.command("demo")(demo.demo)
 app.add_typer(benchmark)
-
-
-def main() -> None:
-    """Runs the command line; the entry point of the `tfbbb` script."""
-    app()

@@ -26,6 +26,8 @@ def backup(
     To restore, stop the service and copy each part back to its place: the database
     and the directories datasets and jobs into the data directory, and the contents
     of models into the models directory.
+
+    Example: tfbbb backup /backups/monday
     """
     with errors_in_one_sentence():
         from service.shared.backup import BackupError, back_up

@@ -94,5 +94,6 @@ benchmark = typer.Typer(
     cls=Programs,
     no_args_is_help=True,
     help="Measure the defaults and the layers on public data, beside published figures."
-    " `tfbbb benchmark NAME --help` shows the options of one benchmark.",
+    " `tfbbb benchmark NAME --help` shows the options of one benchmark.\n\n"
+    "Example: tfbbb benchmark uci --data data --splits 3",
 )

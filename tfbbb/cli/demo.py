@@ -33,6 +33,8 @@ def demo(
     The table is the diabetes data set of scikit-learn: 442 patients, ten
     measurements, and the progression of the disease one year later. The demo
     uploads four fifths of the patients and predicts the progression of the others.
+
+    Example: tfbbb demo --output /tmp/demo
     """
     with errors_in_one_sentence():
         from tfbbb.cli.running_service import running_service

@@ -24,6 +24,8 @@ def evaluate(
     Prints the figures of the model beside those of the mean or the commonest class and
     of a linear or logistic model, both fitted to the training rows, and plain sentences
     about them. Rows that trained the model flatter it: use other rows.
+
+    Example: tfbbb evaluate saved_models/houses sold.csv
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable

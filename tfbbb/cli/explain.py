@@ -43,6 +43,8 @@ def explain(
     shuffled; the effect of each column, as the mean prediction at its values with a 90
     % epistemic band; how much of the uncertainty more data would remove; and the rows
     that are least like the training rows.
+
+    Example: tfbbb explain saved_models/houses sold.csv
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable

@@ -28,6 +28,8 @@ def report(
     how good the model is. The report has the columns, what training tried, the figures
     of the model beside those of baselines, calibration, intervals and true values, the
     importance and the effects of the columns, and warnings.
+
+    Example: tfbbb report saved_models/houses sold.csv --output houses.html
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable

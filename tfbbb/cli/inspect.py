@@ -22,7 +22,10 @@ def inspect(
     sheet: Sheet = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what the columns of a table are taken for, without training."""
+    """Say what the columns of a table are taken for, without training.
+
+    Example: tfbbb inspect houses.csv --target price
+    """
     with errors_in_one_sentence():
         import pyarrow as pa
 

@@ -8,7 +8,7 @@ import typer
 
 from service.api.keys.scope import Scope
 from tfbbb.cli.errors import CommandError, errors_in_one_sentence
-from tfbbb.cli.listing import print_rows
+from tfbbb.cli.listing import AsJson, format_time, print_list
 from tfbbb.cli.service_options import (
     DatabaseUrl,
     DataDir,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from service.shared.database import Database
+    from service.shared.database.tables import Key as Row
 
 # The largest integer of the database's columns.
 _MAX_COUNT = 2**31 - 1
@@ -27,7 +28,8 @@ _MAX_COUNT = 2**31 - 1
 keys = typer.Typer(
     name="keys",
     no_args_is_help=True,
-    help="Make, list and revoke the API keys of a service on this machine.",
+    help="Make, list and revoke the API keys of a service on this machine.\n\n"
+    "Example: tfbbb keys create me --scope train",
 )
 
 
@@ -78,7 +80,10 @@ def create(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Create a key and print it once: the service stores only a hash of the key."""
+    """Create a key and print it once: the service stores only a hash of the key.
+
+    Example: tfbbb keys create nightly --scope predict --days 90
+    """
     with _database(data_dir, database_url) as database:
         from service.api.keys.credential import Credential
         from service.api.keys.repository import add_key
@@ -103,20 +108,39 @@ def create(
 
 
 @keys.command("list")
-def list_(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
-    """List the keys, without their secrets."""
+def list_(
+    as_json: AsJson = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
+) -> None:
+    """List the keys, without their secrets.
+
+    Example: tfbbb keys list --json
+    """
     with _database(data_dir, database_url) as database:
         from service.api.keys.repository import list_keys
+        from service.api.keys.schemas import KeySummary
 
         with database.reading() as session:
             found, now = list_keys(session), database.now(session)
-        rows = []
-        for key in found:
-            expired = key.expires_at is not None and key.expires_at <= now
-            state = "revoked" if key.revoked_at else "expired" if expired else "good"
-            scopes, used = ", ".join(key.scopes), _format_date(key.last_used_at)
-            rows.append((key.id, key.prefix, scopes, used, state, key.name))
-        print_rows(("id", "prefix", "scopes", "last used", "state", "name"), rows)
+            entries = [
+                {
+                    **KeySummary.from_row(key).model_dump(mode="json"),
+                    "state": _state(key, now),
+                }
+                for key in found
+            ]
+        print_list(
+            entries,
+            {
+                "id": lambda key: key["id"],
+                "prefix": lambda key: key["prefix"],
+                "scopes": lambda key: ", ".join(key["scopes"]),
+                "last used": lambda key: _format_last_use(key["last_used_at"]),
+                "state": lambda key: key["state"],
+                "name": lambda key: key["name"],
+            },
+            as_json=as_json,
+            if_none="There is no key; create one with `tfbbb keys create`.",
+        )
 
 
 @keys.command()
@@ -125,7 +149,10 @@ def revoke(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Revoke a key; the service refuses it from then on."""
+    """Revoke a key; the service refuses it from then on.
+
+    Example: tfbbb keys revoke tfbbb-0a1b2c3d
+    """
     with _database(data_dir, database_url) as database:
         from service.api.keys.repository import list_keys, revoke_key
         from service.shared.errors import ServiceError
@@ -165,9 +192,11 @@ def _read_key() -> str:
     return sys.stdin.readline().strip()
 
 
-def _format_date(seconds: float | None) -> str:
-    import datetime
+def _state(key: "Row", now: float) -> str:
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= now else "good"
 
-    if seconds is None:
-        return "never"
-    return f"{datetime.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+
+def _format_last_use(time: str | None) -> str:
+    return "never" if time is None else format_time(time)

@@ -36,6 +36,8 @@ def predict(
     the model is. A classification prints class, one probability per class, entropy and
     mutual_information in nats. Columns that the model does not read and whose texts or
     whole numbers all differ, such as identifiers, stand before them.
+
+    Example: tfbbb predict saved_models/houses new.csv --output answer.csv
     """
     with errors_in_one_sentence():
         from tfbbb.cli.model_table import ModelTable, resolve_model

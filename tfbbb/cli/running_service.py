@@ -50,7 +50,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
     ):
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "tfbbb.cli", "serve"),
+                *(sys.executable, "-m", "tfbbb", "serve"),
                 *("--port", str(port), "--models", str(models)),
             ],
             stdin=subprocess.DEVNULL,

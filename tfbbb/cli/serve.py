@@ -36,6 +36,7 @@ def serve(
             "--insecure",
             envvar="TFBBB_INSECURE",
             help="Accept every request without a key.",
+            show_default="no",
         ),
     ] = False,
 ) -> None:
@@ -43,51 +44,52 @@ def serve(
 
     The first start on a loopback address prints a URL with an admin key.
     Waits up to a minute for a PostgreSQL server that does not answer yet.
-    Environment variables set further options:
+    Environment variables set further options, here with their defaults. The name
+    tells the unit: TFBBB_JOB_SECONDS=3600, TFBBB_MAX_BODY_BYTES=67108864.
 
     \b
-    TFBBB_MODELS                  models, NAME/VERSION/saved_model.pb
-    TFBBB_DATA_DIR                datasets, jobs and the SQLite database
-    TFBBB_DATABASE_URL            postgresql://..., or sqlite:///PATH
-    TFBBB_ADMIN_KEY               the first admin key, prefix.secret
-    TFBBB_INSECURE                whether to accept every request without a key
-    TFBBB_START_MODELS            whether to start the processes that predict
-    TFBBB_MODEL_PROCESSES         processes that predict; models share them
-    TFBBB_MODEL_MEMORY_BYTES      memory over which such a process is restarted
-    TFBBB_IDLE_SECONDS            time until an unused old version is unloaded
-    TFBBB_START_DISPATCHER        whether to start the process that runs jobs
-    TFBBB_JOB_SLOTS               jobs that run at the same time on this machine
-    TFBBB_JOB_SLOTS_PER_KEY       jobs that one key may run at a time
-    TFBBB_JOB_MEMORY_BYTES        most resident memory of a job
-    TFBBB_JOB_SECONDS             longest time of one attempt of a job
-    TFBBB_CHECKPOINT_SECONDS      time between checkpoints of a job
-    TFBBB_LEASE_SECONDS           time without heartbeat until a lease expires
-    TFBBB_WARM_SECONDS            time that a trainer waits for its next job
-    TFBBB_MAX_UPLOAD_BYTES        largest upload
-    TFBBB_MAX_DECOMPRESSED_BYTES  most bytes of a dataset's values in memory
-    TFBBB_MAX_UPLOAD_ROWS         most rows of a dataset
-    TFBBB_MAX_UPLOAD_COLUMNS      most columns of a dataset
-    TFBBB_UPLOAD_STALL_SECONDS    longest time for 64 KiB of an upload to arrive
-    TFBBB_INSPECTION_SECONDS      most processor time to inspect an upload
-    TFBBB_INSPECTION_MEMORY_BYTES most address space to inspect an upload
-    TFBBB_MAX_DATASETS            most datasets of a key without its own limit
-    TFBBB_MAX_DATASET_BYTES       most bytes of datasets of such a key
-    TFBBB_MAX_QUEUED_JOBS         most queued jobs of a key without its own limit
-    TFBBB_MIN_FREE_BYTES          free disk space below which uploads are refused
-    TFBBB_POLL_SECONDS            time between checks for new versions
-    TFBBB_THREADS                 batches that are computed at the same time
-    TFBBB_DEFAULT_NUM_SAMPLES     draws per prediction; the model's by default
-    TFBBB_MAX_WORK                most rows x draws x answers of one request
-    TFBBB_MAX_WORK_PER_SECOND     most such work of each key per second
-    TFBBB_DEADLINE_MS             deadline of predictions that name none
-    TFBBB_MAX_QUEUE_SECONDS       time that a prediction may wait before its turn
-    TFBBB_MAX_WAITING_REQUESTS    predictions that wait at the same time
-    TFBBB_MAX_WAITING_BYTES       bytes of bodies that wait for a prediction
-    TFBBB_HEARTBEAT_SECONDS       time without answer until the models restart
-    TFBBB_MAX_RECORDED_ROWS       most rows recorded for feedback
-    TFBBB_RECORDED_SECONDS        longest time that such a row is kept
-    TFBBB_MAX_BODY_BYTES          largest body of a `:predict` request
-    TFBBB_ACCESS_LOG              text, json or off: a line for each request
+    TFBBB_ADMIN_KEY               none      the first admin key, prefix.secret
+    TFBBB_START_MODELS            1         0: no process that predicts
+    TFBBB_MODEL_PROCESSES         2         processes that predict; share the models
+    TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
+    TFBBB_IDLE_SECONDS            600 s     until an unused old version is unloaded
+    TFBBB_START_DISPATCHER        1         0: no process that runs jobs
+    TFBBB_JOB_SLOTS               cores/2   jobs that run at the same time here
+    TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
+    TFBBB_JOB_MEMORY_BYTES        8 GiB     most resident memory of a job
+    TFBBB_JOB_SECONDS             86400 s   longest time of one attempt of a job
+    TFBBB_CHECKPOINT_SECONDS      30 s      time between checkpoints of a job
+    TFBBB_LEASE_SECONDS           30 s      silence after which a lease expires
+    TFBBB_WARM_SECONDS            300 s     time that a trainer waits for a job
+    TFBBB_MAX_UPLOAD_BYTES        8 GiB     largest upload
+    TFBBB_MAX_DECOMPRESSED_BYTES  64 GiB    most memory of a dataset's values
+    TFBBB_MAX_UPLOAD_ROWS         100000000 most rows of a dataset
+    TFBBB_MAX_UPLOAD_COLUMNS      4096      most columns of a dataset
+    TFBBB_UPLOAD_STALL_SECONDS    30 s      longest time for 64 KiB to arrive
+    TFBBB_INSPECTION_SECONDS      900 s     most processor time of an inspection
+    TFBBB_INSPECTION_MEMORY_BYTES 2 GiB     most memory of an inspection
+    TFBBB_MAX_DATASETS            1000      most datasets of a key (*)
+    TFBBB_MAX_DATASET_BYTES       100 GiB   most bytes of a key's datasets (*)
+    TFBBB_MAX_QUEUED_JOBS         1000      most queued jobs of a key (*)
+    TFBBB_MIN_FREE_BYTES          512 MiB   free disk that uploads must leave
+    TFBBB_POLL_SECONDS            1 s       time between checks for new versions
+    TFBBB_THREADS                 cores/2   batches computed at the same time
+    TFBBB_DEFAULT_NUM_SAMPLES     model's   draws per prediction
+    TFBBB_MAX_WORK                10000000  most rows x draws x answers at once
+    TFBBB_MAX_WORK_PER_SECOND     no limit  such work of each key per second
+    TFBBB_DEADLINE_MS             30000 ms  deadline of predictions that name none
+    TFBBB_MAX_QUEUE_SECONDS       2 s       time that a prediction may wait
+    TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time
+    TFBBB_MAX_WAITING_BYTES       256 MiB   bodies of predictions that wait
+    TFBBB_HEARTBEAT_SECONDS       3 s       silence after which models restart
+    TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
+    TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
+    TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request
+    TFBBB_ACCESS_LOG              text      line per request: text, json or off
+
+    (*) unless the key has a limit of its own
+
+    Example: tfbbb serve --port 9000 --models models
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
         import uvicorn
@@ -142,6 +144,8 @@ def _first_key(settings: "Settings", host: str) -> "Credential | None":
 
 
 def _print_url(host: str, port: int, key: "Credential | None", insecure: bool) -> None:
+    # A browser cannot open the address that stands for all addresses of the machine.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
     if insecure:
         typer.echo(f"{url} accepts every request without a key.")

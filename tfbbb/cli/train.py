@@ -69,7 +69,10 @@ def train(
     start_from: StartFrom = None,
     spec: Spec = None,
 ) -> None:
-    """Train a Bayesian network on a table and export it."""
+    """Train a Bayesian network on a table and export it.
+
+    Example: tfbbb train houses.csv --target price --output saved_models/houses
+    """
     with errors_in_one_sentence():
         from tfbbb.cli.job_fields import job_fields, leave_out, validate_fields
         from tfbbb.data import read_table

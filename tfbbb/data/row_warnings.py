@@ -39,7 +39,7 @@ class RowWarnings:
         }
         self._numeric = [c for c in self._columns if c.kind == "numeric"]
         self._low, self._high = (
-            np.array([[other if x is None else x] for x in found], dtype=np.float32)
+            np.array([other if x is None else x for x in found], dtype=np.float32)
             for found, other in (
                 ([c.low for c in self._numeric], -np.inf),
                 ([c.high for c in self._numeric], np.inf),
@@ -53,25 +53,43 @@ class RowWarnings:
             values: The values of each column, as `Column.values` returns them.
         """
         num_rows = len(next(iter(values.values())))
+        unusual = set()
+        if self._numeric:
+            numbers = np.stack([values[column.name] for column in self._numeric])
+            extremes = numbers.min(axis=1), numbers.max(axis=1)
+            unusual = {column.name for column in self._unusual(*extremes)}
+        suspects = [
+            column
+            for column in self._columns
+            if column.kind != "numeric" or column.name in unusual
+        ]
+        return self._found(suspects, values, num_rows)
+
+    def find_in_matrix(self, matrix: np.ndarray) -> list[list[str]]:
+        """Returns the warnings of each row of a model with numeric columns alone.
+
+        Args:
+            matrix: The values `[rows, columns]`, in the order of the columns.
+        """
+        suspects = self._unusual(matrix.min(axis=0), matrix.max(axis=0))
+        places = {column.name: place for place, column in enumerate(self._columns)}
+        values = {column.name: matrix[:, places[column.name]] for column in suspects}
+        return self._found(suspects, values, len(matrix))
+
+    def _found(
+        self, suspects: list[Column], values: Mapping[str, np.ndarray], num_rows: int
+    ) -> list[list[str]]:
         found: list[list[str]] = [[] for _ in range(num_rows)]
-        for column in self._suspects(values):
+        for column in suspects:
             for row, sentence in self._describe(column, values[column.name]):
                 found[row].append(sentence)
         return found
 
-    def _suspects(self, values: Mapping[str, np.ndarray]) -> list[Column]:
-        """Returns the columns that may have warnings, all numbers checked at once."""
-        suspects = set()
-        if self._numeric:
-            numbers = np.stack([values[column.name] for column in self._numeric])
-            within = (numbers >= self._low) & (numbers <= self._high)
-            wrong = np.flatnonzero(~within.all(axis=1))
-            suspects = {self._numeric[place].name for place in wrong}
-        return [
-            column
-            for column in self._columns
-            if column.kind != "numeric" or column.name in suspects
-        ]
+    def _unusual(self, low: np.ndarray, high: np.ndarray) -> list[Column]:
+        """Returns the numeric columns with extremes that training did not have."""
+        # The extremes of a column with a missing value are NaN, which is not within.
+        within = (low >= self._low) & (high <= self._high)
+        return [self._numeric[place] for place in np.flatnonzero(~within)]
 
     def _describe(self, column: Column, values: np.ndarray) -> list[tuple[int, str]]:
         name = f"Column {column.name!r}"

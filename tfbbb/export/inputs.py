@@ -92,12 +92,10 @@ def find_warnings(
     Returns:
         The sentences of each row, mostly none.
     """
-    features = manifest.features
     if manifest.inputs == "matrix":
-        matrix = tensors["inputs"]
-        values = {f.name: matrix[:, place] for place, f in enumerate(features)}
-    else:
-        values = {feature.name: tensors[feature.tensor] for feature in features}
+        return manifest.row_warnings.find_in_matrix(tensors["inputs"])
+    features = manifest.features
+    values = {feature.name: tensors[feature.tensor] for feature in features}
     return manifest.row_warnings.find(values)
 
 

@@ -26,6 +26,8 @@ def _options(url: Url = None, key: Key = None) -> None:
     """Train and predict with a running service, named by --url and --key.
 
     Both options may stand before or after the command.
+
+    Example: tfbbb remote --url http://127.0.0.1:8000 models
     """
 
 

@@ -9,7 +9,10 @@ from tfbbb.cli.remote.service import Key, Url, service
 def datasets(
     limit: Limit = 20, as_json: AsJson = False, url: Url = None, key: Key = None
 ) -> None:
-    """List the datasets, newest first."""
+    """List the datasets, newest first.
+
+    Example: tfbbb remote datasets --limit 5
+    """
     with service(url, key) as client:
         print_list(
             [dataset.details for dataset in islice(client.datasets(), limit)],

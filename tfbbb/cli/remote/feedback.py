@@ -25,6 +25,8 @@ def feedback(
 
     Rows without a target are left out. Prints the running figures of the version beside
     its held-out ones, and whether the rows drift.
+
+    Example: tfbbb remote feedback houses sold.csv
     """
     if version is not None and label is not None:
         raise typer.BadParameter(

@@ -27,7 +27,10 @@ def jobs(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """List the jobs, newest first."""
+    """List the jobs, newest first.
+
+    Example: tfbbb remote jobs --state running --json
+    """
     with service(url, key) as client:
         found = islice(client.jobs(state=state, name=name), limit)
         print_list(
@@ -47,7 +50,10 @@ def jobs(
 
 
 def log(job: JobId, url: Url = None, key: Key = None) -> None:
-    """Print the end of a job's log."""
+    """Print the end of a job's log.
+
+    Example: tfbbb remote log 5f1d7e2a9c3b4d6e8f012345
+    """
     with service(url, key) as client:
         typer.echo(client.job(job).log, nl=False)
 
@@ -56,6 +62,8 @@ def cancel(job: JobId, url: Url = None, key: Key = None) -> None:
     """Cancel a job.
 
     A queued job is cancelled at once, a running job at the end of its step.
+
+    Example: tfbbb remote cancel 5f1d7e2a9c3b4d6e8f012345
     """
     with service(url, key) as client:
         cancelled = client.job(job).cancel()
@@ -64,7 +72,10 @@ def cancel(job: JobId, url: Url = None, key: Key = None) -> None:
 
 
 def retry(job: JobId, url: Url = None, key: Key = None) -> None:
-    """Queue a failed or cancelled job again."""
+    """Queue a failed or cancelled job again.
+
+    Example: tfbbb remote retry 5f1d7e2a9c3b4d6e8f012345
+    """
     with service(url, key) as client:
         again = client.job(job).retry()
         typer.echo(f"job {again.id} is {again.state}")

@@ -45,7 +45,10 @@ def label(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Put a label on a version of a model, or on two that share its requests."""
+    """Put a label on a version of a model, or on two that share its requests.
+
+    Example: tfbbb remote label houses champion 3
+    """
     target = _read_versions(versions)
     with service(url, key) as client:
         client.model(model).set_label(

@@ -7,7 +7,10 @@ from tfbbb.cli.remote.service import Key, Url, service
 
 
 def models(as_json: AsJson = False, url: Url = None, key: Key = None) -> None:
-    """List the models with their versions and labels."""
+    """List the models with their versions and labels.
+
+    Example: tfbbb remote models --json
+    """
     with service(url, key) as client:
         print_list(
             client.models(),

@@ -58,6 +58,8 @@ def predict(
     """Predict the rows of a table with the service.
 
     The output has the columns of `tfbbb predict`.
+
+    Example: tfbbb remote predict houses new.csv --output answer.csv
     """
     if version is not None and label is not None:
         raise typer.BadParameter(

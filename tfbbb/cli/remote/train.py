@@ -80,7 +80,10 @@ def train(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Train a model with the service and show the progress."""
+    """Train a model with the service and show the progress.
+
+    Example: tfbbb remote train houses.csv --target price --name houses
+    """
     with service(url, key) as client:
         from tfbbb.cli.job_fields import job_fields, leave_out
 

@@ -22,7 +22,10 @@ def upload(
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Upload a table and print the id of its dataset."""
+    """Upload a table and print the id of its dataset.
+
+    Example: tfbbb remote upload houses.csv --name houses
+    """
     with service(url, key) as client:
         typer.echo(upload_with_bar(client, data, name).id)
 

@@ -19,6 +19,8 @@ def watch(
     """Show a job's progress until the job ends.
 
     Ctrl-C stops the command, not the job.
+
+    Example: tfbbb remote watch 5f1d7e2a9c3b4d6e8f012345
     """
     with service(url, key) as client:
         if job is not None:

@@ -1,0 +1,136 @@
+"""Ctrl-C at a running command: no traceback, one line at most, exit code 130."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
+INTERRUPTED = 128 + signal.SIGINT
+COMMAND = [sys.executable, "-m", "tfbbb"]
+WITHOUT_CHILDREN = {"TFBBB_START_MODELS": "0", "TFBBB_START_DISPATCHER": "0"}
+
+
+@contextmanager
+def running(*arguments, directory, command=COMMAND, **environment):
+    """Runs a command in a process group of its own, as a terminal does."""
+    process = subprocess.Popen(
+        [*command, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+        env=os.environ | environment,
+        start_new_session=True,
+        # The tests may run in the background of a shell, which ignores Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def interrupt(process):
+    """Sends SIGINT to the process group; returns what the command writes then."""
+    os.killpg(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate()
+    assert process.returncode == INTERRUPTED, stderr
+    return stdout, stderr
+
+
+def test_importing_tensorflow_is_interrupted(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{i}\n" for i in range(40)))
+    command = ("train", "t.csv", "--target", "y", "--output", "models/t")
+    with running(*command, directory=tmp_path) as process:
+        # The columns are printed before TensorFlow is imported.
+        assert "y" in process.stdout.readline()
+        assert interrupt(process)[1] == ""
+    assert not (tmp_path / "models").exists()
+
+
+def test_waiting_for_a_service_is_interrupted(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = ("remote", "models", "--url", url, "--key", "a.b")
+        with running(*command, directory=tmp_path) as process:
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.recv(1)
+                assert interrupt(process) == ("", "")
+
+
+def test_a_service_is_interrupted(tmp_path):
+    command = ("serve", "--port", 0)
+    with running(*command, directory=tmp_path, **WITHOUT_CHILDREN) as process:
+        for line in process.stderr:
+            if "startup complete" in line:
+                break
+        _, stderr = interrupt(process)
+    assert "Traceback" not in stderr
+    assert stderr.endswith(f"Finished server process [{process.pid}]\n")
+
+
+def test_the_demo_is_interrupted_with_its_service(tmp_path):
+    with running("demo", directory=tmp_path, **WITHOUT_CHILDREN) as process:
+        assert process.stdout.readline() == "starting the service\n"
+        assert interrupt(process)[1] == ""
+        # The last process of the group has ended with the command.
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+
+
+def test_a_benchmark_is_interrupted_after_its_report(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        '"""Waits."""\n'
+        "import time\n"
+        "from program import argument_parser, run\n\n\n"
+        "def main(arguments=None):\n"
+        "    options = argument_parser(__doc__).parse_args(arguments)\n"
+        "    run(__file__, options, measure, None)\n\n\n"
+        "def measure(measured):\n"
+        "    print('measuring', flush=True)\n"
+        "    time.sleep(600)\n\n\n"
+        "main()\n"
+    )
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from tfbbb.__main__ import main\n"
+        "from tfbbb.cli.benchmark import find_programs\n"
+        "find_programs.__globals__['_FOLDERS'] = (Path.cwd(),)\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", program]
+    with running(
+        *("benchmark", "slow", "--output", "records.json"),
+        command=command,
+        directory=tmp_path,
+        PYTHONPATH=BENCHMARKS,
+    ) as process:
+        assert process.stdout.readline() == "measuring\n"
+        _, stderr = interrupt(process)
+    assert stderr == "Interrupted; the same command goes on. Records: records.json\n"
+
+
+def test_importing_the_commands_is_interrupted(tmp_path):
+    program = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'tfbbb.cli.train':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from tfbbb.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--help"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "")

@@ -17,7 +17,7 @@ from tests.service.web.conftest import PATIENCE, Site, visit
 from tests.service.web.tables import ATTACK, SCRIPT, houses
 
 # For a training of few steps, with TensorFlow to import first.
-TRAINING = 240_000
+TRAINING = 480_000
 MODEL = "houses"
 SCREENS = {
     "data": "data",

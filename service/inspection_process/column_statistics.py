@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from service.inspection_process.histogram import Histogram, histogram_of
 from tfbbb.data.notations import Notation, infer_notation
 from tfbbb.data.notations.missing_marks import are_missing
 
@@ -56,6 +57,9 @@ class ColumnStatistics:
         self.name = name
         self.arrow_type = type_
         self.type = column_type(type_)
+        self._value_type = type_
+        if pa.types.is_dictionary(type_):
+            self._value_type = type_.value_type
         self.num_rows = 0
         self.missing = 0
         self.infinite = 0
@@ -72,6 +76,8 @@ class ColumnStatistics:
         self._previous = -math.inf
         # None if there are too many distinct values to count.
         self._counts: dict[Any, int] | None = {}
+        # Of numbers and dates, from the value on that is too much to count.
+        self._histogram: Histogram | None = None
 
     @property
     def known(self) -> int:
@@ -127,6 +133,8 @@ class ColumnStatistics:
             }
         elif self.type == "date":
             figures |= {"min": _text(self.first), "max": _text(self.last)}
+        if self.type in ("number", "date"):
+            figures["histogram"] = self._describe_histogram()
         elif self.type in ("text", "boolean"):
             if self.notation is not None:
                 figures["notation"] = self.notation.to_dict()
@@ -183,6 +191,8 @@ class ColumnStatistics:
         return known
 
     def _add_dates(self, values: pa.Array) -> None:
+        if pa.types.is_duration(values.type):
+            return  # Arrow does not compare durations.
         bounds = pc.min_max(values)
         first, last = bounds["min"], bounds["max"]
         if self.first is None or pc.less(first, self.first).as_py():
@@ -192,16 +202,83 @@ class ColumnStatistics:
 
     def _count(self, values: pa.Array) -> None:
         if self._counts is None:
+            if self._histogram is not None:
+                self._histogram.add(_finite_numbers(values.drop_null())[0])
             return
         counted = pc.value_counts(values.drop_null())
         if len(counted) > _MOST_DISTINCT:
-            self._counts = None
+            self._count_in_cells(counted.field("values"), counted.field("counts"))
             return
         for entry in counted.to_pylist():
             value = entry["values"]
             self._counts[value] = self._counts.get(value, 0) + entry["counts"]
         if len(self._counts) > _MOST_DISTINCT:
-            self._counts = None
+            self._count_in_cells()
+
+    def _count_in_cells(self, *more: pa.Array) -> None:
+        """Counts in cells instead of by value.
+
+        Args:
+            *more: Distinct values that are not counted yet, and their counts.
+        """
+        found = [self._counted_numbers()]
+        if self.type in ("number", "date") and more:
+            found.append(_finite_numbers(*more))
+        self._counts = None
+        values, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if len(values) and values.min() < values.max():
+            self._histogram = Histogram(values, counts)
+
+    def _counted_numbers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the distinct numbers or dates that are counted, and their counts."""
+        if self.type not in ("number", "date") or not self._counts:
+            return np.zeros(0), np.zeros(0, np.int64)
+        type_ = pa.float64() if self.type == "number" else self._value_type
+        return _finite_numbers(
+            pa.array(list(self._counts), type_), pa.array(self._counts.values())
+        )
+
+    def _describe_histogram(self) -> dict[str, Any] | None:
+        if self._histogram is not None:
+            edges, counts = self._histogram.bins()
+        else:
+            values, counts = self._counted_numbers()
+            if not len(values):
+                return None
+            edges, counts = histogram_of(values, counts)
+        shown: list[Any] = edges.tolist()
+        if self.type == "date":
+            shown = [str(np.datetime64(round(edge), "s")) for edge in shown]
+        return {"edges": shown, "counts": counts.tolist()}
+
+
+def _finite_numbers(
+    values: pa.Array, counts: pa.Array | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns numbers, or dates in seconds since 1970, that single precision can hold.
+
+    Times of day and durations have no place on an axis of dates and are left out.
+
+    Args:
+        values: Numbers or dates, none of them missing.
+        counts: How often each occurs; None for once.
+    """
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.timestamp("s"))
+    if pa.types.is_timestamp(values.type):
+        ticks = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+        numbers = ticks.cast(pa.int64()).to_numpy(zero_copy_only=False) / 1e6
+    elif pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+    else:
+        numbers = np.zeros(0)
+        counts = None
+    times = np.ones(len(numbers), np.int64)
+    if counts is not None:
+        times = counts.to_numpy(zero_copy_only=False).astype(np.int64)
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(numbers.astype(np.float32))
+    return numbers[finite], times[finite]
 
 
 def _finite(value: float) -> float | None:

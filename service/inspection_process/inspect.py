@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from service.inspection_process.column_statistics import ColumnStatistics
+from service.inspection_process.first_rows import FirstRows
 from service.inspection_process.problems import find_problems
 from service.shared.inspection import (
     Inspection,
@@ -85,6 +86,7 @@ class _Statistics:
         self._limits = limits
         self._num_rows = self._num_bytes = 0
         self.columns: list[ColumnStatistics] = []
+        self.first_rows = FirstRows()
 
     def add(self, batch: pa.RecordBatch) -> None:
         self._num_rows += batch.num_rows
@@ -99,6 +101,7 @@ class _Statistics:
             self.columns = [ColumnStatistics(f.name, f.type) for f in batch.schema]
         for column, values in zip(self.columns, batch.columns, strict=True):
             column.add(values)
+        self.first_rows.add(batch)
 
 
 def _check_at_most(what: str, received: int, most: int) -> None:
@@ -123,10 +126,13 @@ def _inspect(task: InspectionTask) -> InspectionResult:
     # Each column takes memory before its first value is read.
     _check_at_most("columns", len(scan.header()), task.limits.columns)
     statistics = scan.collect(lambda: _Statistics(task.limits), _Statistics.add)
+    kinds = statistics.first_rows.infer_kinds()
     return InspectionResult(
         inspection=Inspection(
             num_rows=scan.num_rows,
-            columns=[column.figures() for column in statistics.columns],
+            columns=[
+                column.figures() | kinds[column.name] for column in statistics.columns
+            ],
             problems=find_problems(
                 statistics.columns,
                 scan.num_rows,

@@ -55,7 +55,7 @@ def _column_problems(column: ColumnStatistics) -> Iterator[str]:
         if column.distinct == 1:
             yield _CONSTANT
     elif column.type == "date":
-        if column.known and column.first == column.last:
+        if column.first is not None and column.first == column.last:
             yield _CONSTANT
     else:
         yield (

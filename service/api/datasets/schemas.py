@@ -21,6 +21,18 @@ DatasetId = Annotated[
 ]
 
 
+class Histogram(BaseModel):
+    """How often the values of a column lie between two edges."""
+
+    edges: list[float] | list[str] = Field(
+        description="Edges of the bins, one more than bins; of dates texts.",
+        examples=[[18.0, 48.5, 79.0]],
+    )
+    counts: list[int] = Field(
+        description="Number of values in each bin.", examples=[[240, 202]]
+    )
+
+
 class DatasetColumn(BaseModel):
     """A column of a table, with statistics of its values."""
 
@@ -46,6 +58,26 @@ class DatasetColumn(BaseModel):
         None,
         description="The most common texts or booleans with their counts; empty if "
         "there are too many.",
+    )
+    histogram: Histogram | None = Field(
+        None, description="Of numbers and dates, in about 20 bins of equal width."
+    )
+    role: str | None = Field(
+        None,
+        description="`feature`, or `left out` by a job, unless the column is its "
+        "target or the job overrules it.",
+        examples=["feature"],
+    )
+    kind: str | None = Field(
+        None,
+        description="What a job takes a feature for: `number`, `text`, `hashed text`, "
+        "`boolean`, `duration`, `ordered` or `date`.",
+        examples=["number"],
+    )
+    remarks: list[str] | None = Field(
+        None,
+        description="How the column was understood, or why it is left out.",
+        examples=[[]],
     )
 
 

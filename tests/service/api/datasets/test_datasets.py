@@ -52,6 +52,25 @@ def test_uploaded_table_is_described_and_stored_under_its_hash(
     }
 
 
+def test_columns_say_what_a_job_takes_them_for(datasets: httpx.Client) -> None:
+    rows = [f"{i},{i % 2 == 0},${100 * i},{i % 5},same\n" for i in range(30)]
+    content = "id,paid,price,rooms,constant\n" + "".join(rows)
+    made = post(datasets, content.encode()).json()
+    columns = {column["name"]: column for column in made["columns"]}
+    kinds = {name: (c["role"], c["kind"]) for name, c in columns.items()}
+    assert kinds == {
+        "id": ("left out", None),
+        "paid": ("feature", "boolean"),
+        "price": ("feature", "number"),
+        "rooms": ("feature", "number"),
+        "constant": ("left out", None),
+    }
+    assert columns["id"]["remarks"] == ["It numbers the rows."]
+    rooms = columns["rooms"]["histogram"]
+    assert rooms == {"edges": [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5], "counts": [6] * 5}
+    assert columns["constant"]["histogram"] is None
+
+
 def test_the_same_upload_twice_is_one_dataset(datasets: httpx.Client) -> None:
     content = b"a,b\n1,2\n3,4\n"
     first = post(datasets, content)

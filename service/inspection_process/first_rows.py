@@ -1,0 +1,54 @@
+"""The first rows of a table, which show what a job takes each column for."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from tfbbb.data.feature_inference import infer_features
+from tfbbb.data.relations import Relations
+
+_MOST_ROWS, _FEWEST_ROWS = 20_000, 500
+_MOST_CELLS = 1_000_000
+
+
+class FirstRows:
+    """Keeps the first rows of a table, at most a million cells or 500 rows."""
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._num_rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keeps the rows of a batch that are still needed."""
+        most = _MOST_CELLS // max(batch.num_columns, 1)
+        left = min(max(most, _FEWEST_ROWS), _MOST_ROWS) - self._num_rows
+        if left <= 0:
+            return
+        if batch.num_rows > left:
+            # A copy: a slice would hold the memory of the whole batch.
+            batch = batch.take(pa.array(range(left)))
+        self._batches.append(batch)
+        self._num_rows += batch.num_rows
+
+    def infer_kinds(self) -> dict[str, dict[str, Any]]:
+        """Returns what a job takes each column for, as `tfbbb inspect` does.
+
+        Returns:
+            By column its `role`, `"feature"` or `"left out"`, its `kind`, None if it is
+            left out, and `remarks`.
+        """
+        table = pa.Table.from_batches(self._batches)
+        features, left_out = infer_features(
+            table, table.column_names, {}, None, Relations(table), refuses=False
+        )
+        found: dict[str, dict[str, Any]] = {
+            column.name: {
+                "role": "feature",
+                "kind": column.meaning,
+                "remarks": list(column.remarks),
+            }
+            for column in features
+        }
+        for name, reason in left_out:
+            found[name] = {"role": "left out", "kind": None, "remarks": [reason]}
+        return found

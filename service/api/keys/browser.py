@@ -3,7 +3,7 @@
 import logging
 from urllib.parse import parse_qs
 
-from fastapi import Request
+from fastapi import Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.requests import HTTPConnection
 
@@ -21,14 +21,29 @@ async def open_documentation(request: Request) -> RedirectResponse:
     response = RedirectResponse("docs", 303, headers)
     key = request.query_params.get("key")
     if key is not None and get_caller(request).key_id is not None:
-        response.set_cookie(
-            cookie_name(request),
-            key,
-            secure=request.url.scheme == "https",
-            httponly=True,
-            samesite="strict",
-        )
+        set_cookie(request, response, key)
     return response
+
+
+def set_cookie(request: Request, response: Response, key: str) -> None:
+    """Puts a key into a cookie that scripts and other sites cannot use."""
+    response.set_cookie(
+        cookie_name(request),
+        key,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def delete_cookie(request: Request, response: Response) -> None:
+    """Removes the cookie with the key."""
+    response.delete_cookie(
+        cookie_name(request),
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def hide_keys_in_access_log() -> None:

@@ -32,6 +32,7 @@ from service.api.http.tracing import Tracing, exporting_provider
 from service.api.jobs import endpoints as jobs
 from service.api.jobs.event_stream import NoMoreEvents, answer_no_more_events
 from service.api.keys import endpoints as keys
+from service.api.keys import session
 from service.api.keys.authentication import Authentication
 from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
@@ -152,6 +153,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     ):
         check_scoped(resource.router)
         app.include_router(resource.router, responses=refusals)
+    app.include_router(session.router, responses=refusals)
     app.include_router(health.router)
     app.include_router(open_inference_health.router)
     app.include_router(documentation.router)

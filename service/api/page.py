@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
-from service.api.keys.browser import set_key_cookie
+from service.api.keys.browser import set_cookie
 from service.api.keys.caller import Caller
 
 _FILES = Path(str(files("service"))) / "web"
@@ -78,7 +78,7 @@ async def show_page(
     else:
         moved = RedirectResponse("./", 303, {"Cache-Control": "no-store"} | _HEADERS)
         if caller.key_id is not None:
-            set_key_cookie(request, moved, key)
+            set_cookie(request, moved, key)
         return moved
     headers = {"Cache-Control": stored, "ETag": f'"{_PAGE.digest}"'} | _HEADERS
     if status == 200 and request.headers.get("if-none-match") == headers["ETag"]:

@@ -9,6 +9,7 @@ from service.shared.model_messages import (
     ModelColumn,
     ModelStatus,
     ModelSummary,
+    NewestVersion,
     Status,
     VersionStatus,
 )
@@ -37,6 +38,12 @@ def model_summary(
         task=description and description.task,
         target=description and description.target,
         labels=_latest(latest, versions),
+        newest=description
+        and NewestVersion(
+            version=description.version,
+            created=description.created,
+            metrics=description.metrics,
+        ),
         versions=[_version_status(version) for version in versions],
     )
 

@@ -111,6 +111,16 @@ class ModelStatus(BaseModel):
     description: Description | None
 
 
+class NewestVersion(BaseModel):
+    """The newest usable version of a model, with its held-out figures."""
+
+    version: str = Field(examples=["2"])
+    created: str = Field(examples=["2030-01-01T00:00:00+00:00"])
+    metrics: dict[str, float] = Field(
+        description="Metrics on held-out rows.", examples=[{"rmse": 55.1}]
+    )
+
+
 class ModelSummary(BaseModel):
     """A model in the list of models."""
 
@@ -118,6 +128,9 @@ class ModelSummary(BaseModel):
     task: str | None = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
     labels: Labels
+    newest: NewestVersion | None = Field(
+        description="`null` if no version can be used."
+    )
     versions: list[VersionStatus]
 
 

@@ -57,8 +57,9 @@ export function table(columns, rows, { caption, empty } = {}) {
       "table",
       {},
       h("caption", { class: "hidden" }, caption),
-      h("thead", {}, h("tr", {}, columns.map((column) =>
-        h("th", { scope: "col", class: column.number && "number" }, column.title)))),
+      h("thead", {}, h("tr", {}, columns.map((column) => (column.title === ""
+        ? h("td")
+        : h("th", { scope: "col", class: column.number && "number" }, column.title))))),
       h("tbody", {}, rows.map((cells) => h("tr", {}, cells.map((cell, place) =>
         h(place === 0 ? "th" : "td", {
           scope: place === 0 && "row",

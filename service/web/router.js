@@ -70,10 +70,8 @@ export async function show(screen, place) {
   const heading = root.querySelector("h1");
   document.title = heading ? `${heading.textContent} · tfbbb` : "tfbbb";
   // Screen readers read the heading of the new screen, and the keyboard starts here.
-  if (heading && !root.contains(document.activeElement)) {
-    heading.tabIndex = -1;
-    heading.focus({ preventScroll: true });
-  }
+  if (heading) heading.tabIndex = -1;
+  (root.querySelector("[autofocus]") ?? heading)?.focus({ preventScroll: true });
   scrollTo(0, 0);
 }
 

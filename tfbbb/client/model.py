@@ -334,10 +334,28 @@ class Model:
             version: The version; `self.version` by default, else `latest`.
             label: Label of a version, in place of `version`.
         """
+        return self._describe("feedback", version, label)
+
+    def describe_report(
+        self, version: int | None = None, label: str | None = None
+    ) -> dict[str, Any]:
+        """Returns what training measured: calibration, importance, effects and more.
+
+        The section "The report of a version" of `docs/service.md` shows the fields.
+
+        Args:
+            version: The version; `self.version` by default, else `latest`.
+            label: Label of a version, in place of `version`.
+        """
+        return self._describe("report", version, label)
+
+    def _describe(
+        self, what: str, version: int | None, label: str | None
+    ) -> dict[str, Any]:
         if version is None and (label is not None or self.version is None):
             version = self.labels()[label or "latest"]
         path = self._build_path(version, None)
-        details: dict[str, Any] = self._connection.request("GET", f"{path}/feedback")
+        details: dict[str, Any] = self._connection.request("GET", f"{path}/{what}")
         return details
 
     @property

@@ -59,7 +59,7 @@ def infer_features(
     features: list[Column] = []
     spare: list[Column] = []
     left_out: dict[str, str] = {}
-    first_error: ColumnError | None = None
+    first_error: TableError | None = None
     for name in names:
         override = overrides.get(name)
         if override is not None and override.kind == "ignore":
@@ -68,8 +68,9 @@ def infer_features(
         keep = required or override is not None
         try:
             column = Column.infer(table, name, rows, override=override, required=keep)
-        except ColumnError as error:
-            if refuses and (keep or not error.unusable):
+        except TableError as error:
+            unusable = isinstance(error, ColumnError) and error.unusable
+            if refuses and (keep or not unusable):
                 raise
             first_error = first_error or error
             left_out[name] = str(error)

@@ -27,7 +27,21 @@ class _NameConvertor(StringConvertor):
 register_url_convertor("name", _NameConvertor())
 
 
-class ScopedRoute(APIRoute):
+class LimitedRoute(APIRoute):
+    """A route that limits the request body, before FastAPI reads it."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        self.body_limit = body_limit(endpoint)
+
+    async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Handles a request; checks the length before it reads the body."""
+        if scope["method"] in cast(set[str], self.methods) and self.body_limit:
+            receive, send = self.body_limit.enforce(scope, receive, send)
+        await super().handle(scope, receive, send)
+
+
+class ScopedRoute(LimitedRoute):
     """A route that requires a key with a scope, and limits the request body.
 
     Checks both before FastAPI reads the body, because FastAPI parses the body before it
@@ -49,7 +63,6 @@ class ScopedRoute(APIRoute):
                 f"among its dependencies. Received: {path}, which has none of them"
             )
         self.scope = max(scopes, key=lambda scope: len(scope.implied))
-        self.body_limit = body_limit(endpoint)
         self.responses = self._documented()
 
     async def handle(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
@@ -57,8 +70,6 @@ class ScopedRoute(APIRoute):
         if scope["method"] in cast(set[str], self.methods):
             caller: Caller = scope["state"]["caller"]
             caller.require(self.scope)
-            if self.body_limit is not None:
-                receive, send = self.body_limit.enforce(scope, receive, send)
         await super().handle(scope, receive, send)
 
     def _documented(self) -> dict[int | str, dict[str, Any]]:

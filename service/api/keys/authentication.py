@@ -19,11 +19,13 @@ from service.shared.errors import Forbidden, ServiceError, Unauthenticated
 _OPEN = ("/health/", "/v2/health/", "/web/", "/guide/")
 # The page, which has nothing secret, and asks for a key where there is none.
 _PAGE = "/"
+# Who signs in or out has no valid key yet, or any more.
+_SESSION = "/v1/session"
 _SAFE = (HTTPMethod.GET, HTTPMethod.HEAD)
 
 
 class Authentication:
-    """Requires a valid key for every path but the page, the guide and health checks.
+    """Requires a valid key for all paths but page, guide, health checks and sign-in.
 
     Unknown paths require a key as well, so that requests without a key cannot find out
     which paths exist. `ScopedRoute` checks the scope of the key.
@@ -39,6 +41,8 @@ class Authentication:
             try:
                 if scope["path"] == _PAGE:
                     connection.state.caller = await self._visitor(connection)
+                elif _signs_in_or_out(scope):
+                    _check_page(connection)
                 else:
                     connection.state.caller = await self._caller(connection)
             except ServiceError as error:
@@ -63,10 +67,8 @@ class Authentication:
         state: ServiceState = connection.state.service
         text = _bearer(connection)
         if text is None:
-            # A browser sends cookies, and reaches this machine, for any web page.
-            _check_origin(connection)
+            _check_page(connection)
             if state.settings.insecure:
-                _check_host(connection)
                 return Caller.anyone(state.settings)
             text = _browser_key(connection)
         try:
@@ -87,6 +89,21 @@ class Authentication:
 
 def _is_open(path: str) -> bool:
     return path == "/guide" or path.startswith(_OPEN)
+
+
+def _signs_in_or_out(scope: Scope) -> bool:
+    return scope["path"] == _SESSION and scope["method"] in ("POST", "DELETE")
+
+
+def _check_page(connection: HTTPConnection) -> None:
+    """Raises `Forbidden` if a page of another origin made the browser's request.
+
+    A browser sends cookies, and reaches this machine, for any web page.
+    """
+    state: ServiceState = connection.state.service
+    _check_origin(connection)
+    if state.settings.insecure:
+        _check_host(connection)
 
 
 def _bearer(connection: HTTPConnection) -> str | None:
@@ -111,8 +128,8 @@ def _browser_key(connection: HTTPConnection) -> str:
         return connection.cookies[name]
     raise Unauthenticated(
         "A key is required: send `Authorization: Bearer prefix.secret`; "
-        "`tfbbb keys create NAME --scope train` creates one. In a browser, open "
-        "/?key=prefix.secret once. Received: no key"
+        "`tfbbb keys create NAME --scope train` creates one. In a browser, sign in, or "
+        "open /?key=prefix.secret once. Received: no key"
     )
 
 

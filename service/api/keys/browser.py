@@ -12,11 +12,21 @@ def cookie_name(connection: HTTPConnection) -> str:
     return f"tfbbb-key-{connection.url.port or connection.url.scheme}"
 
 
-def set_key_cookie(request: Request, response: Response, key: str) -> None:
-    """Makes the browser send a key, which no script can read, until it is closed."""
+def set_cookie(request: Request, response: Response, key: str) -> None:
+    """Puts a key into a cookie that scripts and other sites cannot use."""
     response.set_cookie(
         cookie_name(request),
         key,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def delete_cookie(request: Request, response: Response) -> None:
+    """Removes the cookie with the key."""
+    response.delete_cookie(
+        cookie_name(request),
         secure=request.url.scheme == "https",
         httponly=True,
         samesite="strict",

@@ -97,3 +97,31 @@ class KeyList(BaseModel):
     """All keys, newest first."""
 
     keys: list[KeySummary]
+
+
+class SessionRequest(KnownFields):
+    """The key with which to sign in."""
+
+    key: Annotated[
+        str,
+        Field(
+            max_length=1024,
+            description="`prefix.secret`.",
+            examples=["tfbbb-5f1d7e2a.the-secret"],
+        ),
+    ]
+
+
+class Session(BaseModel):
+    """The key of a request, without its secret."""
+
+    key_id: str | None = Field(
+        description="`null` if the service runs without keys.",
+        examples=["5f1d7e2a9c3b4d6e8f012345"],
+    )
+    name: str = Field(examples=["nightly predictions"])
+    scopes: list[Scope] = Field(
+        description="All scopes of the key, with those that others include.",
+        examples=[["predict", "train"]],
+    )
+    expires_at: datetime | None

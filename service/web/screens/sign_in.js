@@ -8,7 +8,7 @@ import { signIn } from "../session.js";
 export function showSignIn(root, { message, done }) {
   const form = new Form(new Draft("sign-in"));
   // A secret is the only text that no draft keeps.
-  const key = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false" });
+  const key = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true, spellcheck: "false", autofocus: true });
   const button = h("button", { type: "submit", class: "primary" }, "Sign in");
   const submit = async (event) => {
     event.preventDefault();
@@ -36,5 +36,4 @@ export function showSignIn(root, { message, done }) {
       h("details", {}, h("summary", {}, "I run the service and have no key"),
         h("p", {}, "The first start prints an address with a key. In the directory of the service, this command makes another:"),
         h("pre", { tabindex: "0" }, "tfbbb keys create me --scope admin"))));
-  queueMicrotask(() => key.focus());
 }

@@ -17,6 +17,8 @@ def test_every_model_is_listed_with_its_versions(client: httpx.Client) -> None:
         "state": "AVAILABLE",
         "status": AVAILABLE,
     }
+    newest = models["diabetes"]["newest"]
+    assert (newest["version"], newest["metrics"]) == ("2", {"rmse": 54.0})
 
 
 def test_status_is_that_of_tensorflow_serving(client: httpx.Client) -> None:

@@ -15,7 +15,7 @@ from tests.service.serving import ADMIN_KEY, serving, wait_until_ready
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Milliseconds for what takes no training, on a machine that does other things too.
-PATIENCE = 30_000
+PATIENCE = 120_000
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import csv
 import io
 import random
 
-ATTACK = "<img src=x onerror=\"document.title='hacked'\">"
+ATTACK = "<img src=x onerror=document.title='hacked'>"
 SCRIPT = "<script>document.title='hacked'</script>"
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.service.serving import ADMIN_KEY
+from tfbbb.client import Client
 from tfbbb.export.manifest import REPORT_FILE
 
 REPORT = {"format": 1, "task": "regression", "target": "progression"}
@@ -28,6 +30,8 @@ def test_report_is_answered_as_written_and_may_be_cached(
     assert again.headers["etag"] == tag
     other = client.get(url, headers={"if-none-match": '"other"'})
     assert other.json() == REPORT
+    with Client(str(client.base_url), ADMIN_KEY) as service:
+        assert service.model("reported").describe_report(1) == REPORT
 
 
 def test_version_without_a_report_is_said(

@@ -1,0 +1,108 @@
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from service.api.keys.scope import Scope
+from tests.service.serving import ADMIN_KEY
+
+KeyWith = Callable[..., dict[str, str]]
+URL = "/v1/session"
+OF_PAGE = {"Sec-Fetch-Site": "same-origin"}
+
+
+@pytest.fixture
+def browser(client: httpx.Client) -> httpx.Client:
+    """A client without a key, whose requests come from a page of the service."""
+    del client.headers["Authorization"]
+    client.headers.update(OF_PAGE)
+    return client
+
+
+def text(headers: dict[str, str]) -> str:
+    return headers["Authorization"].removeprefix("Bearer ")
+
+
+def test_a_key_signs_in_and_out(browser: httpx.Client, key_with: KeyWith) -> None:
+    assert browser.get(URL).status_code == 401
+    response = browser.post(URL, json={"key": f" {text(key_with(Scope.TRAIN))} "})
+    assert response.status_code == 200
+    assert response.headers["cache-control"] == "no-store"
+    cookie = response.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    # The test speaks HTTP, over which a secure cookie would never be sent.
+    assert "secure" not in cookie
+    made = response.json()
+    assert (made["name"], made["scopes"]) == ("a test", ["predict", "train"])
+    assert browser.get(URL).json() == made
+    assert browser.get("/v1/jobs").status_code == 200
+    assert browser.delete(URL).status_code == 204
+    assert browser.get("/v1/jobs").status_code == 401
+
+
+def test_cookie_over_https_is_secure(browser: httpx.Client) -> None:
+    # As a TLS proxy on this machine says it.
+    response = browser.post(
+        URL, json={"key": ADMIN_KEY}, headers={"X-Forwarded-Proto": "https"}
+    )
+    assert "secure" in response.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"key": f"{ADMIN_KEY}0"}, 401, "no such key"),
+        ({"key": "nonsense"}, 401, "must be `prefix.secret`"),
+        ({}, 400, "key"),
+        ({"key": "x" * 5000}, 413, "4096 bytes"),
+    ],
+)
+def test_wrong_keys_get_no_cookie(
+    browser: httpx.Client, body: dict[str, str], status: int, message: str
+) -> None:
+    response = browser.post(URL, json=body)
+    assert response.status_code == status
+    assert message in response.json()["error"]
+    assert "set-cookie" not in response.headers
+
+
+def test_revoked_key_is_refused_and_signs_out(
+    browser: httpx.Client, key_with: KeyWith
+) -> None:
+    headers = key_with(Scope.PREDICT)
+    key_id = browser.post(URL, json={"key": text(headers)}).json()["key_id"]
+    admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
+    assert browser.delete(f"/v1/keys/{key_id}", headers=admin).status_code == 200
+    response = browser.get(URL)
+    assert response.status_code == 401
+    assert "was revoked" in response.json()["error"]
+    assert browser.post(URL, json={"key": text(headers)}).status_code == 401
+    assert browser.delete(URL).status_code == 204
+    assert "Received: no key" in browser.get(URL).json()["error"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example"},
+    ],
+)
+def test_other_pages_can_neither_sign_in_nor_out(
+    client: httpx.Client, headers: dict[str, str]
+) -> None:
+    del client.headers["Authorization"]
+    body = {"key": ADMIN_KEY}
+    assert client.post(URL, json=body, headers=headers).status_code == 403
+    assert client.post(URL, json=body, headers=OF_PAGE).status_code == 200
+    assert client.delete(URL, headers=headers).status_code == 403
+    # The cookie is there, and other pages may not change anything with it.
+    response = client.post("/v1/keys", json={"name": "x"}, headers=headers)
+    assert response.status_code == 403
+    assert client.get(URL, headers=OF_PAGE).status_code == 200
+
+
+def test_session_of_a_header_is_that_of_its_key(client: httpx.Client) -> None:
+    assert client.get(URL).json()["scopes"] == ["admin", "predict", "train"]

@@ -76,7 +76,7 @@ class WorkRates:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
-            now, state = self._clock(), os.pread(file, _STATE.size, 0)
+            state, now = os.pread(file, _STATE.size, 0), self._clock()
             before, at = _STATE.unpack(state) if state else (most, now)
             credit: float = min(most, before + per_second * (now - at))
             if credit >= needed:

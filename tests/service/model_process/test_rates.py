@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from service.shared.errors import RateExceeded
 
 RATE = 100.0
 MOST = 1000.0  # The credit of ten seconds.
+PAUSE = 1e-4
 
 
 class Rates(WorkRates):
@@ -19,7 +21,12 @@ class Rates(WorkRates):
 
     def __init__(self, directory: Path, per_second: float | None = RATE) -> None:
         self.now = 5.0
-        super().__init__(directory, per_second, lambda: self.now)
+        self.pause = 0.0
+        super().__init__(directory, per_second, self._time)
+
+    def _time(self) -> float:
+        time.sleep(self.pause)  # Lets others come between a check and its charge.
+        return self.now
 
     def is_charged(self, key_id: str | None, work: float) -> bool:
         try:
@@ -94,11 +101,13 @@ def test_threads_and_processes_share_the_credit_exactly(tmp_path: Path) -> None:
 from pathlib import Path
 from tests.service.model_process.test_rates import Rates
 rates = Rates(Path({str(tmp_path)!r}))
+rates.pause = {PAUSE}
 print(sum(rates.is_charged("key", 7) for _ in range(200)))
 """
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         rates = Rates(tmp_path)
+        rates.pause = PAUSE
         with ThreadPoolExecutor(8) as executor:
             charged = executor.map(lambda _: rates.is_charged("key", 7), range(200))
             ours = sum(charged)

@@ -243,7 +243,15 @@ def train_table(
         else drift_reference(calibrated.prediction, targets),
     )
     report_of_version = VersionReport.measure(
-        trained,
+        model,
+        prepared.schema,
+        baselines,
+        {
+            "metrics": trained.metrics,
+            "judgement": trained.judgement,
+            "recipe": trained.recipe,
+            "recalibration_choice": trained.recalibration_choice,
+        },
         calibrated.prediction,
         inputs,
         targets,

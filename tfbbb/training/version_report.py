@@ -2,24 +2,23 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tfbbb import metrics
+from tfbbb.data import Schema
 from tfbbb.evaluation.baselines import Baselines
 from tfbbb.explain import effect, permutation_importance, variance_split
 from tfbbb.explain.rows import Rows, predicted, sampled
+from tfbbb.model import BayesianModel
 from tfbbb.plots.sampling_band import sampling_band
 from tfbbb.prediction import Predictive
 from tfbbb.recalibration.cross_fitted import CrossFitted
 from tfbbb.training.held_out import LEVELS
-
-if TYPE_CHECKING:
-    from tfbbb.training.trained_table import TrainedTable
 
 _FORMAT = 1
 _MOST_ROWS = 500
@@ -48,7 +47,8 @@ class VersionReport:
     are exported need them.
 
     Attributes:
-        trained: The trained model.
+        model: The trained model.
+        baselines: The baselines, fitted to the training rows.
         figures: The parts that need no further prediction, as plain JSON values.
         rows: At most 500 of the rows that the metrics are of.
         targets: Their targets [n, 1], or class indices [n].
@@ -58,7 +58,8 @@ class VersionReport:
             shorten. Columns for which it is too short have none.
     """
 
-    trained: "TrainedTable"
+    model: BayesianModel
+    baselines: Baselines | None
     figures: dict[str, Any]
     rows: Rows
     targets: np.ndarray
@@ -69,7 +70,10 @@ class VersionReport:
     @classmethod
     def measure(
         cls,
-        trained: "TrainedTable",
+        model: BayesianModel,
+        schema: Schema,
+        baselines: Baselines | None,
+        said: Mapping[str, Any],
         prediction: Prediction,
         inputs: Any,
         targets: np.ndarray,
@@ -79,36 +83,41 @@ class VersionReport:
         """Measures a trained model on the rows that its metrics are of.
 
         Args:
-            trained: The trained model.
+            model: The trained model.
+            schema: The columns of the table.
+            baselines: The baselines, fitted to the training rows.
+            said: `metrics`, `judgement`, `recipe` and `recalibration_choice` of the
+                training.
             prediction: The prediction of the n rows that gave the metrics.
             inputs: Inputs of these rows.
             targets: Their targets [n, 1], or class indices [n].
             places: The index of each row in its table, [n].
             seconds: The processor time for the explanations.
         """
-        schema, recipe = trained.schema, trained.recipe
+        recipe = said["recipe"]
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
         figures = {
             "task": schema.task,
             "target": schema.target.name,
             "classes": classes,
-            "metrics": dict(trained.metrics),
+            "metrics": dict(said["metrics"]),
             "metrics_from": recipe["metrics_from"],
-            "judgement": dict(trained.judgement),
+            "judgement": dict(said["judgement"]),
             "calibration": _calibration(prediction, targets, generator),
             "held_out": _held_out(prediction, targets, places, classes, generator),
             "tried": {
                 "chosen": recipe["chosen"],
                 "networks": recipe["tried"],
                 "likelihoods": recipe["likelihoods"],
-                "recalibration": dict(trained.recalibration_choice),
+                "recalibration": dict(said["recalibration_choice"]),
             },
         }
         chosen = sampled(len(targets), _MOST_ROWS, generator)
         names = [column.name for column in schema.features]
         return cls(
-            trained,
+            model,
+            baselines,
             figures,
             Rows.read(inputs, names).take(chosen),
             targets[chosen],
@@ -138,7 +147,7 @@ class VersionReport:
         """Returns `variance_split`, `importance` and `effects`."""
         end_of_importance = clock() + 0.5 * self.seconds
         end = end_of_importance + 0.5 * self.seconds
-        model, rows = self.trained.model, self.rows
+        model, rows = self.model, self.rows
         names = list(rows.columns)
         split = variance_split(predicted(model, rows, None, None))
         parts: dict[str, Any] = {
@@ -148,7 +157,7 @@ class VersionReport:
         }
         if clock() >= end_of_importance:
             return parts
-        ordered = _by_linear_model(names, self.trained.baselines)
+        ordered = _by_linear_model(names, self.baselines)
         importance = permutation_importance(
             model,
             rows.inputs,

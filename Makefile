@@ -3,10 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched test test-slow mutations lint format lock clean
+.PHONY: help install demo serve check touched test test-slow mutations screenshots lint format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/installed ## Create the environment of the lock file in .venv
 
@@ -33,6 +33,9 @@ test-slow: install ## Run the long tests, of which `test` runs a short form
 
 mutations: install ## Put faults into copies of the code, each of which a test must notice
 	$(BIN)/python -m tests.mutations
+
+screenshots: install ## Take the pictures of the page in docs/, with Chromium
+	$(BIN)/python -m tests.service.web.screenshots
 
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .

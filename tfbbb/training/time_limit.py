@@ -33,6 +33,8 @@ class TimeLimit:
     def of_steps(self, number: int, networks: int, taken: float) -> float:
         """Returns the time for a network and what follows it, possibly negative.
 
+        The time of the report is left.
+
         Args:
             number: Number of networks that were trained before.
             networks: Number of networks, which get equal shares.

@@ -1,4 +1,4 @@
-"""Writes the pictures of the page to `docs/`: `python -m tests.service.web.screenshots`.
+"""Writes the pictures of the page to `docs/`, by `make screenshots`.
 
 Starts a service in a temporary directory, trains a model of the diabetes data set of
 scikit-learn, and takes pictures of what a person sees.

@@ -3,10 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched docs test test-slow mutations lint format lock clean
+.PHONY: help install demo serve check touched docs test test-slow mutations screenshots lint format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 install: $(VENV)/installed ## Create the environment of the lock file in .venv
 
@@ -36,6 +36,9 @@ docs: install ## Build the documentation site, which the service has at /guide
 
 mutations: install ## Put faults into copies of the code, each of which a test must notice
 	$(BIN)/python -m tests.mutations
+
+screenshots: install ## Take the pictures of the page in docs/, with Chromium
+	$(BIN)/python -m tests.service.web.screenshots
 
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -42,5 +42,5 @@ export function figureTable(judgement) {
 export function figure(name, value) {
   if (value === undefined || value === null) return "–";
   if (/^(coverage|accuracy|balanced_accuracy)/.test(name)) return percent(value);
-  return /^(log_likelihood|nll|r_squared|auc|ece|calibration_error|entropy)/.test(name) ? decimals(value) : number(value);
+  return /^(log_likelihood|nll|r_squared|auc|ece|expected_calibration_error|calibration_error|entropy)/.test(name) ? decimals(value) : number(value);
 }

@@ -40,7 +40,7 @@ def serve(
         ),
     ] = False,
 ) -> None:
-    """Serve predictions and train models over HTTP; /docs describes the API.
+    """Serve a page, predictions and trainings over HTTP; /docs describes the API.
 
     The first start on a loopback address prints a URL with an admin key.
     Waits up to a minute for a PostgreSQL server that does not answer yet.

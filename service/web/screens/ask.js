@@ -75,7 +75,8 @@ function numberAnswer(manifest, signal) {
     x: manifest.target ?? "target",
     y: "density",
     signal,
-    height: 240,
+    // On a phone the answer stays in sight above the sliders.
+    height: innerWidth < 760 ? 160 : 240,
     series: [
       { label: "density", colour: "--series-1", fill: true, smooth: true },
       { label: "90 % interval", colour: "--series-1", width: 0, fill: true, smooth: true, band: true },

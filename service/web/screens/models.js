@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { badge, h, replace, table } from "../dom.js";
+import { figure, figureName } from "../figures.js";
 import { number } from "../format.js";
 import { address } from "../router.js";
 
@@ -26,7 +27,7 @@ export async function showModels(root, { query, signal }) {
       draw();
     };
     replace(list,
-      table([{ title: "Model" }, { title: "Target" }, { title: "Task" }, { title: "Latest", number: true }, { title: "Versions", number: true }, { title: "Labels" }],
+      table([{ title: "Model" }, { title: "Target" }, { title: "Task" }, { title: "Held-out figure", number: true }, { title: "Latest", number: true }, { title: "Versions", number: true }, { title: "Labels" }],
         found.slice(page * PAGE, (page + 1) * PAGE).map(row),
         { caption: "Models", empty: models.length ? "No model has this in its name." : "No model yet. Upload a table, then train one on it." }),
       last > 0 && h("nav", { class: "pages", "aria-label": "Pages" },
@@ -42,12 +43,19 @@ export async function showModels(root, { query, signal }) {
   draw();
 }
 
+/** The figure that people know best: accuracy of classes, else the error. */
+function newestFigure(metrics) {
+  const name = ["accuracy", "rmse", "log_likelihood"].find((one) => one in metrics);
+  return name ? `${figureName(name)} ${figure(name, metrics[name])}` : "–";
+}
+
 function row(model) {
   const labels = Object.entries(model.labels).filter(([label]) => label !== "latest");
   return [
     h("a", { href: address(["models", model.name]) }, model.name),
     model.target ?? "–",
     model.task ?? badge("not usable", "bad"),
+    newestFigure(model.newest?.metrics ?? {}),
     model.labels.latest ?? "–",
     number(model.versions.length),
     labels.map(([label, version]) => badge(`${label} → ${version}`)),

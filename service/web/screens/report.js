@@ -8,7 +8,7 @@ import { figure, figureName, figureTable, sentences } from "../figures.js";
 import { findVersion, versionHead } from "../model.js";
 import { address } from "../router.js";
 
-const COLOURS = ["--series-1", "--series-2", "--series-3", "--series-4", "--series-5"];
+const COLOURS = ["--series-1", "--series-2", "--series-4", "--series-5", "--series-3"];
 const SHOWN = 12;
 
 export async function showReport(root, { parts, signal }) {

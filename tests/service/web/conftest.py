@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from service.shared.database import Database
 from service.shared.settings import Settings
@@ -36,6 +42,7 @@ def browser() -> Iterator[Browser]:
         reason = "there is no Chromium: `apt-get install chromium` installs it"
         # Where everything must be tested, nothing is left out in silence.
         (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         # Its sandbox does not start for root, nor in most containers.
         browser = playwright.chromium.launch(

@@ -142,7 +142,6 @@ def test_what_users_wrote_stays_text_on_every_screen(
     seen = ""
     for place in SCREENS.values():
         visit(page, site, place.format(**trained))
-        page.wait_for_timeout(200)
         seen += page.locator("#main").inner_text()
         assert "hacked" not in page.title().replace(f"{ATTACK}.csv", "")
         assert page.locator("#main img, #main script").count() == 0, place
@@ -150,20 +149,20 @@ def test_what_users_wrote_stays_text_on_every_screen(
         assert text in seen
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_on_any_screen(
-    page: Page, site: Site, trained: dict[str, str], theme: Any
+def test_axe_finds_nothing_on_any_screen_in_either_theme(
+    page: Page, site: Site, trained: dict[str, str]
 ) -> None:
-    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     axe = Axe()
     for name, place in SCREENS.items():
         visit(page, site, place.format(**trained))
         page.locator("#main details").evaluate_all(
             "all => all.forEach((one) => { one.open = true; })"
         )
-        found = axe.run(page).response["violations"]
-        what = [(one["id"], one["nodes"][0]["html"]) for one in found]
-        assert not what, (name, theme, what)
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            found = axe.run(page).response["violations"]
+            what = [(one["id"], one["nodes"][0]["html"]) for one in found]
+            assert not what, (name, theme, what)
 
 
 def test_every_screen_fits_a_phone(
@@ -236,7 +235,7 @@ def test_a_live_view_survives_a_lost_connection(
         cut.append(route.request.url)
         route.abort()
 
-    page.route("**/events*", cut_once)
+    page.route("**/events?after=*", cut_once)
     visit(page, site, SCREENS["job"].format(**trained))
     expect(page.locator("figure canvas")).to_be_visible()
     assert cut
@@ -245,7 +244,6 @@ def test_a_live_view_survives_a_lost_connection(
 def test_a_job_that_fails_says_why_and_can_be_tried_again(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
-    site.client.post("/v1/jobs", json={})
     job = add_jobs(site, 1, state="failed", error=f"{SCRIPT} did not fit", **trained)[0]
     visit(page, site, f"jobs/{job}")
     expect(page.locator(".notice.error")).to_contain_text(f"{SCRIPT} did not fit")

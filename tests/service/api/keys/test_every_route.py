@@ -12,7 +12,7 @@ from service.shared.settings import Settings
 
 HEALTH = ("/health/", "/v2/health/")
 # Pages that anyone may read; tests/service/api/test_guide.py reads them.
-GUIDE = ("/guide", "/guide/{path:path}")
+GUIDE = ("/guide", "/guide/{path}")
 # Whoever has a key may read what the API is.
 DOCUMENTATION = {"/", "/docs", "/docs/{file}", "/openapi.json"}
 

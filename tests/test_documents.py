@@ -40,9 +40,7 @@ NUM_PROGRAMS = {
     "docs/which.md": 7,
 }
 # Pages whose programs have a short form.
-SIZED_PAGES = {"docs/uncertainty.md", "docs/which.md", *GALLERY}
-# Starts a service, which the tests of docs/service.md do as well.
-SERVICE_PAGE = "docs/gallery/docker.md"
+SIZED_PAGES = {"docs/which.md", *GALLERY}
 
 
 def test_every_page_has_the_programs_that_are_run():
@@ -63,7 +61,7 @@ def picture_names(directory):
     return {path.name for path in directory.glob("*.png")}
 
 
-@pytest.mark.parametrize("page", sorted(SIZED_PAGES - {SERVICE_PAGE}))
+@pytest.mark.parametrize("page", sorted(SIZED_PAGES))
 def test_pages_run_in_their_short_form(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_programs(page, short=True)

@@ -39,8 +39,11 @@ CONTENTS = {
 _NOT_FOR_READERS = (".buildinfo*", "_sources", "objects.inv")
 
 
-def write_sources(pages_to_run: list[str], *, again: bool) -> None:
-    """Writes everything that Sphinx reads to the folder `build/docs/source`."""
+def write_sources(pages_to_run: list[str], *, again: bool) -> list[str]:
+    """Writes everything that Sphinx reads to the folder `build/docs/source`.
+
+    Returns the pages whose programs fail.
+    """
     source = BUILD / "source"
     shutil.rmtree(source, ignore_errors=True)
     for pattern in ("docs/*.svg", "docs/**/*.png", "benchmarks/*.png"):
@@ -63,18 +66,17 @@ def write_sources(pages_to_run: list[str], *, again: bool) -> None:
             shutil.copy(folder / "page.md", to)
             for picture in folder.glob("*.png"):
                 shutil.copy(picture, to.parent)
-    if failed:
-        sys.exit(f"Programs of these pages failed, see above: {', '.join(failed)}")
     write_reference(source / "api")
     with (source / "index.md").open("a") as index:
         for caption, entries in CONTENTS.items():
             lines = "\n".join(entries)
             options = f":caption: {caption}\n:hidden:"
             index.write(f"\n```{{toctree}}\n{options}\n\n{lines}\n```\n")
+    return failed
 
 
-def check_self_contained(html: Path) -> None:
-    """Exits if a page is not what the policy of `service/api/guide.py` allows."""
+def check_self_contained(html: Path) -> list[str]:
+    """Returns what the policy of `service/api/guide.py` would forbid in the pages."""
     refused = {
         "an inline script": re.compile(r"<script(?![^>]*\bsrc=)"),
         "an inline style": re.compile(r"<style|<[^>]*\sstyle="),
@@ -83,34 +85,28 @@ def check_self_contained(html: Path) -> None:
             r"<(?:script|img|link|iframe)[^>]*\s(?:src|href)=\"?(?:https?:)?//"
         ),
     }
+    of_styles = re.compile(r"(?:url\(|@import )[\"']?(?:https?:)?//\S*")
     faults = [
         f"{path.relative_to(html)}: {fault}: {found[0]}"
         for path in sorted(html.rglob("*.html"))
         for fault, pattern in refused.items()
         for found in pattern.finditer(path.read_text())
     ]
-    faults += [
+    return faults + [
         f"{path.relative_to(html)}: a file of another origin: {found[0]}"
         for path in sorted(html.rglob("*.css"))
-        for found in re.finditer(
-            r"(?:url\(|@import )[\"']?(?:https?:)?//\S*", path.read_text()
-        )
+        for found in of_styles.finditer(path.read_text())
     ]
-    if faults:
-        sys.exit("\n".join(faults))
 
 
-def build_site(output: Path) -> None:
-    """Lets Sphinx write the pages, and replaces the folder `output` by them."""
-    here, html = Path(__file__).parent, BUILD / "html"
+def build_pages(html: Path) -> list[str]:
+    """Lets Sphinx write the pages into a folder; returns what is wrong with them."""
     shutil.rmtree(html, ignore_errors=True)
     options = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
-    places = ["-d", str(BUILD / "doctrees"), "-c", str(here)]
+    places = ["-d", str(BUILD / "doctrees"), "-c", str(Path(__file__).parent)]
     if build_main([*options, *places, str(BUILD / "source"), str(html)]):
-        sys.exit("The site has errors: see above.")
-    check_self_contained(html)
-    shutil.rmtree(output, ignore_errors=True)
-    shutil.copytree(html, output, ignore=shutil.ignore_patterns(*_NOT_FOR_READERS))
+        return ["Sphinx has warnings, see above."]
+    return check_self_contained(html)
 
 
 def main() -> None:
@@ -132,8 +128,15 @@ def main() -> None:
     options = parser.parse_args()
     matplotlib.use("Agg")
     pages = [] if options.without_programs else options.pages or list(PAGES)
-    write_sources(pages, again=options.again)
-    build_site(options.output)
+    failed = write_sources(pages, again=options.again)
+    faults = build_pages(BUILD / "html")
+    faults += [f"A program of {page} fails, see above." for page in failed]
+    if faults:
+        sys.exit("\n".join(faults))
+    # The site so far stays until the new one is without faults.
+    shutil.rmtree(options.output, ignore_errors=True)
+    unread = shutil.ignore_patterns(*_NOT_FOR_READERS)
+    shutil.copytree(BUILD / "html", options.output, ignore=unread)
 
 
 if __name__ == "__main__":

@@ -95,8 +95,12 @@ def run_program(page: str, block: str, namespace: dict[str, Any]) -> str:
     """Runs one program in the namespace of its page; returns what it prints."""
     program = block.removeprefix("```python\n").removesuffix("```")
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(program, page, "exec"), namespace)
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(compile(program, page, "exec"), namespace)
+    except BaseException:
+        print(printed.getvalue())
+        raise
     return printed.getvalue().rstrip()
 
 

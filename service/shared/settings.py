@@ -163,7 +163,7 @@ class Settings(BaseModel):
     heartbeat_seconds: Annotated[
         float,
         Field(gt=0, description="Time without answer until the models restart."),
-    ] = 3.0
+    ] = 2.0
     max_recorded_rows: Annotated[
         int, Field(ge=1, description="Most rows recorded for feedback; oldest go.")
     ] = 100_000

@@ -32,6 +32,7 @@ def process(
         "TFBBB_MODELS": str(saved_models),
         "TFBBB_DATA_DIR": str(data_dir),
         "TFBBB_ADMIN_KEY": ADMIN_KEY,
+        "TFBBB_MODEL_PROCESSES": "1",
     }
     running = subprocess.Popen(command, env=environment)
     try:

@@ -42,6 +42,7 @@ class Services:
         self._module = module
         self._environment = os.environ | settings.environment()
         self._environment["TFBBB_ADMIN_KEY"] = ADMIN_KEY
+        self._environment["TFBBB_MODEL_PROCESSES"] = "1"
         self._ports = [_free_port() for _ in range(count)]
         self.processes = [self._start(port) for port in self._ports]
 

@@ -24,7 +24,7 @@ BACKENDS = {
     ("backpack", "empirical_fisher"): BackPackEF,
 }
 # Seconds after which a fit is given up: another backend is faster.
-MOST_SECONDS = 60.0
+MOST_SECONDS = 20.0
 STRUCTURES = {"diagonal": "diag", "kron": "kron", "full": "full"}
 
 

@@ -2,24 +2,24 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tfbbb import metrics
+from tfbbb.data import Schema
 from tfbbb.evaluation.baselines import Baselines
 from tfbbb.explain import effect, permutation_importance, variance_split
 from tfbbb.explain.rows import Rows, predicted, sampled
+from tfbbb.model import BayesianModel
 from tfbbb.plots.sampling_band import sampling_band
 from tfbbb.prediction import Predictive
 from tfbbb.recalibration.cross_fitted import CrossFitted
 from tfbbb.training.held_out import LEVELS
-
-if TYPE_CHECKING:
-    from tfbbb.training.trained_table import TrainedTable
+from tfbbb.training.recalibration import Calibrated
 
 _FORMAT = 1
 _MOST_ROWS = 500
@@ -48,7 +48,8 @@ class VersionReport:
     are exported need them.
 
     Attributes:
-        trained: The trained model.
+        model: The trained model.
+        columns: Names of the columns, in the order in which to explain them.
         figures: The parts that need no further prediction, as plain JSON values.
         rows: At most 500 of the rows that the metrics are of.
         targets: Their targets [n, 1], or class indices [n].
@@ -58,7 +59,8 @@ class VersionReport:
             shorten. Columns for which it is too short have none.
     """
 
-    trained: "TrainedTable"
+    model: BayesianModel
+    columns: Sequence[str]
     figures: dict[str, Any]
     rows: Rows
     targets: np.ndarray
@@ -69,8 +71,12 @@ class VersionReport:
     @classmethod
     def measure(
         cls,
-        trained: "TrainedTable",
-        prediction: Prediction,
+        model: BayesianModel,
+        schema: Schema,
+        baselines: Baselines,
+        calibrated: Calibrated,
+        recipe: Mapping[str, Any],
+        judgement: Mapping[str, Any],
         inputs: Any,
         targets: np.ndarray,
         places: np.ndarray,
@@ -79,36 +85,41 @@ class VersionReport:
         """Measures a trained model on the rows that its metrics are of.
 
         Args:
-            trained: The trained model.
-            prediction: The prediction of the n rows that gave the metrics.
+            model: The trained model.
+            schema: The schema of the table.
+            baselines: The baselines of the training rows.
+            calibrated: The metrics, and the prediction of the n rows that gave them.
+            recipe: What was chosen and why.
+            judgement: The figures beside those of the baselines.
             inputs: Inputs of these rows.
             targets: Their targets [n, 1], or class indices [n].
             places: The index of each row in its table, [n].
             seconds: The processor time for the explanations.
         """
-        schema, recipe = trained.schema, trained.recipe
+        prediction = calibrated.prediction
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
         figures = {
             "task": schema.task,
             "target": schema.target.name,
             "classes": classes,
-            "metrics": dict(trained.metrics),
+            "metrics": dict(calibrated.metrics),
             "metrics_from": recipe["metrics_from"],
-            "judgement": dict(trained.judgement),
+            "judgement": dict(judgement),
             "calibration": _calibration(prediction, targets, generator),
             "held_out": _held_out(prediction, targets, places, classes, generator),
             "tried": {
                 "chosen": recipe["chosen"],
                 "networks": recipe["tried"],
                 "likelihoods": recipe["likelihoods"],
-                "recalibration": dict(trained.recalibration_choice),
+                "recalibration": dict(calibrated.choice),
             },
         }
         chosen = sampled(len(targets), _MOST_ROWS, generator)
         names = [column.name for column in schema.features]
         return cls(
-            trained,
+            model,
+            _by_linear_model(names, baselines),
             figures,
             Rows.read(inputs, names).take(chosen),
             targets[chosen],
@@ -138,7 +149,7 @@ class VersionReport:
         """Returns `variance_split`, `importance` and `effects`."""
         end_of_importance = clock() + 0.5 * self.seconds
         end = end_of_importance + 0.5 * self.seconds
-        model, rows = self.trained.model, self.rows
+        model, rows = self.model, self.rows
         names = list(rows.columns)
         split = variance_split(predicted(model, rows, None, None))
         parts: dict[str, Any] = {
@@ -148,7 +159,6 @@ class VersionReport:
         }
         if clock() >= end_of_importance:
             return parts
-        ordered = _by_linear_model(names, self.trained.baselines)
         importance = permutation_importance(
             model,
             rows.inputs,
@@ -157,7 +167,9 @@ class VersionReport:
             repeats=1,
             max_rows=max(_FEWEST_ROWS, _ROWS_TIMES_COLUMNS // len(names)),
             num_samples=_DRAWS,
-            track=lambda _: takewhile(lambda _: clock() < end_of_importance, ordered),
+            track=lambda _: takewhile(
+                lambda _: clock() < end_of_importance, self.columns
+            ),
         )
         measured = [found.name for found in importance]
         parts["importance"] = {
@@ -260,9 +272,10 @@ def _held_out(
     }
 
 
-def _by_linear_model(names: Sequence[str], baselines: Baselines | None) -> list[str]:
+def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:
     """Returns the columns, those with the greatest weight in a linear model first."""
-    if baselines is None or (weights := baselines.models[-1].weights) is None:
+    weights = baselines.models[-1].weights
+    if weights is None:
         return list(names)
     sizes, first = {}, 0
     for column in baselines.encoding.columns:

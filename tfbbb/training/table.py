@@ -1,7 +1,6 @@
 """Trains the model of a spec on a table, and measures it on held-out rows."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +217,12 @@ def train_table(
     judgement["convergence"] = convergence
     network = best.network.model_copy(update={"members": plan.group_size})
     chosen = {"kl_schedule": schedule, "learning_rate": plan.learning_rate}
-    trained = TrainedTable(
+    recipe = {
+        **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
+        "rows_without_target": prepared.rows_without_target,
+        **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
+    }
+    return TrainedTable(
         model=model,
         schema=prepared.schema,
         spec=spec.model_copy(
@@ -228,11 +232,7 @@ def train_table(
         held_out_rows=prepared.held_out_rows,
         metrics=calibrated.metrics,
         recalibration_choice=calibrated.choice,
-        recipe={
-            **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
-            "rows_without_target": prepared.rows_without_target,
-            **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
-        },
+        recipe=recipe,
         judgement=judgement,
         baselines=baselines,
         epistemic_reference=epistemic_reference(
@@ -241,24 +241,19 @@ def train_table(
         drift_reference=None
         if members.folds is not None
         else drift_reference(calibrated.prediction, targets),
+        report=VersionReport.measure(
+            model,
+            prepared.schema,
+            baselines,
+            calibrated,
+            recipe,
+            judgement,
+            inputs,
+            targets,
+            places,
+            seconds=limit.of_report(),
+        ),
     )
-    report_of_version = VersionReport.measure(
-        model,
-        prepared.schema,
-        baselines,
-        {
-            "metrics": trained.metrics,
-            "judgement": trained.judgement,
-            "recipe": trained.recipe,
-            "recalibration_choice": trained.recalibration_choice,
-        },
-        calibrated.prediction,
-        inputs,
-        targets,
-        places,
-        seconds=limit.of_report(),
-    )
-    return replace(trained, report=report_of_version)
 
 
 def _checked_weights(given: ArrayLike) -> np.ndarray | None:

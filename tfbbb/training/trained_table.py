@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from tfbbb.export.versions import next_version
 from tfbbb.model import BayesianModel
 from tfbbb.training.parent_version import continuation_files
 from tfbbb.training.spec import JobSpec
-from tfbbb.training.version_report import VersionReport
+
+if TYPE_CHECKING:
+    from tfbbb.training.version_report import VersionReport
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class TrainedTable:
     baselines: Baselines | None = None
     epistemic_reference: EpistemicReference | None = None
     drift_reference: DriftReference | None = None
-    report: VersionReport | None = None
+    report: "VersionReport | None" = None
 
     def export(
         self,

@@ -19,6 +19,7 @@ from tfbbb.plots.sampling_band import sampling_band
 from tfbbb.prediction import Predictive
 from tfbbb.recalibration.cross_fitted import CrossFitted
 from tfbbb.training.held_out import LEVELS
+from tfbbb.training.recalibration import Calibrated
 
 _FORMAT = 1
 _MOST_ROWS = 500
@@ -48,7 +49,7 @@ class VersionReport:
 
     Attributes:
         model: The trained model.
-        baselines: The baselines, fitted to the training rows.
+        columns: Names of the columns, in the order in which to explain them.
         figures: The parts that need no further prediction, as plain JSON values.
         rows: At most 500 of the rows that the metrics are of.
         targets: Their targets [n, 1], or class indices [n].
@@ -59,7 +60,7 @@ class VersionReport:
     """
 
     model: BayesianModel
-    baselines: Baselines | None
+    columns: Sequence[str]
     figures: dict[str, Any]
     rows: Rows
     targets: np.ndarray
@@ -72,9 +73,10 @@ class VersionReport:
         cls,
         model: BayesianModel,
         schema: Schema,
-        baselines: Baselines | None,
-        said: Mapping[str, Any],
-        prediction: Prediction,
+        baselines: Baselines,
+        calibrated: Calibrated,
+        recipe: Mapping[str, Any],
+        judgement: Mapping[str, Any],
         inputs: Any,
         targets: np.ndarray,
         places: np.ndarray,
@@ -84,40 +86,40 @@ class VersionReport:
 
         Args:
             model: The trained model.
-            schema: The columns of the table.
-            baselines: The baselines, fitted to the training rows.
-            said: `metrics`, `judgement`, `recipe` and `recalibration_choice` of the
-                training.
-            prediction: The prediction of the n rows that gave the metrics.
+            schema: The schema of the table.
+            baselines: The baselines of the training rows.
+            calibrated: The metrics, and the prediction of the n rows that gave them.
+            recipe: What was chosen and why.
+            judgement: The figures beside those of the baselines.
             inputs: Inputs of these rows.
             targets: Their targets [n, 1], or class indices [n].
             places: The index of each row in its table, [n].
             seconds: The processor time for the explanations.
         """
-        recipe = said["recipe"]
+        prediction = calibrated.prediction
         classes = list(schema.classes)
         generator = np.random.default_rng(0)
         figures = {
             "task": schema.task,
             "target": schema.target.name,
             "classes": classes,
-            "metrics": dict(said["metrics"]),
+            "metrics": dict(calibrated.metrics),
             "metrics_from": recipe["metrics_from"],
-            "judgement": dict(said["judgement"]),
+            "judgement": dict(judgement),
             "calibration": _calibration(prediction, targets, generator),
             "held_out": _held_out(prediction, targets, places, classes, generator),
             "tried": {
                 "chosen": recipe["chosen"],
                 "networks": recipe["tried"],
                 "likelihoods": recipe["likelihoods"],
-                "recalibration": dict(said["recalibration_choice"]),
+                "recalibration": dict(calibrated.choice),
             },
         }
         chosen = sampled(len(targets), _MOST_ROWS, generator)
         names = [column.name for column in schema.features]
         return cls(
             model,
-            baselines,
+            _by_linear_model(names, baselines),
             figures,
             Rows.read(inputs, names).take(chosen),
             targets[chosen],
@@ -157,7 +159,6 @@ class VersionReport:
         }
         if clock() >= end_of_importance:
             return parts
-        ordered = _by_linear_model(names, self.baselines)
         importance = permutation_importance(
             model,
             rows.inputs,
@@ -166,7 +167,9 @@ class VersionReport:
             repeats=1,
             max_rows=max(_FEWEST_ROWS, _ROWS_TIMES_COLUMNS // len(names)),
             num_samples=_DRAWS,
-            track=lambda _: takewhile(lambda _: clock() < end_of_importance, ordered),
+            track=lambda _: takewhile(
+                lambda _: clock() < end_of_importance, self.columns
+            ),
         )
         measured = [found.name for found in importance]
         parts["importance"] = {
@@ -269,9 +272,10 @@ def _held_out(
     }
 
 
-def _by_linear_model(names: Sequence[str], baselines: Baselines | None) -> list[str]:
+def _by_linear_model(names: Sequence[str], baselines: Baselines) -> list[str]:
     """Returns the columns, those with the greatest weight in a linear model first."""
-    if baselines is None or (weights := baselines.models[-1].weights) is None:
+    weights = baselines.models[-1].weights
+    if weights is None:
         return list(names)
     sizes, first = {}, 0
     for column in baselines.encoding.columns:

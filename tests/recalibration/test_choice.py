@@ -97,6 +97,19 @@ def test_no_row_is_scored_by_a_recalibration_that_has_seen_it(numbers):
     assert calibration_error(found, y) < calibration_error(prediction, y)
 
 
+def test_some_rows_of_a_cross_fitted_prediction_keep_their_answers(numbers):
+    model, prediction, y = numbers
+    found = CrossFitted(VarianceScaling(), model.likelihood, prediction, y)
+    lower, upper = found.interval(0.9)
+    rows = np.random.default_rng(1).permutation(ROWS)[:7]
+    taken = found.take(rows)
+    assert (len(taken), len(found)) == (7, ROWS)
+    np.testing.assert_allclose(taken.mean, found.mean[rows])
+    np.testing.assert_allclose(taken.log_prob(y[rows]), found.log_prob(y)[rows])
+    np.testing.assert_allclose(taken.interval(0.9)[0], lower[rows])
+    np.testing.assert_allclose(taken.interval(0.9)[1], upper[rows])
+
+
 def test_a_row_of_its_own_group_is_scored_by_its_group(numbers):
     model, prediction, y = numbers
     labels = np.where(np.arange(ROWS) % 2, "near", "far")

@@ -97,7 +97,7 @@ export class Form {
   }
 
   /** Shows an error beside the field that it names, or above the buttons. */
-  show(error) {
+  show(error, { focus = true } = {}) {
     this.clearAll();
     const path = this.pathOf(error.message);
     const place = path === null ? null : this.places.get(path);
@@ -111,6 +111,7 @@ export class Form {
     for (let parent = place.control.closest("details"); parent; parent = parent.parentElement.closest("details")) {
       parent.open = true;
     }
+    if (!focus) return;
     if (place.control.matches("fieldset")) place.problem.scrollIntoView({ block: "center" });
     else place.control.focus();
   }
@@ -121,6 +122,8 @@ export class Form {
       const found = this.closest(named.split("."));
       if (found !== null) return found;
     }
+    const [, single, double] = message.match(/column (?:'([^']*)'|"([^"]*)")/i) ?? [];
+    if (this.places.has(single ?? double)) return single ?? double;
     const beginning = BEGINNINGS.find(([pattern, path]) => pattern.test(message) && this.places.has(path));
     return beginning ? beginning[1] : null;
   }

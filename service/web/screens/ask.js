@@ -33,7 +33,8 @@ export async function showAsk(root, { parts, signal }) {
       replace(problem);
       draw(prediction);
     },
-    (error) => form.show(error),
+    // A person may be typing in another field by now.
+    (error) => form.show(error, { focus: false }),
   );
 
   function draw(prediction) {

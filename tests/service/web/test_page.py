@@ -205,6 +205,18 @@ def test_the_error_of_the_api_stands_beside_its_field(
     expect(field.locator(".problem")).to_contain_text("Received: '../houses'")
 
 
+def test_an_answer_that_is_refused_stands_beside_its_column(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, SCREENS["ask"])
+    area = page.get_by_label("area", exact=True)
+    area.fill("large")
+    field = page.locator(".field").filter(has=area)
+    expect(field.locator(".problem")).to_contain_text("Received: 'large'")
+    area.fill("100")
+    expect(field.locator(".problem")).to_be_empty()
+
+
 def test_nothing_typed_is_lost_by_a_reload_or_a_lost_connection(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:

@@ -35,6 +35,12 @@ CONTENTS = {
     "Reference": ("api/index", "benchmarks/README", "benchmarks/RESULTS"),
     "Inside": ("architecture", "CONTRIBUTING", "CHANGELOG"),
 }
+# Inline styles of Furo and Sphinx, as attributes or left out.
+_STYLES_OF_THE_THEME = {
+    r' style="opacity: 50%"': ' opacity="50%"',
+    r'(<svg[^>]*) style="display: none;"': r'\1 display="none"',
+    r'(<t(?:able|d)\b[^>]*?) style="[^"]*"': r"\1",
+}
 # What Sphinx writes for itself and for other sites.
 _NOT_FOR_READERS = (".buildinfo*", "_sources", "objects.inv")
 
@@ -106,6 +112,11 @@ def build_pages(html: Path) -> list[str]:
     places = ["-d", str(BUILD / "doctrees"), "-c", str(Path(__file__).parent)]
     if build_main([*options, *places, str(BUILD / "source"), str(html)]):
         return ["Sphinx has warnings, see above."]
+    for path in html.rglob("*.html"):
+        text = path.read_text()
+        for style, replacement in _STYLES_OF_THE_THEME.items():
+            text = re.sub(style, replacement, text)
+        path.write_text(text)
     return check_self_contained(html)
 
 

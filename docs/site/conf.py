@@ -22,6 +22,7 @@ html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_domain_indices = False
 html_show_sphinx = False
 html_show_copyright = False
 pygments_style = "a11y-high-contrast-light"

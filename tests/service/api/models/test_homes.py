@@ -26,6 +26,7 @@ class Host(ModelHost):
         self.restarts = 0
         self.may_load = True
         self.size = 0
+        self.is_starting = False
 
     @property
     def is_connected(self) -> bool:
@@ -42,8 +43,8 @@ class Host(ModelHost):
         assert arguments is not None
         self.kept = set(arguments["names"])
         report = HostReport(
-            is_importing=False,
-            known=sorted(self.on_disk),
+            is_starting=self.is_starting,
+            known=[] if self.is_starting else sorted(self.on_disk),
             settled=sorted(self.kept) if self.may_load else [],
             computed={},
             resident_bytes=self.size,
@@ -89,6 +90,22 @@ def test_service_is_not_ready_before_every_model_is_loaded() -> None:
     look(homes)
     with pytest.raises(Unavailable, match="being loaded"):
         homes.check_ready()
+
+
+def test_process_that_starts_neither_counts_nor_empties_the_table() -> None:
+    homes, (a, b) = cluster(2, "pq")
+    a.is_starting = b.is_starting = True
+    look(homes)
+    with pytest.raises(Unavailable, match="being loaded"):
+        homes.check_ready()
+    a.is_starting = False
+    look(homes)
+    assert a.kept == {"p", "q"}
+    a.runs = False
+    look(homes)
+    a.runs = True
+    look(homes)
+    assert a.kept == {"p", "q"}
 
 
 def test_models_of_a_process_that_ended_go_to_another() -> None:

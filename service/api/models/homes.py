@@ -64,8 +64,11 @@ class Homes:
 
     def check_ready(self) -> None:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
-        waiting = [h for h in self.hosts if not self._names(h) <= h.settled]
-        if waiting or not any(host.is_ready for host in self.hosts):
+        is_loaded = all(
+            any(name in home.settled for home in homes)
+            for name, homes in self._table.items()
+        )
+        if not (is_loaded and any(host.is_ready for host in self.hosts)):
             raise Unavailable("TensorFlow and the models are being loaded.")
 
     async def tend(self) -> None:

@@ -45,7 +45,7 @@ class Host(ModelHost):
         report = HostReport(
             is_starting=self.is_starting,
             known=[] if self.is_starting else sorted(self.on_disk),
-            settled=sorted(self.kept) if self.may_load else [],
+            settled=sorted(self.kept if self.may_load else self.kept & self.settled),
             computed={},
             resident_bytes=self.size,
         )
@@ -140,6 +140,7 @@ def test_old_home_answers_until_the_new_one_has_loaded() -> None:
     look(homes)
     (moving,) = b.kept & {first, second}
     assert homes.choose(moving) is a
+    homes.check_ready()
     b.may_load = True
     look(homes, times=2)
     assert homes.choose(moving) is b

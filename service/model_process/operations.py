@@ -93,7 +93,7 @@ class Operations:
     def _keep(self, body: bytes | bytearray, names: Sequence[str]) -> Frame:
         self._registry.keep(names)
         report = HostReport(
-            is_importing=not self._registry.has_imported,
+            is_starting=not self._registry.has_refreshed,
             known=self._registry.names(),
             settled=sorted(self._registry.settled),
             computed=self.predictions.seconds_computed(),

@@ -40,6 +40,7 @@ class ModelRegistry:
     Attributes:
         has_imported: Whether TensorFlow is imported, which may hold the interpreter for
             many seconds.
+        has_refreshed: Whether the directory was read once.
         settled: Names of the models whose versions are loaded or known to be broken.
     """
 
@@ -61,7 +62,7 @@ class ModelRegistry:
         self._kept: set[ServedVersion] = set()
         self._scanning = threading.Lock()
         self._latest_lock = threading.Lock()
-        self._settled = False
+        self.has_refreshed = False
         self.has_imported = False
         self._misplaced: set[Path] = set()
 
@@ -113,7 +114,7 @@ class ModelRegistry:
             self._latest.pop(name, None)
         self._load_labelled_versions(homed)
         self.settled = frozenset(homed)
-        self._settled = True
+        self.has_refreshed = True
         self._unload_idle_versions()
         for name, versions in self.catalog().items():
             for version in versions if name in self.settled else ():
@@ -144,7 +145,7 @@ class ModelRegistry:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
         if not self.root.is_dir():
             raise Unavailable("There is no models directory.")
-        if not self._settled:
+        if not self.has_refreshed:
             raise Unavailable("TensorFlow and the models are being loaded.")
 
     def names(self) -> list[str]:

@@ -169,7 +169,8 @@ class ScoredRows(BaseModel):
 class HostReport(BaseModel):
     """What a model process reports to the table of homes."""
 
-    is_importing: bool
+    # Whether it still imports TensorFlow or reads the directory for the first time.
+    is_starting: bool
     # Names of all models in the directory; of those that it was told to keep and has
     # loaded, or found broken.
     known: list[str]

@@ -64,8 +64,11 @@ class Homes:
 
     def check_ready(self) -> None:
         """Raises `Unavailable` until every model is loaded or known to be broken."""
-        waiting = [h for h in self.hosts if not self._names(h) <= h.settled]
-        if waiting or not any(host.is_ready for host in self.hosts):
+        is_loaded = all(
+            any(name in home.settled for home in homes)
+            for name, homes in self._table.items()
+        )
+        if not (is_loaded and any(host.is_ready for host in self.hosts)):
             raise Unavailable("TensorFlow and the models are being loaded.")
 
     async def tend(self) -> None:
@@ -85,8 +88,9 @@ class Homes:
 
     async def look(self) -> None:
         """Asks every process for its state, and changes the table."""
-        known = await asyncio.gather(*map(self._ask, self.hosts))
-        if not any(host.is_ready for host in self.hosts):
+        answers = await asyncio.gather(*map(self._ask, self.hosts))
+        known = [names for names in answers if names is not None]
+        if not known:
             return
         self._leave_dead_homes()
         self._assign({name for names in known for name in names})
@@ -95,17 +99,17 @@ class Homes:
         if not self._coming:
             self._balance()
 
-    async def _ask(self, host: ModelHost) -> Sequence[str]:
-        """Tells a process its models; returns the names of all that it found."""
+    async def _ask(self, host: ModelHost) -> Sequence[str] | None:
+        """Tells a process its models; returns the names of all models, if it knows."""
         names = sorted(self._names(host))
         try:
             async with asyncio.timeout(_SECONDS_TO_REPORT):
                 frame = await host.ask("keep", arguments={"names": names})
         except (ServiceError, TimeoutError):
-            return ()  # It does not run, or hangs, which the watchdog notices.
+            return None  # It does not run, or hangs, which the watchdog notices.
         report = HostReport.model_validate_json(frame.body)
         host.observe(report, self._settings.threads)
-        return report.known
+        return None if report.is_starting else report.known
 
     def _names(self, host: ModelHost) -> set[str]:
         """Returns the models that a process should have loaded."""

@@ -45,7 +45,7 @@ class ModelHost:
         self.settled: frozenset[str] = frozenset()
         self.loads: dict[str, float] = {}
         self.resident_bytes = 0
-        self._is_importing = True
+        self._is_starting = True
         self._computed: dict[str, float] = {}
         self._reported_at = time.monotonic()
 
@@ -57,7 +57,7 @@ class ModelHost:
     @property
     def is_ready(self) -> bool:
         """Whether the process loads a model as soon as it is asked."""
-        return self.is_connected and not self._is_importing
+        return self.is_connected and not self._is_starting
 
     def load(self, name: str) -> float:
         """Returns the share of the time that the process computes a model."""
@@ -72,7 +72,7 @@ class ModelHost:
             self.loads[name] = self.load(name) + _GAIN * (share - self.load(name))
         self.settled = frozenset(report.settled)
         self.resident_bytes = report.resident_bytes
-        self._is_importing = report.is_importing
+        self._is_starting = report.is_starting
         self._computed, self._reported_at = report.computed, now
 
     async def ask(

@@ -56,6 +56,6 @@ def test_both_processes_say_what_they_take(client: httpx.Client) -> None:
     wait_until_ready(client)
     found = figures(client)
     api = found["process_resident_memory_bytes", frozenset()]
-    models = found["tfbbb_models_process_resident_memory_bytes", frozenset()]
+    models = found["tfbbb_models_process_resident_memory_bytes", frozenset(["0"])]
     assert min(api, models) > 2**20
     assert api != models

@@ -26,6 +26,7 @@ class Host(ModelHost):
         self.restarts = 0
         self.may_load = True
         self.size = 0
+        self.is_starting = False
 
     @property
     def is_connected(self) -> bool:
@@ -42,9 +43,9 @@ class Host(ModelHost):
         assert arguments is not None
         self.kept = set(arguments["names"])
         report = HostReport(
-            is_importing=False,
-            known=sorted(self.on_disk),
-            settled=sorted(self.kept) if self.may_load else [],
+            is_starting=self.is_starting,
+            known=[] if self.is_starting else sorted(self.on_disk),
+            settled=sorted(self.kept if self.may_load else self.kept & self.settled),
             computed={},
             resident_bytes=self.size,
         )
@@ -91,6 +92,22 @@ def test_service_is_not_ready_before_every_model_is_loaded() -> None:
         homes.check_ready()
 
 
+def test_process_that_starts_neither_counts_nor_empties_the_table() -> None:
+    homes, (a, b) = cluster(2, "pq")
+    a.is_starting = b.is_starting = True
+    look(homes)
+    with pytest.raises(Unavailable, match="being loaded"):
+        homes.check_ready()
+    a.is_starting = False
+    look(homes)
+    assert a.kept == {"p", "q"}
+    a.runs = False
+    look(homes)
+    a.runs = True
+    look(homes)
+    assert a.kept == {"p", "q"}
+
+
 def test_models_of_a_process_that_ended_go_to_another() -> None:
     homes, (a, b) = cluster(2, "pq")
     look(homes)
@@ -123,6 +140,7 @@ def test_old_home_answers_until_the_new_one_has_loaded() -> None:
     look(homes)
     (moving,) = b.kept & {first, second}
     assert homes.choose(moving) is a
+    homes.check_ready()
     b.may_load = True
     look(homes, times=2)
     assert homes.choose(moving) is b

@@ -74,11 +74,14 @@ class Server:
         return Path(sys.executable) if self.peer is None else self.peer.environment()
 
 
-def _uvicorn(*application: str) -> Callable[[Path], list[Any]]:
-    options = ("--log-level", "warning", "--no-access-log")
-    return lambda python: [
-        *(python, "-m", "uvicorn", *application, "--port", _PORT, *options)
-    ]
+def _tfbbb(python: Path) -> list[Any]:
+    return [python, "-m", "tfbbb", "serve", "--port", _PORT]
+
+
+def _plain(python: Path) -> list[Any]:
+    options = ("--log-level", "warning", "--no-access-log", "--port", _PORT)
+    application = ("--app-dir", _FOLDER, "plain_service:app")
+    return [python, "-m", "uvicorn", *application, *options]
 
 
 def _program(name: str) -> Callable[[Path], list[Any]]:
@@ -94,19 +97,17 @@ def _peer(program: str, *requirements: str) -> Peer:
     return Peer(program, requirements, needs_tensorflow=True)
 
 
-# That of `tfbbb serve`.
-_PROTOCOL = "service.api.http.protocol:JsonErrorProtocol"
 _ROWS = {"instances": [_ROW]}
 _TENSOR = {"name": "inputs", "shape": [1, 13], "datatype": "FP32", "data": _ROW}
 SERVERS = {
     "tfbbb": Server(
-        _uvicorn("--factory", "service.app:create_app", "--http", _PROTOCOL),
+        _tfbbb,
         "/v1/models/small:predict",
         lambda answer: answer["predictions"][0]["mean"][0],
         _ROWS,
     ),
     "plain FastAPI": Server(
-        _uvicorn("--app-dir", str(_FOLDER), "plain_service:app"),
+        _plain,
         "/predict",
         lambda answer: answer["predictions"][0]["mean"][0],
         _ROWS,
@@ -288,6 +289,7 @@ def _running(
         "TFBBB_DATA_DIR": str(model.parents[2] / "data"),
         "TFBBB_ADMIN_KEY": _KEY,
         "TFBBB_START_DISPATCHER": "false",
+        "TFBBB_ACCESS_LOG": "off",
         "TF_CPP_MIN_LOG_LEVEL": "2",
     }
     with tempfile.TemporaryFile() as log:

@@ -3,6 +3,7 @@
 import os
 import socket
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from service.shared.settings import Settings
 
 _SECONDS_TO_FINISH_REQUESTS = 30
+# Each further one costs a microsecond per new connection.
+_ACCEPTED_PER_TURN = 32
 
 
 def serve(
@@ -119,7 +122,14 @@ def serve(
                 timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
             )
             _print_url(host, listener.getsockname()[1], key, settings.insecure)
-            uvicorn.Server(config).run(sockets=[listener])
+            # The event loop accepts one connection per turn and socket: while its turns
+            # are long, others would wait for seconds to be accepted.
+            with ExitStack() as others:
+                more = [
+                    others.enter_context(listener.dup())
+                    for _ in range(_ACCEPTED_PER_TURN - 1)
+                ]
+                uvicorn.Server(config).run(sockets=[listener, *more])
 
 
 def _open_listener(host: str, port: int) -> socket.socket:

@@ -9,8 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.api.http.errors import error_response
 from service.shared.errors import Overloaded
 
-# Of a deadline of a second. The way to the door and back takes as long under load.
-_MOST_SECONDS = 0.3
+# Of a deadline of a second: under load, the way to the door and back takes longer.
+_MOST_SECONDS = 0.2
 # So few predictions are always accepted: one of them may take long for itself.
 _LEAST_ACCEPTED = 16
 _FIRST_PACE = 3e-4
@@ -42,6 +42,7 @@ class Door:
         self.num_accepted = 0
         self._pace = _FIRST_PACE
         self._answers = 0
+        self._was_crowded = False
         self._begin: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._refusals = Counter(
@@ -67,6 +68,7 @@ class Door:
 
     def leave(self) -> None:
         """Counts the answer to a prediction that was accepted."""
+        self._was_crowded |= self.num_accepted >= _LEAST_ACCEPTED
         self.num_accepted -= 1
         self._answers += 1
 
@@ -89,7 +91,7 @@ class Door:
         if lag < _BUSY_LAG:
             self._begin = None
             self._pace = min(self._pace, max(_FIRST_PACE, _KEPT * self._pace))
-        elif self.num_accepted < _LEAST_ACCEPTED:
+        elif not self._was_crowded:
             self._begin = None
         elif self._begin is None:
             self._begin, self._answers = now, 0
@@ -97,6 +99,7 @@ class Door:
             sample = (now - self._begin) / self._answers
             self._pace += _GAIN * (sample - self._pace)
             self._begin, self._answers = now, 0
+        self._was_crowded = False
 
     def _expect(self) -> None:
         loop = asyncio.get_running_loop()

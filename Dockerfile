@@ -16,13 +16,13 @@ COPY requirements-image.lock ./
 RUN pip install --no-cache-dir --no-deps --no-compile --require-hashes \
         --requirement requirements-image.lock
 # Neither serving nor training reads these files, half of the packages:
-# - the packages' own tests, and the parts of pyarrow for Flight and Substrait;
+# - the packages' own tests, and the part of pyarrow for Flight;
 # - C++ headers, and `clang` to parse them, which only compile custom operations;
 # - symbols for debuggers. The libraries in `*.libs` were patched and break without theirs.
 # `tensorflow-cpu` gets the name that other packages require.
 RUN cd /opt/tfbbb/lib/python3.*/site-packages \
     && find . -type d -name tests -prune -exec rm -r {} + \
-    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* pyarrow/*substrait* \
+    && rm -r clang tensorflow/include pyarrow/include pyarrow/*flight* \
     && find . -type f \( -name '*.so' -o -name '*.so.*' \) -not -path './*.libs/*' \
         -exec strip --strip-unneeded {} + \
     && for metadata in tensorflow_cpu-*.dist-info; do [ ! -d "$metadata" ] \
@@ -42,7 +42,7 @@ RUN pip install --no-cache-dir --no-compile --no-deps --prefix /opt/package . \
     && pip check \
     && /opt/tfbbb/bin/python -m compileall -q -f -s /opt/package -p /opt/tfbbb \
         --invalidation-mode unchecked-hash /opt/package/lib \
-    && /opt/tfbbb/bin/python -c 'import tfbbb.explain, tfbbb.export, tfbbb.inference, \
+    && cd / && /opt/tfbbb/bin/python -c 'import tfbbb.explain, tfbbb.export, tfbbb.inference, \
         tfbbb.plots, tfbbb.sklearn, tfbbb.training, service.app, service.trainer, \
         service.job_process.dispatcher, service.model_process.worker'
 

@@ -6,6 +6,7 @@ requests at a time: each header has an `id`, which the header of the response re
 """
 
 import asyncio
+import json
 import socket
 import struct
 from dataclasses import dataclass
@@ -32,7 +33,11 @@ class Frame:
 
     def head(self) -> bytes:
         """Returns the bytes before the body: the lengths and the header."""
-        header = orjson.dumps(self.header)
+        try:
+            header = orjson.dumps(self.header)
+        except TypeError:
+            # A version in a path may have more than 64 bits, and is not found.
+            header = json.dumps(self.header).encode()
         return _LENGTHS.pack(len(header), len(self.body)) + header
 
 

@@ -9,6 +9,8 @@ const STEPS = 200;
 const DAY = 86400;
 const OTHER = " other";
 const MISSING = " missing";
+// What is asked until another value is typed.
+const UNSEEN = "a value that training did not see";
 
 /**
  * Makes the field of a feature.
@@ -86,7 +88,7 @@ function dateField(feature, form, onChange) {
     form.draft.set(name, typed.value);
     onChange();
   });
-  const help = known ? `Training: ${day(low)} to ${day(high)}.` : "";
+  const help = [known ? `Training: ${day(low)} to ${day(high)}.` : "", feature.missing ? "Leave it empty if it is missing." : ""].join(" ").trim();
   return {
     name,
     element: withSlider(form, name, typed, slide, help),
@@ -116,8 +118,9 @@ function levels(feature, form, onChange) {
 
 function choice(feature, form, onChange) {
   const { name } = feature;
-  const known = feature.categories ?? [];
-  const other = form.text(`${name} other`, "", { "aria-label": `Another value of ${name}`, placeholder: "a value that training did not see" });
+  // The empty text stands for a missing value, which has an option of its own.
+  const known = (feature.categories ?? []).filter((value) => value !== "");
+  const other = form.text(`${name} other`, "", { "aria-label": `Another value of ${name}`, placeholder: UNSEEN });
   other.id = newId();
   other.addEventListener("input", onChange);
   const place = h("span");
@@ -135,7 +138,7 @@ function choice(feature, form, onChange) {
     element,
     read() {
       if (select.value === MISSING) return null;
-      return select.value === OTHER ? other.value : select.value;
+      return select.value === OTHER ? other.value.trim() || UNSEEN : select.value;
     },
   };
 }

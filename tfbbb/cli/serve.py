@@ -53,9 +53,9 @@ def serve(
     \b
     TFBBB_ADMIN_KEY               none      the first admin key, prefix.secret
     TFBBB_START_MODELS            1         0: no process that predicts
-    TFBBB_MODEL_PROCESSES         2         processes that predict; share the models
+    TFBBB_MODEL_PROCESSES         2         processes that predict
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
-    TFBBB_IDLE_SECONDS            600 s     until an unused old version is unloaded
+    TFBBB_IDLE_SECONDS            600 s     idle time of an old version
     TFBBB_START_DISPATCHER        1         0: no process that runs jobs
     TFBBB_JOB_SLOTS               cores/2   jobs that run at the same time here
     TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
@@ -84,7 +84,7 @@ def serve(
     TFBBB_MAX_QUEUE_SECONDS       2 s       time that a prediction may wait
     TFBBB_MAX_WAITING_REQUESTS    1000      predictions that wait at the same time
     TFBBB_MAX_WAITING_BYTES       256 MiB   bodies of predictions that wait
-    TFBBB_HEARTBEAT_SECONDS       3 s       silence after which models restart
+    TFBBB_HEARTBEAT_SECONDS       2 s       silence after which models restart
     TFBBB_MAX_RECORDED_ROWS       100000    most rows recorded for feedback
     TFBBB_RECORDED_SECONDS        2592000 s longest time that such a row is kept
     TFBBB_MAX_BODY_BYTES          32 MiB    largest body of a `:predict` request

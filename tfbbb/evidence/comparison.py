@@ -133,7 +133,10 @@ def compare(
     >>> def line(scale):
     ...     inputs = keras.Input((1,))
     ...     prior = tfbbb.priors.Normal(scale)
-    ...     outputs = tfbbb.layers.DenseVariational(1, prior=prior)(inputs)
+    ...     layer = tfbbb.layers.DenseVariational(
+    ...         1, prior=prior, kernel_initializer="ones"
+    ...     )
+    ...     outputs = layer(inputs)
     ...     return tfbbb.BayesianModel(inputs, outputs)
     >>> rows = np.array([[1.0], [2.0]])
     >>> table = tfbbb.evidence.compare(

@@ -102,6 +102,10 @@ class KeyList(BaseModel):
 class SessionRequest(KnownFields):
     """The key with which to sign in."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"key": "tfbbb-5f1d7e2a.the-secret"}]}
+    )
+
     key: Annotated[
         str,
         Field(

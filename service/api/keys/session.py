@@ -42,7 +42,12 @@ async def sign_in(
     return await asyncio.to_thread(_describe, state, caller)
 
 
-@router.get("", summary="Describe the key of the request", responses=responses())
+@router.get(
+    "",
+    summary="Describe the key of the request",
+    responses=responses(),
+    openapi_extra={"security": [{"key": []}]},
+)
 async def get_session(state: State, request: Request, response: Response) -> Session:
     """Returns the name and the scopes of the key, in a cookie or a header."""
     response.headers["Cache-Control"] = "no-store"

@@ -5,7 +5,14 @@ from datetime import UTC, datetime
 from typing import Annotated, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 from service.api.feedback.schemas import FeedbackSummary
 from service.api.labels.gate import Gate
@@ -26,10 +33,47 @@ LabelName = Annotated[
 ]
 
 Number = Annotated[int, Field(ge=0, le=MOST_VERSIONS)]
-Weight = Annotated[float, Field(gt=0, lt=1)]
+_SHARES = {
+    "anyOf": [
+        {
+            "type": "object",
+            "minProperties": 2,
+            "maxProperties": 2,
+            "propertyNames": {"pattern": "^[0-9]{1,19}$"},
+            "additionalProperties": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "exclusiveMaximum": 1,
+            },
+        },
+        {"type": "null"},
+    ]
+}
 
 # Of the sum of weights, whose decimal fractions are no binary ones.
 _ROUNDING = 1e-6
+
+
+def _check_shares(given: object) -> dict[int, float] | None:
+    """Checks the shares of two versions, and stops at the first fault.
+
+    Raises:
+        ValueError: `given` maps no two versions to shares between 0 and 1.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or len(given) != 2:
+        raise ValueError("Must map two versions to their shares")
+    for version, share in given.items():
+        number = str(version)
+        if not (number.isdecimal() and int(number[:20]) <= MOST_VERSIONS):
+            raise ValueError(f"{number[:100]!r} is not the number of a version")
+        if type(share) not in (int, float) or not 0 < share < 1:
+            raise ValueError("A share must be a number between 0 and 1")
+    shares = {int(version): float(share) for version, share in given.items()}
+    if len(shares) < 2:
+        raise ValueError("Must map two versions to their shares, not one twice")
+    return shares
 
 
 class LabelTarget(KnownFields):
@@ -40,10 +84,12 @@ class LabelTarget(KnownFields):
     )
 
     version: Annotated[Number, Field(strict=True)] | None = Field(None, examples=[1])
-    versions: dict[Number, Weight] | None = Field(
+    versions: Annotated[
+        dict[int, float] | None,
+        PlainValidator(_check_shares),
+        WithJsonSchema(_SHARES),
+    ] = Field(
         None,
-        min_length=2,
-        max_length=2,
         description="In place of `version`: the shares of the requests that two "
         "versions answer. The one that is not the label's present version is its "
         "canary; of a new label, the one with the smaller share.",

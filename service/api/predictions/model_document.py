@@ -103,7 +103,7 @@ def _value(feature: dict[str, Any]) -> dict[str, Any]:
     if (low := feature["low"]) is not None and (high := feature["high"]) is not None:
         described.append(f"In training from {low:.6g} to {high:.6g}.")
     schema: dict[str, Any] = {"type": types[0] if len(types) == 1 else types}
-    if categories := feature["categories"]:
+    if categories := _categories(feature):
         described.append("In training one of the examples.")
         schema["examples"] = categories
     if described:
@@ -111,10 +111,15 @@ def _value(feature: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _categories(feature: dict[str, Any]) -> list[str]:
+    """Returns the categories without the empty text, which is a missing value."""
+    return [category for category in feature["categories"] or () if category]
+
+
 def _example(feature: dict[str, Any]) -> float | str:
     """Returns a value of the training rows, where the manifest knows one."""
     if feature["kind"] == "categorical":
-        return str((feature["categories"] or ["text"])[0])
+        return str((_categories(feature) or ["text"])[0])
     if feature["low"] is None or feature["high"] is None:
         return 0
     middle = (feature["low"] + feature["high"]) / 2

@@ -22,6 +22,7 @@ export async function showJob(root, { parts: [, id], signal }) {
   const stream = h("p", { class: "help", role: "status" });
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
   const actions = h("div", { class: "actions" });
+  const times = h("div");
   const problem = problemPlace();
   const plot = trainingChart(signal);
 
@@ -57,6 +58,14 @@ export async function showJob(root, { parts: [, id], signal }) {
       job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, job.error)),
       job.judgement && h("section", { class: "card" }, h("h2", {}, "How good the model is"), sentences(job.judgement), figureTable(job.judgement)));
     log.textContent = job.log || "Nothing yet.";
+    replace(times, facts([
+      ["Target", job.target],
+      ["Table", job.dataset_id ? h("a", { href: address(["data", job.dataset_id]) }, "open") : "deleted"],
+      ["Queued", date(job.created_at)],
+      ["Started", date(job.started_at)],
+      ["Ended", date(job.finished_at)],
+      ["Attempt", number(job.attempt)],
+    ]));
   }
 
   async function refresh() {
@@ -96,14 +105,7 @@ export async function showJob(root, { parts: [, id], signal }) {
     h("details", { class: "section", open: job.state === "failed" }, h("summary", {}, "Log"), log),
     h("details", { class: "section" }, h("summary", {}, "What was asked for"),
       h("pre", { tabindex: "0", "aria-label": "Spec" }, JSON.stringify(job.spec, null, 2))),
-    facts([
-      ["Target", job.target],
-      ["Table", job.dataset_id ? h("a", { href: address(["data", job.dataset_id]) }, "open") : "deleted"],
-      ["Queued", date(job.created_at)],
-      ["Started", date(job.started_at)],
-      ["Ended", date(job.finished_at)],
-      ["Attempt", number(job.attempt)],
-    ]));
+    times);
   draw();
   follow();
   const timer = setInterval(() => {
@@ -116,7 +118,7 @@ function said(job) {
   if (job.state === "queued") return "It starts as soon as a trainer is free.";
   if (job.state === "exporting") return "The model is measured, written and checked.";
   if (job.state === "running" && job.eta_seconds !== null) return `About ${duration(job.eta_seconds)} left.`;
-  if (job.state === "running") return "The trainer is starting.";
+  if (job.state === "running") return job.progress.steps ? "" : "The trainer is starting.";
   return "";
 }
 

@@ -5,9 +5,10 @@ import { actionButton, badge, confirm, h, problemPlace, replace, table } from ".
 import { Draft } from "../drafts.js";
 import { Form } from "../form.js";
 import { figure, figureName } from "../figures.js";
-import { date, number } from "../format.js";
+import { date, number, percent } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
 import { address } from "../router.js";
+import { may } from "../session.js";
 import { numberOf } from "../schema_fields.js";
 
 const MOST = 12;
@@ -34,7 +35,7 @@ export async function showVersions(root, { parts, signal }) {
     h("h2", {}, "Labels"),
     h("p", { class: "help" }, "Programs ask a label, and a label moves to a version when you say so. latest is always the newest version that answers."),
     labelTable(name, labels.labels, { problem, again }),
-    moveForm(name, status.model_version_status, again));
+    may("train") && moveForm(name, status.model_version_status, labels.labels, again));
 }
 
 function comparison(name, versions, described, labels, { problem, again }) {
@@ -51,7 +52,8 @@ function comparison(name, versions, described, labels, { problem, again }) {
     ["State", ...cells(state)],
     ["Published", ...cells((version, details) => date(details?.lineage?.published_at ?? details?.description?.created))],
     ...metrics.map((metric) => [figureName(metric), ...cells((version, details) => figure(metric, details?.description?.metrics?.[metric]))]),
-    [h("span", { class: "hidden" }, "Delete"), ...cells(({ version }) => actionButton("Delete", () => remove(version), { kind: "quiet", problem }))],
+    ...(may("train") ? [[h("span", { class: "hidden" }, "Delete"),
+      ...cells(({ version }) => actionButton("Delete", () => remove(version), { kind: "quiet", problem }))]] : []),
   ];
   const columns = cells(({ version }) => ({ title: h("a", { href: address(["models", name, version]) }, `Version ${version}`), number: true }));
   return table([{ title: "" }, ...columns], rows, { caption: `Versions of ${name}` });
@@ -60,6 +62,17 @@ function comparison(name, versions, described, labels, { problem, again }) {
 function state({ state: found, status }) {
   if (found === "END") return [badge("not served", "bad"), h("p", { class: "problem" }, status.error_message)];
   return found === "AVAILABLE" ? badge("loaded", "good") : badge(found === "START" ? "loads when asked" : "loading");
+}
+
+/** The versions behind a label: one, or two that share its requests, and a shadow. */
+function versionsOf(name, { version, canary, shadow }) {
+  const link = (at) => h("a", { href: address(["models", name, String(at)]) }, String(at));
+  const rest = canary ? 1 - canary.weight : 1;
+  return [
+    link(version), canary && ` ${percent(rest)}`,
+    canary && ["; canary ", link(canary.version), ` ${percent(canary.weight)}`],
+    shadow && ["; shadow ", link(shadow.version)],
+  ];
 }
 
 function labelTable(name, labels, { problem, again }) {
@@ -71,16 +84,16 @@ function labelTable(name, labels, { problem, again }) {
     };
     return [
       label.label,
-      h("a", { href: address(["models", name, String(label.version)]) }, String(label.version)),
+      h("span", {}, versionsOf(name, label)),
       label.moved_at ? date(label.moved_at) : "moves by itself",
       label.feedback ? `${number(label.feedback.num_rows)} rows` : "none",
-      label.label === "latest" ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
+      label.label === "latest" || !may("train") ? "" : actionButton("Delete", remove, { kind: "quiet", problem }),
     ];
   });
-  return table([{ title: "Label" }, { title: "Version", number: true }, { title: "Moved" }, { title: "Feedback" }, { title: "" }], rows, { caption: `Labels of ${name}` });
+  return table([{ title: "Label" }, { title: "Version" }, { title: "Moved" }, { title: "Feedback" }, { title: "" }], rows, { caption: `Labels of ${name}` });
 }
 
-function moveForm(name, versions, again) {
+function moveForm(name, versions, labels, again) {
   const draft = new Draft(`label:${name}`);
   const form = new Form(draft);
   const label = form.text("label", "champion");
@@ -92,8 +105,19 @@ function moveForm(name, versions, again) {
   const button = h("button", { type: "submit", class: "primary" }, "Move the label");
   const done = h("div", { role: "status" });
 
+  /** Asks before the move ends a canary or a shadow. */
+  async function isWanted() {
+    const present = labels.find((one) => one.label === label.value.trim());
+    const ends = [
+      present?.canary && `the canary ${present.canary.version}`,
+      present?.shadow && `the shadow ${present.shadow.version}`,
+    ].filter(Boolean);
+    return !ends.length || confirm(`Moving ${present.label} ends ${ends.join(" and ")}.`, "Move the label");
+  }
+
   async function submit(event) {
     event.preventDefault();
+    if (!await isWanted()) return;
     button.disabled = true;
     form.clearAll();
     replace(done);

@@ -3,6 +3,7 @@
 import json
 import queue
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from service.model_process.predictions import Prediction, Predictions
 from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
+from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.speed import Speed
 from service.shared.database import Database
 from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
+from service.shared.route import Route
 from service.shared.settings import Settings
 from tfbbb import load
 
@@ -46,7 +49,8 @@ def predictions(
     settings = Settings()
     recorder = PredictionRecorder(database, settings)
     rates = WorkRates(tmp_path, None)
-    return Predictions(registry, settings, UncertaintyMetrics(), recorder, rates)
+    uncertainty, shadows = UncertaintyMetrics(registry), ShadowMetrics()
+    return Predictions(registry, settings, uncertainty, recorder, rates, shadows)
 
 
 def answer(
@@ -55,8 +59,9 @@ def answer(
     codec: str = "json",
     **options: Any,
 ) -> Frame:
-    header: dict[str, Any] = {"name": "diabetes", "version": None, "options": options}
+    header: dict[str, Any] = {"name": "diabetes", "options": options}
     header |= {"arrived": time.monotonic(), "reads": codec, "writes": codec}
+    header |= {"request_id": "1", **asdict(Route())}
     replies: queue.Queue[Any] = queue.Queue()
     predictions.start(Prediction(Frame(header, body), replies.put))
     frame: Frame = replies.get(timeout=60)()

@@ -367,6 +367,42 @@ def test_a_label_moves_through_its_gate(
     assert "champion" in site.client.get(f"/v1/models/{MODEL}").json()["labels"]
 
 
+def test_moving_a_label_asks_before_it_ends_a_trial(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    label = {
+        "label": "pilot",
+        "version": 1,
+        "canary": {"version": 2, "weight": 0.1, "feedback": None},
+        "shadow": {"version": 3, "feedback": None},
+        "moved_at": None,
+        "feedback": None,
+    }
+    page.route("**/labels", lambda route: route.fulfill(json={"labels": [label]}))
+    moved: list[Route] = []
+    page.route("**/labels/pilot", moved.append)
+    visit(page, site, SCREENS["versions"])
+    labels = page.get_by_role("region", name="Labels of houses")
+    expect(labels).to_contain_text("1 90.0 %; canary 2 10.0 %; shadow 3")
+    page.get_by_label("Label", exact=True).fill("pilot")
+    page.get_by_role("button", name="Move the label").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("ends the canary 2 and the shadow 3")
+    dialog.get_by_role("button", name="Keep it").click()
+    assert not moved
+
+
+def test_another_category_is_asked_at_once(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, SCREENS["ask"])
+    expect(page.locator(".result")).to_contain_text("±")
+    choice = page.locator("select").filter(has_text="another value")
+    assert "" not in choice.locator("option").evaluate_all("xs => xs.map(x => x.value)")
+    choice.select_option(label="another value…")
+    expect(page.locator(".notice.warning")).to_contain_text("training")
+
+
 def test_a_new_key_is_shown_once(page: Page, site: Site) -> None:
     visit(page, site, "keys")
     page.get_by_label("Name").fill(ATTACK)

@@ -158,8 +158,8 @@ class TrainingSpec(SpecPart):
         PositiveNumber | None,
         Field(
             description="Time of the training with its judgement and export, from its "
-            "start; the model is then that of the last step. One step is taken in any "
-            "case.",
+            "start, once TensorFlow is loaded; the model is then that of the last "
+            "step. One step is taken in any case. By default no limit.",
             examples=[60],
         ),
     ] = None

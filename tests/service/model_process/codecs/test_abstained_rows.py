@@ -30,6 +30,7 @@ def answer() -> Answer:
         manifest=SimpleNamespace(classes=("red", "green")),
         version=SimpleNamespace(name="m", number=1),
         num_samples=10,
+        is_truncated=False,
     )
     outputs = {
         "probabilities": np.float32([[np.nan, np.nan], [0.25, 0.75]]),

@@ -380,7 +380,7 @@ def test_moving_a_label_asks_before_it_ends_a_trial(
     }
     page.route("**/labels", lambda route: route.fulfill(json={"labels": [label]}))
     moved: list[Route] = []
-    page.route("**/labels/pilot", moved.append)
+    page.route("**/labels/pilot", lambda route: moved.append(route))
     visit(page, site, SCREENS["versions"])
     labels = page.get_by_role("region", name="Labels of houses")
     expect(labels).to_contain_text("1 90.0 %; canary 2 10.0 %; shadow 3")

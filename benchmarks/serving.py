@@ -332,7 +332,7 @@ def _wait_for_answer(name: str, process: psutil.Popen) -> float:
 
 
 def _stop(process: psutil.Popen) -> None:
-    """Ends a server and what it has started."""
+    """Ends a server and its child processes."""
     children = process.children(recursive=True)
     process.terminate()
     _, alive = psutil.wait_procs([process, *children], timeout=20)

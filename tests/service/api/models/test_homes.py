@@ -16,7 +16,7 @@ from service.shared.settings import Settings
 
 
 class Host(ModelHost):
-    """A process that loads at once what it is told to keep."""
+    """A process that loads the models of a `keep` request at once."""
 
     def __init__(self, on_disk: Collection[str]) -> None:
         super().__init__(Path("nothing"))

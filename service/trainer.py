@@ -10,9 +10,11 @@ import logging
 import os
 import sys
 
+from service.job_process.priority import give_way
 from service.job_process.trainer import main
 
 if __name__ == "__main__":
+    give_way()
     from service.job_process.table_trainer import TableTrainer
 
     code = main(TableTrainer)

@@ -16,11 +16,12 @@ LAYERS = """
 __main__
 cli
 tfbbb client
-sklearn
+sklearn tuning
 training plots explain
 evaluation
 callbacks
 evidence
+distributed
 inference
 bandits compression conversion compat
 model model_average predictive_model
@@ -34,10 +35,12 @@ variational_weight
 likelihoods priors
 posteriors kl_schedules optimizers
 families layer_state
-call_context data batch_layout noise private_apis strategy support training_rows
+call_context data batch_layout executor noise private_apis strategy support
+training_rows validation_errors
 abbreviation backend checked_numbers disk_faults diverged_training first_callbacks
-drift drift_reference extras flushing inference_result known_fields model_name
-shown_number snake_case stacking tensorflow_startup types version
+drift drift_reference elementwise_activations extras flushing inference_result
+known_fields model_name ray_connection shown_number snake_case stacking
+tensorflow_startup types version
 """
 RANKS = {
     part: rank

@@ -4,6 +4,9 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
+
+from tfbbb.tensorflow_startup import let_gpu_memory_grow
 
 ONEDNN = "I0000 00:00:1795507693.483892   13414 port.cc:153] oneDNN is on."
 OLD_FORMAT = "2024-01-02 03:04:05.678901: I tensorflow/core/util/port.cc:153] oneDNN"
@@ -35,6 +38,27 @@ def test_importing_tensorflow_writes_nothing():
     done = run("import_tensorflow()\nprint('tensorflow' in sys.modules)")
     assert done.stdout == "True\n"
     assert done.stderr == ""
+
+
+def test_memory_of_gpus_is_set_to_grow_at_the_start():
+    done = run(
+        "import tfbbb.tensorflow_startup as startup\n"
+        "startup.let_gpu_memory_grow = lambda: print('grow')\n"
+        "startup.import_tensorflow()"
+    )
+    assert done.stdout == "grow\n"
+
+
+def test_memory_of_every_gpu_grows(monkeypatch):
+    grown = []
+    monkeypatch.setattr(
+        tf.config, "list_physical_devices", lambda kind: [f"{kind}:0", f"{kind}:1"]
+    )
+    monkeypatch.setattr(
+        tf.config.experimental, "set_memory_growth", lambda *given: grown.append(given)
+    )
+    let_gpu_memory_grow()
+    assert grown == [("GPU:0", True), ("GPU:1", True)]
 
 
 @pytest.mark.parametrize("message", [ONEDNN, OLD_FORMAT, FEATURES])

@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 
 import tfbbb
 from tfbbb.conversion import with_posterior
@@ -40,3 +41,57 @@ def test_a_compiled_model_is_copied_uncompiled():
     new = with_posterior(model, "point")
     assert not new.compiled
     np.testing.assert_allclose(new(X), model(X), rtol=1e-6)
+
+
+def normal_around(mean):
+    """Returns the posterior of another model, as a prior."""
+    inputs = keras.Input((3,))
+    layer = tfbbb.layers.DenseVariational(1, name="output", use_bias=False)
+    model = keras.Model(inputs, layer(inputs))
+    layer.kernel.variables["mean"].assign(np.full((3, 1), mean))
+    return tfbbb.priors.FromPosterior(model)
+
+
+def one_layer(prior):
+    inputs = keras.Input((3,))
+    layer = tfbbb.layers.DenseVariational(1, name="output", use_bias=False, prior=prior)
+    return tfbbb.BayesianModel(inputs, layer(inputs))
+
+
+def prior_values(model):
+    (weight,) = model.variational_layers[0].variational_weights
+    return [variable.numpy() for variable in weight.prior_variables.values()]
+
+
+@pytest.mark.parametrize("posterior", ["mean_field_normal", "point"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (normal_around(1.0), normal_around(2.0)),
+        (
+            tfbbb.priors.Normal(scale=1.0, trainable=True),
+            tfbbb.priors.Normal(scale=2.0, trainable=True),
+        ),
+    ],
+    ids=["from_posterior", "normal"],
+)
+def test_a_new_prior_has_its_own_values(old, new, posterior):
+    changed = with_posterior(one_layer(old), posterior, prior=new)
+    expected = prior_values(one_layer(new))
+    for found, value in zip(prior_values(changed), expected, strict=True):
+        np.testing.assert_array_equal(found, value)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [normal_around(1.0), tfbbb.priors.Normal(scale=1.0, trainable=True)],
+    ids=["from_posterior", "normal"],
+)
+def test_a_prior_that_stays_keeps_its_values(prior):
+    model = one_layer(prior)
+    (weight,) = model.variational_layers[0].variational_weights
+    for variable in weight.prior_variables.values():
+        variable.assign(variable + 0.5)
+    same = with_posterior(model, "mean_field_normal")
+    for found, value in zip(prior_values(same), prior_values(model), strict=True):
+        np.testing.assert_array_equal(found, value)

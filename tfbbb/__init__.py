@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfbbb.model_average import ModelAverage, average
     from tfbbb.prediction import Predictive, predictive
     from tfbbb.recalibration import recalibrate
+    from tfbbb.tuning import tune
 
 _SUBPACKAGES = frozenset(
     {
@@ -27,10 +28,12 @@ _SUBPACKAGES = frozenset(
         "compat",
         "compression",
         "data",
+        "distributed",
         "divergences",
         "estimators",
         "evaluation",
         "evidence",
+        "executor",
         "explain",
         "export",
         "families",
@@ -48,6 +51,7 @@ _SUBPACKAGES = frozenset(
         "recalibration",
         "sklearn",
         "training",
+        "tuning",
     }
 )
 _HOMES = {
@@ -60,6 +64,7 @@ _HOMES = {
     "Predictive": "tfbbb.prediction",
     "predictive": "tfbbb.prediction",
     "recalibrate": "tfbbb.recalibration",
+    "tune": "tfbbb.tuning",
 }
 
 __all__ = [
@@ -72,6 +77,7 @@ __all__ = [
     "predictive",
     "recalibrate",
     "to_deterministic",
+    "tune",
 ]
 
 

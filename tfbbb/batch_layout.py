@@ -62,6 +62,10 @@ def split_leading(tensor: Tensor, parts: Any) -> Tensor:
 
 def merge_leading(tensor: Tensor) -> Tensor:
     """Returns [parts, n, ...] as [parts * n, ...]."""
+    rest = list(tensor.shape[2:])
+    if all(rest):
+        # Without operations that compute the shape.
+        return tf.reshape(tensor, [-1, *rest])
     first, second = dimensions(tensor, 0)[:2]
     return tf.reshape(tensor, [first * second, *dimensions(tensor, 2)])
 

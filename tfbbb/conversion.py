@@ -309,9 +309,10 @@ def _copy_trained_state(
     for old, weight in zip(
         _variational_weights(model), _variational_weights(new), strict=True
     ):
-        for name, variable in weight.prior_variables.items():
-            value = old.prior_variables[name].numpy()
-            variable.assign(np.broadcast_to(value, variable.shape))
+        if not _has_new_prior(weight, old):
+            for name, variable in weight.prior_variables.items():
+                value = old.prior_variables[name].numpy()
+                variable.assign(np.broadcast_to(value, variable.shape))
         if weight.members > 1 and same_start:
             for variable in weight.variables.values():
                 values = variable.numpy()
@@ -474,6 +475,17 @@ def _copy_weights(model: keras.Layer, twin: keras.Layer) -> None:
 def _copy_weights_of_layer(layer: keras.Layer, new: keras.Layer) -> None:
     if type(layer) is not type(new) or _posteriors(layer) != _posteriors(new):
         _copy_means(layer, new)
+    elif isinstance(layer, VariationalLayer) and any(
+        _has_new_prior(target, weight)
+        for weight, target in zip(
+            layer.variational_weights, new.variational_weights, strict=True
+        )
+    ):
+        for weight, target in zip(
+            layer.variational_weights, new.variational_weights, strict=True
+        ):
+            for name, variable in target.variables.items():
+                variable.assign(weight.variables[name])
     elif isinstance(layer, keras.Model):
         _copy_weights(layer, new)
     elif wrapped := [key for key in _WRAPPED if _is_layer(layer, key)]:
@@ -535,6 +547,16 @@ def _posteriors(layer: keras.Layer) -> tuple[Any, Any] | None:
     if isinstance(layer, VariationalLayer):
         return layer.posterior, layer.bias_posterior
     return None
+
+
+def _has_new_prior(weight: VariationalWeight, old: VariationalWeight) -> bool:
+    """Whether the prior of a weight is another than that of `old`, with own values."""
+    if weight.prior_variables.keys() != old.prior_variables.keys():
+        return True
+    # A prior that is made from a config is not equal and has no values yet, only NaN.
+    values = [variable.numpy() for variable in weight.prior_variables.values()]
+    has_values = bool(values) and not any(np.isnan(value).any() for value in values)
+    return has_values and weight.prior != old.prior
 
 
 def _is_layer(owner: keras.Layer, attribute: str) -> bool:

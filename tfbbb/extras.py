@@ -12,17 +12,13 @@ def import_extra(extra: str, *names: str) -> list[ModuleType]:
         *names: Names of modules.
 
     Raises:
-        ImportError: A module is not installed; the message says how to get it.
+        ImportError: A module, or one that it imports, is not installed; the message
+            says how to get it.
     """
-    found = []
-    for name in names:
-        try:
-            found.append(import_module(name))
-        except ModuleNotFoundError as error:
-            library = name.partition(".")[0]
-            if (error.name or "").partition(".")[0] != library:
-                raise
-            raise ImportError(
-                f"This needs {library}: `pip install 'tfbbb[{extra}]'`.", name=library
-            ) from None
-    return found
+    try:
+        return [import_module(name) for name in names]
+    except ModuleNotFoundError as error:
+        library = (error.name or names[0]).partition(".")[0]
+        raise ImportError(
+            f"This needs {library}: `pip install 'tfbbb[{extra}]'`.", name=library
+        ) from error

@@ -18,6 +18,9 @@ _STARTUP_MESSAGE = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\) is called are written "
     rb"|(I\d{4} [\d:.]+ +\d+ |[\d-]+ [\d:.]+: I \S+/)"
     rb"(port|cudart_stub|cpu_feature_guard)\.cc:\d+\] "
+    # Of a machine without a driver for GPUs.
+    rb"|(E\d{4} [\d:.]+ +\d+ |[\d-]+ [\d:.]+: E \S+/)"
+    rb"cuda_platform\.cc:\d+\] failed call to cuInit: .*UNKNOWN ERROR \(303\)"
     rb"|To enable the following instructions: .* rebuild TensorFlow"
 )
 _CHUNK = 65536
@@ -25,6 +28,8 @@ _CHUNK = 65536
 
 def import_tensorflow() -> None:
     """Imports TensorFlow and lists the devices, without the start-up messages.
+
+    TensorFlow takes the memory of GPUs as it needs it.
 
     If the environment variable `TF_CPP_MIN_LOG_LEVEL` is not set, it becomes 3:
     TensorFlow logs fatal errors only. The value 0 shows the start-up messages too.
@@ -34,8 +39,21 @@ def import_tensorflow() -> None:
     with without_startup_messages():
         import tensorflow as tf
 
+        let_gpu_memory_grow()
         # TensorFlow looks for a GPU when it lists the devices for the first time.
         tf.config.list_logical_devices()
+
+
+def let_gpu_memory_grow() -> None:
+    """Makes TensorFlow take the memory of a GPU bit by bit, not all of it at once.
+
+    Otherwise the first process, such as one that predicts, would leave none to the
+    others, such as one that trains. Must be called before TensorFlow uses a device.
+    """
+    import tensorflow as tf
+
+    for gpu in tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.set_memory_growth(gpu, True)
 
 
 @contextmanager

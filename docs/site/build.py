@@ -16,19 +16,19 @@ import traceback
 from pathlib import Path
 
 import matplotlib
-from sphinx.cmd.build import build_main
 
 from docs.site.links import page_of_site, with_site_links
 from docs.site.programs import run_page
 from docs.site.reference import write_reference
 from tests.documents import GALLERY, PAGES, ROOT, blocks
+from tfbbb.extras import import_extra
 
 BUILD = ROOT / "build" / "docs"
 SITE = ROOT / "service" / "guide"
 CONTENTS = {
     "Use it": ("tables", "keras", "sklearn", "service", "operations", "saved_models"),
     "Choose and understand": (
-        *("which", "uncertainty", "inference", "evidence"),
+        *("which", "uncertainty", "inference", "distributed", "evidence"),
         *("coming_from", "tfp_layers"),
     ),
     "Gallery": ("gallery", *(page_of_site(page)[:-3] for page in GALLERY)),
@@ -110,7 +110,8 @@ def build_pages(html: Path) -> list[str]:
     shutil.rmtree(html, ignore_errors=True)
     options = ["--fail-on-warning", "--keep-going", "--fresh-env", "--quiet"]
     places = ["-d", str(BUILD / "doctrees"), "-c", str(Path(__file__).parent)]
-    if build_main([*options, *places, str(BUILD / "source"), str(html)]):
+    (sphinx,) = import_extra("docs", "sphinx.cmd.build")
+    if sphinx.build_main([*options, *places, str(BUILD / "source"), str(html)]):
         return ["Sphinx has warnings, see above."]
     for path in html.rglob("*.html"):
         text = path.read_text()
@@ -137,6 +138,7 @@ def main() -> None:
         help=f"folder of the site (default: {SITE})",
     )
     options = parser.parse_args()
+    import_extra("docs", "sphinx", "myst_parser", "furo")
     matplotlib.use("Agg")
     pages = [] if options.without_programs else options.pages or list(PAGES)
     failed = write_sources(pages, again=options.again)

@@ -2,17 +2,16 @@
 
 import asyncio
 import gc
+import socket
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fastapi import FastAPI
-from prometheus_client import CollectorRegistry, ProcessCollector
 
 import tfbbb
 from service.api import documentation, guide, page
-from service.api.child_processes import child_processes
 from service.api.datasets import endpoints as datasets
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
@@ -38,27 +37,32 @@ from service.api.keys.browser import hide_keys_in_access_log
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import preset_admin_key
 from service.api.labels import endpoints as labels
+from service.api.labels.routes import LabelRoutes
 from service.api.metrics import endpoints as metrics_endpoints
 from service.api.metrics.feedback import FeedbackMetrics
 from service.api.metrics.jobs import JobMetrics
+from service.api.metrics.registries import Registries
 from service.api.metrics.requests import RequestMetrics
 from service.api.models import endpoints as models
 from service.api.models.client import ModelsClient
-from service.api.models.homes import Homes
-from service.api.models.host import ModelHost
 from service.api.models.latest_version import LatestVersionBarrier
 from service.api.open_inference import endpoints as open_inference
 from service.api.open_inference import health as open_inference_health
+from service.api.patience import Patience
 from service.api.predictions import endpoints as predictions
+from service.api.processes import first_process, further_process
+from service.api.shared_rates import SharedRates
 from service.api.shutdown import shutdown_event
 from service.api.state import ServiceState
 from service.shared.database import Database, upgrade
 from service.shared.errors import Forbidden, Unauthenticated, Unavailable
 from service.shared.queue import Queue
 from service.shared.settings import Settings
+from service.shared.store import open_store
 
 # Allocations before a collection, and younger collections before each older one.
 _GC_THRESHOLDS = (10_000, 20, 100)
+_THREADS = 64
 
 _DESCRIPTION = """
 Predictions of Bayesian neural networks. The uncertainty is split into the part that
@@ -75,11 +79,20 @@ Times are ISO 8601, in UTC.
 """
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(
+    settings: Settings | None = None,
+    *,
+    listener: socket.socket | None = None,
+    directory: Path | None = None,
+) -> FastAPI:
     """Creates the service, an ASGI application.
 
     Args:
         settings: Read from the environment by default.
+        listener: The socket that further API processes answer too; without one there is
+            only this process, whatever `settings.workers`.
+        directory: The sockets of the model processes, in a further API process. Without
+            one this is the first process, which starts the others.
 
     Example:
 
@@ -87,40 +100,47 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     service.app:create_app`
     """
     settings = settings or Settings.from_environment()
-    metrics = CollectorRegistry()
-    ProcessCollector(registry=metrics)
-    door = Door(metrics)
+    metrics = Registries()
+    door = Door(metrics.counted)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
+        _prepare_logs(settings)
+        # Threads that wait for a database which does not answer must not use up those
+        # of other requests.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
         database = Database(settings.effective_database_url)
-        await asyncio.to_thread(_prepare, database, settings)
-        keyring = Keyring(database, settings)
-        # The path of a socket may have only about a hundred characters.
-        with (
-            shutdown_event() as stopping,
-            TemporaryDirectory(prefix="tfbbb-") as directory,
-        ):
-            sockets = Path(directory)
-            async with child_processes(settings, sockets, stopping) as children:
-                hosts = [ModelHost(*pair) for pair in children.models.items()]
-                homes = Homes(hosts, settings)
-                tending = asyncio.create_task(homes.tend())
+        if directory is None:
+            await asyncio.to_thread(_prepare, database, settings)
+        patience = Patience()
+        keyring = Keyring(database, settings, patience)
+        with shutdown_event() as stopping:
+            async with (
+                first_process(settings, listener, stopping)
+                if directory is None
+                else further_process(settings, directory)
+            ) as (homes, dispatcher, rates):
+                tasks = [asyncio.create_task(homes.tend())]
+                if rates is not None:
+                    sharing = SharedRates(rates, database, patience)
+                    tasks.append(asyncio.create_task(sharing.run()))
                 client = ModelsClient(homes, settings)
                 queue = Queue(database, settings)
-                metrics.register(JobMetrics(database))
-                metrics.register(FeedbackMetrics(database))
+                metrics.observed.register(JobMetrics(database))
+                metrics.observed.register(FeedbackMetrics(database))
                 state = ServiceState(
                     settings=settings,
                     database=database,
                     keyring=keyring,
                     models=client,
                     latest_version=LatestVersionBarrier(client),
+                    routes=LabelRoutes(database, patience),
+                    patience=patience,
                     queue=queue,
                     stopping=stopping,
-                    datasets=DatasetStore(settings, database),
+                    datasets=DatasetStore(settings, database, queue.store),
                     inspector=Inspector(),
-                    dispatcher=children.dispatcher,
+                    dispatcher=dispatcher,
                     metrics=metrics,
                 )
                 # The objects made so far live until shutdown. If every garbage
@@ -130,7 +150,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 # tenth of a second.
                 gc.set_threshold(*_GC_THRESHOLDS)
                 yield {"service": state, "door": door}
-                tending.cancel()
+                for task in tasks:
+                    task.cancel()
                 await client.close()
         database.close()
 
@@ -167,7 +188,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(page.router)
     app.add_middleware(Authentication)
     app.add_middleware(LoadShedding, door=door)
-    app.add_middleware(RequestMetrics, registry=metrics)
+    app.add_middleware(RequestMetrics, registry=metrics.counted)
     app.add_middleware(HeadMiddleware)
     if (provider := exporting_provider()) is not None:
         app.add_middleware(Tracing, provider=provider)
@@ -180,14 +201,20 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def _prepare(database: Database, settings: Settings) -> None:
-    """Upgrades the database, and removes the files that dead processes left."""
+def _prepare_logs(settings: Settings) -> None:
     hide_keys_in_access_log()
     if settings.access_log == "json":
         write_access_log()
+
+
+def _prepare(database: Database, settings: Settings) -> None:
+    """Upgrades the database, and removes the files that dead processes left."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = open_store(settings)
+    if not store.is_directory:
+        store.models.mkdir(exist_ok=True)
     database.wait()
     upgrade(database, settings.data_dir / "backups")
     if settings.admin_key is not None:
         preset_admin_key(database, settings.admin_key.get_secret_value())
-    DatasetStore(settings, database).sweep()
+    DatasetStore(settings, database, store).sweep()

@@ -1,7 +1,8 @@
-"""Starts and stops the model processes and the dispatcher."""
+"""Starts and stops the model processes, the dispatcher and further API processes."""
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,18 +10,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from service.api.models.watchdog import Watchdog
+from service.api.server import SECONDS_TO_FINISH_REQUESTS
+from service.api.shared_counters import VARIABLE
 from service.api.supervision import SupervisedProcess
 from service.shared.settings import Settings
 
 _DISPATCHER = "service.job_process.dispatcher"
+_WORKER = "service.api.worker"
 
+_SECONDS_TO_STOP_WORKER = SECONDS_TO_FINISH_REQUESTS + 5.0
 # A dispatcher waits for its trainers to save their jobs.
 _SECONDS_TO_STOP_DISPATCHER = 35.0
 _SECONDS_TO_STOP_MODELS = 5.0
 
 
 class Children(NamedTuple):
-    """The child processes of the API; the settings can disable each kind.
+    """The child processes that others talk to; the settings can disable each kind.
 
     The model processes are keyed by the paths of the sockets on which they listen.
     """
@@ -31,40 +36,47 @@ class Children(NamedTuple):
 
 @asynccontextmanager
 async def child_processes(
-    settings: Settings, directory: Path, stopping: asyncio.Event
+    settings: Settings,
+    directory: Path,
+    stopping: asyncio.Event,
+    listener: socket.socket | None,
 ) -> AsyncIterator[Children]:
     """Runs the child processes that the settings enable until the block ends.
 
-    At shutdown the dispatcher stops at once and requeues its jobs, while the API still
-    finishes requests. The model processes stop last, when no request is left.
+    At shutdown the dispatcher stops at once and requeues its jobs, while the API
+    processes still finish requests. The model processes stop last, when no request is
+    left.
 
     Args:
         settings: The settings of the service.
         directory: A directory for the sockets of the model processes.
         stopping: Set at shutdown.
+        listener: The socket of which further API processes answer requests too; None if
+            there is no other.
     """
-    environment = os.environ | settings.environment()
+    of_workers = os.environ | settings.environment()
     # The child processes read keys from the database.
-    environment.pop("TFBBB_ADMIN_KEY", None)
+    of_workers.pop("TFBBB_ADMIN_KEY", None)
+    # The counters of other processes are not those of the API.
+    of_others = {k: v for k, v in of_workers.items() if k != VARIABLE}
 
     def process(name: str, module: str, *arguments: str) -> SupervisedProcess:
         command = [sys.executable, "-m", module, *arguments]
-        return SupervisedProcess(name, command, environment)
+        return SupervisedProcess(name, command, of_others)
 
     models = {
-        (path := directory / f"models-{number}"): process(
+        path: process(
             f"model process {number}", "service.model_process.worker", str(path)
         )
-        for number in range(settings.model_processes)
+        for number, path in enumerate(model_sockets(settings, directory))
     }
     dispatcher = process("the dispatcher", _DISPATCHER, "--until-input-ends")
-
-    async def dispatch() -> None:
-        dispatcher.start()
-        try:
-            await stopping.wait()
-        finally:
-            await asyncio.to_thread(dispatcher.stop, _SECONDS_TO_STOP_DISPATCHER)
+    running = [
+        _run(worker, stopping, _SECONDS_TO_STOP_WORKER)
+        for worker in _workers(settings, directory, listener, of_workers)
+    ]
+    if settings.start_dispatcher:
+        running.append(_run(dispatcher, stopping, _SECONDS_TO_STOP_DISPATCHER))
 
     watchdogs = [
         Watchdog(models[path], path, settings.heartbeat_seconds) for path in models
@@ -74,13 +86,12 @@ async def child_processes(
             model.start()
         for watchdog in watchdogs:
             watchdog.start()
-    dispatching = asyncio.create_task(dispatch()) if settings.start_dispatcher else None
+    tasks = [asyncio.create_task(process) for process in running]
     try:
         yield Children(models, dispatcher)
     finally:
         stopping.set()
-        if dispatching is not None:
-            await dispatching
+        await asyncio.gather(*tasks)
         if settings.start_models:
             for watchdog in watchdogs:
                 watchdog.stop()
@@ -89,3 +100,35 @@ async def child_processes(
                 for model in models.values()
             ]
             await asyncio.gather(*stop)
+
+
+def model_sockets(settings: Settings, directory: Path) -> list[Path]:
+    """Returns the paths of the sockets on which the model processes listen."""
+    return [directory / f"models-{n}" for n in range(settings.model_processes)]
+
+
+def _workers(
+    settings: Settings,
+    directory: Path,
+    listener: socket.socket | None,
+    environment: Mapping[str, str],
+) -> list[SupervisedProcess]:
+    if listener is None:
+        return []
+    number = listener.fileno()
+    command = [sys.executable, "-m", _WORKER, str(number), str(directory)]
+    return [
+        SupervisedProcess(f"API process {n}", command, environment, [number])
+        for n in range(1, settings.workers)
+    ]
+
+
+async def _run(
+    process: SupervisedProcess, stopping: asyncio.Event, seconds: float
+) -> None:
+    """Runs a process until the shutdown, at which it may take some seconds to end."""
+    process.start()
+    try:
+        await stopping.wait()
+    finally:
+        await asyncio.to_thread(process.stop, seconds)

@@ -2,10 +2,9 @@
 
 import posixpath
 from pathlib import Path
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
@@ -25,41 +24,72 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+# For people whose browser asks for HTML; programs get the JSON of every error.
+_REFUSAL = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>No guide</title>
+<h1>{title}</h1>
+<p>{message}</p>
+<p><a href="{back}">{link}</a></p>
+</html>
+"""
+
 router = APIRouter(prefix="/guide", include_in_schema=False)
 
 
-def get_files(request: Request) -> StaticFiles:
-    """Returns the files of the site; raises `UnknownPage` if there are none."""
-    if not (GUIDE / "index.html").is_file():
-        raise UnknownPage(
-            "This installation has no guide: run `make docs` in the source tree, and "
-            "start or install the service from there. "
-            f"Received: {request.url.path!r:.200}"
-        )
-    return StaticFiles(directory=GUIDE)
+def _refuse(
+    request: Request, title: str, message: str, back: str, link: str
+) -> Response:
+    """Returns a page that says what is missing; raises `UnknownPage` for a program."""
+    if "text/html" not in request.headers.get("accept", ""):
+        raise UnknownPage(f"{message} Received: {request.url.path!r:.200}")
+    page = _REFUSAL.format(title=title, message=message, back=back, link=link)
+    return HTMLResponse(page, UnknownPage.status, _HEADERS)
 
 
-Files = Annotated[StaticFiles, Depends(get_files)]
+def _refuse_without_guide(request: Request) -> Response:
+    return _refuse(
+        request,
+        "No guide",
+        "This installation has no guide: run `make docs` in the source tree, and "
+        "start or install the service from there.",
+        "/",
+        "To the page of the service",
+    )
+
+
+def _has_guide() -> bool:
+    return (GUIDE / "index.html").is_file()
 
 
 @router.get("")
-async def open_guide(_files: Files) -> RedirectResponse:
+async def open_guide(request: Request) -> Response:
     """Redirects to the first page, so that its relative links lead somewhere."""
+    if not _has_guide():
+        return _refuse_without_guide(request)
     return RedirectResponse("guide/index.html", 303)
 
 
 @router.get("/{path:path}")
-async def get_guide_file(path: str, files: Files, request: Request) -> Response:
+async def get_guide_file(path: str, request: Request) -> Response:
     """Returns a file of the site."""
+    if not _has_guide():
+        return _refuse_without_guide(request)
     name = posixpath.normpath(path) if path else "index.html"
+    files = StaticFiles(directory=GUIDE)
     try:
         response = await files.get_response(name, request.scope)
     except HTTPException as error:
         if error.status_code != 404:
             raise
-        raise UnknownPage(
-            "The guide has no such page: /guide opens its first one. "
-            f"Received: {request.url.path!r:.200}"
-        ) from None
+        return _refuse(
+            request,
+            "No such page",
+            "The guide has no such page: /guide opens its first one.",
+            "/guide",
+            "To the first page",
+        )
     response.headers.update(_HEADERS)
     return response

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
-from prometheus_client import CollectorRegistry
 
 from service.api.datasets.inspector import Inspector
 from service.api.datasets.store import DatasetStore
 from service.api.keys.keyring import Keyring
+from service.api.labels.routes import LabelRoutes
+from service.api.metrics.registries import Registries
 from service.api.models.client import ModelsClient
 from service.api.models.latest_version import LatestVersionBarrier
+from service.api.patience import Patience
 from service.api.supervision import SupervisedProcess
 from service.shared.database import Database
 from service.shared.queue import Queue
@@ -28,9 +30,12 @@ class ServiceState:
         keyring: Identifies callers by their keys.
         models: Client of the model process.
         latest_version: Delays reporting a success until its version serves requests.
+        routes: The versions of labels, for predictions.
+        patience: Bounds the time that requests wait for the database.
         queue: The training jobs.
-        dispatcher: The dispatcher process, which the settings may disable.
-        metrics: The metrics of this process.
+        dispatcher: The dispatcher, which the settings may disable; None in API
+            processes that did not start it.
+        metrics: The metrics of the API.
         stopping: Set at shutdown; long-running requests must finish.
         datasets: The uploaded tables.
         inspector: Runs inspection processes.
@@ -41,9 +46,11 @@ class ServiceState:
     keyring: Keyring
     models: ModelsClient
     latest_version: LatestVersionBarrier
+    routes: LabelRoutes
+    patience: Patience
     queue: Queue
-    dispatcher: SupervisedProcess
-    metrics: CollectorRegistry
+    dispatcher: SupervisedProcess | None
+    metrics: Registries
     stopping: asyncio.Event
     datasets: DatasetStore
     inspector: Inspector

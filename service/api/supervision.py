@@ -23,14 +23,20 @@ class SupervisedProcess:
         name: Name of the process in the log.
         command: The program and its arguments.
         environment: Environment variables of the process.
+        inherited: Numbers of the open files that the child gets.
     """
 
     def __init__(
-        self, name: str, command: Sequence[str], environment: Mapping[str, str]
+        self,
+        name: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        inherited: Sequence[int] = (),
     ) -> None:
         self.name = name
         self._command = command
         self._environment = environment
+        self._inherited = inherited
         self._process: subprocess.Popen[bytes] | None = None
         self._changing = threading.Lock()
         self._stopping = threading.Event()
@@ -93,6 +99,7 @@ class SupervisedProcess:
                     self._command,
                     stdin=subprocess.PIPE,
                     env=self._environment,
+                    pass_fds=self._inherited,
                     # Ctrl-C in a terminal must reach only this process, which stops its
                     # children in order.
                     start_new_session=True,

@@ -5,6 +5,7 @@ therefore runs under limits, and reads one task from its standard input.
 """
 
 import math
+import os
 import resource
 import sys
 import time
@@ -44,12 +45,19 @@ def main() -> None:
     try:
         outcome = _preview(task) if task.preview_rows is not None else _inspect(task)
     except TableError as error:
-        # The client does not know the path of the stored file.
-        message = str(error).replace(str(task.path), "The table")
+        message = _with_names(str(error), task)
         outcome = InspectionResult(error=message[:2000])
     except (MemoryError, pa.ArrowMemoryError):
         sys.exit("out of memory")
     sys.stdout.write(outcome.model_dump_json())
+
+
+def _with_names(message: str, task: InspectionTask) -> str:
+    """Replaces the paths of stored files, which the client does not know."""
+    if task.names:
+        for path, name in zip(sorted(task.path.iterdir()), task.names, strict=True):
+            message = message.replace(str(path), name)
+    return message.replace(str(task.path), "The table")
 
 
 class _WithoutPandas(MetaPathFinder):
@@ -130,6 +138,7 @@ def _inspect(task: InspectionTask) -> InspectionResult:
     return InspectionResult(
         inspection=Inspection(
             num_rows=scan.num_rows,
+            part_rows=list(scan.part_rows),
             columns=[
                 column.figures() | kinds[column.name] for column in statistics.columns
             ],
@@ -167,3 +176,6 @@ def _format_cell(value: Any) -> Any:
 
 if __name__ == "__main__":
     main()
+    sys.stdout.flush()
+    # Readers leave threads behind, for which an ordinary exit may wait for ever.
+    os._exit(0)

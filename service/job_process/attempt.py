@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from service.job_process.cleanup import remove_scratch
 from service.job_process.heartbeat import Heartbeat
@@ -15,9 +15,8 @@ from service.job_process.publish import CancelledError, publish, staging_directo
 from service.shared.database import LOST
 from service.shared.database.tables import Job
 from service.shared.queue import Lease, Queue, StaleAttemptError
-
-if TYPE_CHECKING:
-    from tfbbb.training.progress import Progress
+from service.shared.store import StoreOutageError
+from tfbbb.training.progress import Interrupted, Progress
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ class Trainer(Protocol):
     def train(
         self,
         job: Job,
-        report: Callable[["Progress"], None],
+        report: Callable[[Progress], None],
         should_stop: Callable[[], bool],
     ) -> Exportable:
         """Trains, and continues where an earlier attempt stopped.
@@ -91,8 +90,6 @@ class Attempt:
 
     def _work(self) -> str | None:
         """Trains and publishes; returns the reason if the job fails."""
-        from tfbbb.training.progress import Interrupted
-
         heartbeat = Heartbeat(self.queue, self.lease, self.stopping)
         try:
             with heartbeat:
@@ -109,11 +106,11 @@ class Attempt:
 
     def _train_and_publish(self, heartbeat: Heartbeat) -> None:
         job = self._retry(self._job)
-        trained = self.trainer.train(job, heartbeat.report, heartbeat.should_stop)
+        trained = self._train(job, heartbeat)
         heartbeat.send()
         self._retry(lambda: self.queue.begin_export(self.lease))
         logger.info("trained; exporting")
-        staged = staging_directory(self.queue.settings.models, self.lease)
+        staged = staging_directory(self.queue.store.models, self.lease)
         with suppress(FileNotFoundError):
             shutil.rmtree(staged)
         trained.export(staged)
@@ -121,24 +118,59 @@ class Attempt:
         version = self._retry(lambda: publish(self.queue, self.lease, staged))
         logger.info("published %s, version %d", job.name, version)
 
+    def _train(self, job: Job, heartbeat: Heartbeat) -> Exportable:
+        """Trains from the stored checkpoints, and stores new ones."""
+        store, saved_step = self.queue.store, 0
+        self._retry(lambda: store.restore_checkpoints(job.id))
+
+        def report(progress: Progress) -> None:
+            nonlocal saved_step
+            if progress.saved_step > saved_step:
+                saved_step = progress.saved_step
+                self._save_checkpoints()
+            heartbeat.report(progress)
+
+        try:
+            return self._retry(
+                lambda: self.trainer.train(job, report, heartbeat.should_stop)
+            )
+        except Interrupted:
+            self._save_checkpoints()
+            raise
+
+    def _save_checkpoints(self) -> None:
+        """Stores the checkpoints, unless a later attempt stores its own."""
+        try:
+            if self.queue.is_active(self.lease):
+                self.queue.store.save_checkpoints(self.lease.job_id)
+        except LOST as error:
+            logger.warning("could not store the checkpoint: %s", error.orig)
+        except OSError as error:
+            # Training continues; the next checkpoint may be stored.
+            logger.warning("could not store the checkpoint: %s", error.strerror)
+
     def _job(self) -> Job:
         with self.queue.database.reading() as session:
             return session.get_one(Job, self.lease.job_id)
 
     def _retry(self, write: Callable[[], Result]) -> Result:
-        """Retries a database operation until the database answers."""
+        """Retries an operation until the database and the store answer."""
         pause = 0.5
         while True:
             try:
                 return write()
             except LOST as error:
+                fault: Exception = error
                 logger.warning("waiting %g s for the database: %s", pause, error.orig)
-                if self.stopping.wait(pause):
-                    raise ShutdownError from error
-                pause = min(2 * pause, 30.0)
+            except StoreOutageError as error:
+                fault = error
+                logger.warning("waiting %g s for the store: %s", pause, error.strerror)
+            if self.stopping.wait(pause):
+                raise ShutdownError from fault
+            pause = min(2 * pause, 30.0)
 
     def _clean_up(self) -> None:
-        staged = staging_directory(self.queue.settings.models, self.lease)
+        staged = staging_directory(self.queue.store.models, self.lease)
         shutil.rmtree(staged, ignore_errors=True)
         self._retry(lambda: remove_scratch(self.queue, self.lease.job_id))
 

@@ -35,12 +35,14 @@ _CLEANUP_SECONDS = 60.0
 # Seconds after the request to cancel: first SIGTERM, then SIGKILL.
 _SECONDS_TO_STOP, _SECONDS_TO_TERMINATE = 10.0, 20.0
 _SECONDS_TO_LEAVE = 25.0
+# Time for a trainer to start, import its libraries, and renew its lease.
+_SECONDS_TO_START = 300.0
 # Pause after a process could not be started, e.g. because the disk is full.
 _SECONDS_TO_RECOVER = 10.0
 
 
 class Dispatcher:
-    """Runs jobs on this machine, as many as it has slots.
+    """Runs jobs, as many as this machine has slots.
 
     Args:
         queue: The queue of jobs.
@@ -54,6 +56,8 @@ class Dispatcher:
         self._launcher = launcher
         self._renewed_at = self._cleaned_at = float("-inf")
         self._to_stop_since: dict[Lease, float] = {}
+        # When the leases expire that no trainer has renewed yet.
+        self._expiries: dict[Lease, float] = {}
         self._killed: dict[Lease, str] = {}
         self._dead: list[tuple[Lease, str]] = []
         self._may_launch_at = float("-inf")
@@ -81,8 +85,12 @@ class Dispatcher:
         now = time.monotonic()
         if now - self._renewed_at > self._settings.lease_seconds / 3:
             self._register()
-            self._queue.expire()
+            for lease in list(self._expiries):
+                with suppress(StaleAttemptError):
+                    self._renew(lease)
             self._renewed_at = now
+            self._take_over()
+            self._queue.expire()
         if now - self._cleaned_at > _CLEANUP_SECONDS:
             # Set first, so that a file that cannot be removed fails only once a minute.
             self._cleaned_at = now
@@ -93,10 +101,30 @@ class Dispatcher:
             # The attempt may end at any moment.
             with suppress(StaleAttemptError):
                 self._watch(lease, now)
-        for lease in self._to_stop_since.keys() - set(running):
-            del self._to_stop_since[lease]
+        for of_running in (self._to_stop_since, self._expiries):
+            for lease in of_running.keys() - set(running):
+                del of_running[lease]
         if now >= self._may_launch_at:
             self._launch()
+
+    def _take_over(self) -> None:
+        """Takes over attempts that run although their dispatcher has ended."""
+        for lease, dispatcher in self._queue.without_dispatcher():
+            try:
+                is_running = self._launcher.has(lease)
+            except OSError as error:
+                # The launcher is asked again when leases are next renewed.
+                logger.warning("%s: %s", error.filename, error.strerror)
+                return
+            if is_running:
+                # Unless another dispatcher takes it over at the same time.
+                with suppress(StaleAttemptError):
+                    expiry = self._queue.take_over(lease, dispatcher, self.id)
+                    self._launcher.take_over(lease)
+                    self._expiries[lease] = expiry
+                    logger.info(
+                        "took over attempt %d of job %s", lease.attempt, lease.job_id
+                    )
 
     def _launch(self) -> None:
         while (
@@ -109,11 +137,27 @@ class Dispatcher:
             logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
             try:
                 self._launcher.start(lease)
+                self._expiries[lease] = lease.expires_at
             except OSError as error:
                 self._may_launch_at = time.monotonic() + _SECONDS_TO_RECOVER
                 reason = f"Its process could not be started: {describe_failure(error)}"
                 self._queue.release(lease, reason)
                 raise
+
+    def _renew(self, lease: Lease) -> bool:
+        """Renews a lease until its trainer does; returns whether it has not yet.
+
+        A trainer may take longer to start than its lease lasts.
+        """
+        expiry = self._expiries.get(lease)
+        if expiry is None:
+            return False
+        renewed = self._queue.renew(lease, expiry)
+        if renewed is None:
+            del self._expiries[lease]
+            return False
+        self._expiries[lease] = renewed
+        return True
 
     def _record_deaths(self) -> None:
         # The launcher reports each death once, but the database may not answer.
@@ -148,6 +192,9 @@ class Dispatcher:
                 lease,
                 f"It took longer than {settings.job_seconds:g} s (TFBBB_JOB_SECONDS)",
             )
+            self._launcher.kill(lease)
+        elif self._launcher.seconds(lease) > _SECONDS_TO_START and self._renew(lease):
+            self._killed[lease] = f"it did not start within {_SECONDS_TO_START:g} s"
             self._launcher.kill(lease)
 
     def _register(self) -> None:
@@ -222,5 +269,15 @@ def _await_end_of_input(stop: threading.Event) -> None:
     stop.set()
 
 
+def make_launcher(settings: Settings) -> Launcher:
+    """Creates the launcher that the settings name."""
+    if settings.launcher == "local":
+        return LocalLauncher(settings)
+    # Imported late: only this launcher needs Ray.
+    from service.job_process.ray_launcher import RayLauncher
+
+    return RayLauncher(settings)
+
+
 if __name__ == "__main__":
-    sys.exit(main(LocalLauncher))
+    sys.exit(main(make_launcher))

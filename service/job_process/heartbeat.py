@@ -39,7 +39,9 @@ class Heartbeat:
         self._queue = queue
         self._lease = lease
         self._stopping = stopping
-        self._renewed_at = time.monotonic()
+        # The first heartbeat renews the lease at once, because the start of the process
+        # takes time.
+        self._renewed_at = float("-inf")
         self._first: Progress | None = None
         self._progress: dict[str, Any] | None = None
         self._epochs: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Starts trainers, on this machine as child processes."""
+"""Starts trainers: what every launcher does, and the one for this machine."""
 
 import logging
 import os
@@ -26,14 +26,20 @@ class Launcher(Protocol):
     def start(self, lease: Lease) -> None:
         """Starts the attempt of a lease."""
 
+    def has(self, lease: Lease) -> bool:
+        """Returns whether an attempt runs although its dispatcher has ended."""
+
+    def take_over(self, lease: Lease) -> None:
+        """Watches such an attempt from now on."""
+
     def running(self) -> Sequence[Lease]:
-        """Returns the leases whose attempts run."""
+        """Returns the leases whose attempts run, or wait for a machine."""
 
     def ended(self) -> Sequence[tuple[Lease, str]]:
         """Returns the leases whose processes died since the last call, and how."""
 
     def seconds(self, lease: Lease) -> float:
-        """Returns the seconds for which an attempt has run."""
+        """Returns the seconds for which an attempt has run; 0 while it waits."""
 
     def memory(self, lease: Lease) -> int:
         """Returns the resident memory of its process in bytes."""
@@ -45,7 +51,10 @@ class Launcher(Protocol):
         """Kills its process."""
 
     def close(self, seconds: float) -> None:
-        """Asks all processes to end, and kills those that run after a timeout."""
+        """Ends all processes that must not outlive the dispatcher.
+
+        Kills those that still run after a timeout.
+        """
 
 
 class LocalLauncher:
@@ -71,6 +80,13 @@ class LocalLauncher:
             if trainer.is_idle() and trainer.take(lease):
                 return
         self._trainers.append(_TrainerProcess(self._settings, self._module, lease))
+
+    def has(self, lease: Lease) -> bool:
+        """Returns False: a trainer ends with its dispatcher."""
+        return False
+
+    def take_over(self, lease: Lease) -> None:
+        """Does nothing, for the same reason."""
 
     def running(self) -> list[Lease]:
         """Returns the leases whose attempts run."""
@@ -180,10 +196,11 @@ class _TrainerProcess:
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if line == "ready\n":
-                with self._changing:
-                    self._idle_since = time.monotonic()
+        with self.process.stdout as lines:
+            for line in lines:
+                if line == "ready\n":
+                    with self._changing:
+                        self._idle_since = time.monotonic()
 
 
 def _describe_exit(code: int) -> str:

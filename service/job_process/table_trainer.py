@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import tfbbb
 from service.shared.database import timestamp
 from service.shared.database.tables import Job
-from service.shared.files import JobFiles, dataset_path
+from service.shared.files import JobFiles, dataset_name
 from service.shared.settings import Settings
+from service.shared.store import Store, open_store
 from tfbbb.tensorflow_startup import import_tensorflow
 from tfbbb.training.progress import Progress
 from tfbbb.training.spec import JobSpec
@@ -61,15 +62,13 @@ class TableTrainer:
         from tfbbb.training import CheckpointError, train_table
 
         settings, spec = self.settings, JobSpec.model_validate(job.spec)
-        files = JobFiles(settings, job.id)
+        files, store = JobFiles(settings, job.id), open_store(settings)
 
         def trained() -> "TrainedTable":
             files.scratch.mkdir(parents=True, exist_ok=True)
             return train_table(
                 TableScan(
-                    dataset_path(
-                        settings.data_dir, job.dataset_sha256, job.dataset_format
-                    ),
+                    store.dataset(dataset_name(job.dataset_sha256, job.dataset_format)),
                     format=job.dataset_format,
                     text_columns=spec.read_as_text,
                 ),
@@ -78,7 +77,10 @@ class TableTrainer:
                 report=report,
                 should_stop=should_stop,
                 checkpoint_seconds=settings.checkpoint_seconds,
-                start_from=_directory(settings, spec),
+                xla=settings.xla,
+                # A trainer on Ray is a job of the cluster where its partitions live.
+                ray_address="auto" if settings.launcher == "ray" else None,
+                start_from=_directory(store, spec),
             )
 
         try:
@@ -90,6 +92,7 @@ class TableTrainer:
                 "directory has changed; training starts again"
             )
             files.discard_scratch()
+            store.remove_checkpoints(job.id)
             table = trained()
         return TrainedJob(table, _lineage(job, spec, table))
 
@@ -107,11 +110,11 @@ class TableTrainer:
         model.predict(any_row(model.manifest))
 
 
-def _directory(settings: Settings, spec: JobSpec) -> Path | None:
+def _directory(store: Store, spec: JobSpec) -> Path | None:
     """Returns the directory of the parent version, or None."""
     if spec.start_from is None:
         return None
-    return settings.models / spec.start_from.model / str(spec.start_from.version)
+    return store.version(spec.start_from.model, spec.start_from.version)
 
 
 def _lineage(job: Job, spec: JobSpec, table: "TrainedTable") -> dict[str, Any]:

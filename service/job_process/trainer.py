@@ -33,6 +33,9 @@ def main(
     parser.add_argument("job_id", help="a queued job, or the job of the leased attempt")
     parser.add_argument("--attempt", type=int, help="the leased attempt")
     parser.add_argument("--stay", action="store_true", help="take more jobs from stdin")
+    parser.add_argument(
+        "--print-log", action="store_true", help="print, in place of the job's log"
+    )
     options = parser.parse_args(arguments)
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
@@ -51,6 +54,9 @@ def main(
         print(f"There is no queued job {options.job_id}.", file=sys.stderr)
         return 1
     trainer = make_trainer(settings)
+    if options.print_log:
+        logger.info("attempt %d of job %s", lease.attempt, lease.job_id)
+        return 0 if Attempt(queue, lease, stopping, trainer).run() else 1
     if not options.stay:
         return 0 if run(Attempt(queue, lease, stopping, trainer)) else 1
     inbox = Inbox(sys.stdin, stopping)

@@ -10,6 +10,7 @@ from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import Unavailable
 from service.shared.job_state import UNFINISHED
+from service.shared.store import Store, StoreError
 from service.shared.version_deletion import finish_deletions
 from service.shared.versions import manifest_digest
 from tfbbb.export.manifest import Manifest
@@ -29,10 +30,13 @@ class Ledger:
 
     Args:
         database: Holds the recorded versions.
+        store: Holds their files. An object store has no version that no job published,
+            so nothing in its local copies is adopted.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, store: Store) -> None:
         self._database = database
+        self._store = store
 
     def record(self, name: str, number: int, directory: Path) -> None:
         """Checks a directory of verified files against its record, or adopts it.
@@ -75,16 +79,35 @@ class Ledger:
         except DBAPIError as error:
             raise Unavailable(f"The database does not answer: {error.orig}") from None
 
-    def finish_deletions(self, models: Path) -> None:
-        """Finishes or undoes the interrupted deletions of versions.
+    def versions(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+        """Returns name and number of the recorded versions: the kept, the deleted.
 
         Raises:
             Unavailable: If the database does not answer.
         """
+        columns = (ModelVersion.name, ModelVersion.number, ModelVersion.deleted_at)
+        kept: set[tuple[str, int]] = set()
+        deleted: set[tuple[str, int]] = set()
         try:
-            finish_deletions(self._database, models)
+            with self._database.reading() as session:
+                for name, number, deleted_at in session.execute(select(*columns)):
+                    (kept if deleted_at is None else deleted).add((name, number))
         except DBAPIError as error:
             raise Unavailable(f"The database does not answer: {error.orig}") from None
+        return kept, deleted
+
+    def finish_deletions(self) -> None:
+        """Finishes or undoes the interrupted deletions of versions.
+
+        Raises:
+            Unavailable: If the database or the store does not answer.
+        """
+        try:
+            finish_deletions(self._database, self._store)
+        except DBAPIError as error:
+            raise Unavailable(f"The database does not answer: {error.orig}") from None
+        except StoreError as error:
+            raise Unavailable(f"The store does not answer: {error.strerror}") from None
 
     def _adopt(
         self, name: str, number: int, manifest: Manifest, digest: str
@@ -93,6 +116,11 @@ class Ledger:
             with self._database.writing() as session:
                 _check_published(session, manifest)
                 version = session.get(ModelVersion, (name, number))
+                if version is None and not self._store.is_directory:
+                    raise AdoptionError(
+                        f"no job has published version {number} of the model {name!r} "
+                        f"to {self._store.url}; only jobs add versions there."
+                    )
                 if version is None:
                     version = ModelVersion(
                         name=name,

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 # Answers with more numbers are worth the way to another process.
 LARGE_ANSWER = 2**14
 _PROCESSES = 2
+_SECONDS_TO_END = 1.0
 # Small predictions go first where both want a core.
 _NICENESS = 5
 
@@ -52,6 +53,21 @@ class LargeBodies:
             raise Unavailable(
                 "The process that reads large bodies ended; send fewer rows at a time."
             ) from None
+
+    def close(self) -> None:
+        """Ends the processes; waits for a function that runs, but not for long.
+
+        Python removes the semaphores of a pool when it is shut down, and otherwise
+        warns about them when this process has ended.
+        """
+        with self._changing:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            ending = threading.Thread(
+                target=executor.shutdown, kwargs={"cancel_futures": True}, daemon=True
+            )
+            ending.start()
+            ending.join(_SECONDS_TO_END)
 
     def _running(self) -> ProcessPoolExecutor:
         with self._changing:

@@ -14,7 +14,6 @@ from service.model_process.descriptions import model_status, model_summary
 from service.model_process.feedback import score_feedback
 from service.model_process.metrics import LoadedMetrics, UncertaintyMetrics
 from service.model_process.predictions import Predictions
-from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.shadow_metrics import ShadowMetrics
@@ -24,6 +23,7 @@ from service.shared.frames import Frame
 from service.shared.model_messages import HostReport, Metadata, ModelList, ModelSpec
 from service.shared.route import Route
 from service.shared.settings import Settings
+from service.shared.work_rates import WorkRates
 
 
 class Operations:
@@ -90,14 +90,20 @@ class Operations:
     def _heartbeat(self, body: bytes | bytearray) -> Frame:
         return Frame({"is_importing": not self._registry.has_imported})
 
-    def _keep(self, body: bytes | bytearray, names: Sequence[str]) -> Frame:
-        self._registry.keep(names)
+    def _keep(self, body: bytes | bytearray, names: Sequence[str] | None) -> Frame:
+        """Reports the state of the process, and makes it the home of some models.
+
+        The API processes that do not assign homes name none.
+        """
+        if names is not None:
+            self._registry.keep(names)
         report = HostReport(
             is_starting=not self._registry.has_refreshed,
             known=self._registry.names(),
             settled=sorted(self._registry.settled),
             computed=self.predictions.seconds_computed(),
             resident_bytes=psutil.Process().memory_info().rss,
+            is_idle=self.predictions.scheduler.is_idle(),
         )
         return _json(report)
 

@@ -23,10 +23,9 @@ from service.model_process.answer import (
 from service.model_process.codecs import CODECS
 from service.model_process.large_bodies import LARGE_ANSWER, LargeBodies
 from service.model_process.metrics import UncertaintyMetrics
-from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
-from service.model_process.scheduler import Batch, Scheduler, Task
+from service.model_process.scheduler import Batch, Portion, Scheduler, Task
 from service.model_process.shadow_metrics import ShadowMetrics
 from service.model_process.shadows import Answered, Shadows
 from service.model_process.version import ServedVersion
@@ -34,6 +33,7 @@ from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
 from service.shared.route import Route
 from service.shared.settings import Settings
+from service.shared.work_rates import Payer, WorkRates
 from tfbbb.export.inputs import Tensors
 from tfbbb.export.manifest import Manifest
 
@@ -72,10 +72,10 @@ class Prediction:
         self.shadowed: Frame | None = None
 
     @property
-    def key_id(self) -> str | None:
-        """The id of the key that asks; None in a service without keys."""
-        key_id: str | None = self.frame.header.get("key_id")
-        return key_id
+    def payer(self) -> Payer:
+        """The key that asks."""
+        header = self.frame.header
+        return Payer(header.get("key_id"), header.get("work_per_second"))
 
     @property
     def is_large(self) -> bool:
@@ -132,12 +132,16 @@ class Predictions:
         self._computed: defaultdict[str, float] = defaultdict(float)
         self._counting = threading.Lock()
         self.scheduler: Scheduler[Request, Arrays] = Scheduler(
-            self._compute, settings.max_queue_seconds
+            self._compute, settings.max_queue_seconds, work_done=_work_done
         )
         self.scheduler.start(settings.threads)
         self._shadows = Shadows(
             registry, settings, self.scheduler, self._large_bodies, recorder, shadows
         )
+
+    def close(self) -> None:
+        """Ends the processes that read large bodies."""
+        self._large_bodies.close()
 
     def start(self, prediction: Prediction) -> None:
         """Starts a prediction, which replies from another thread, or at once."""
@@ -195,13 +199,13 @@ class Predictions:
         if prediction.route.shadow not in (None, version.number):
             prediction.shadowed = frame
         arrived = frame.header["arrived"]
-        self._rates.charge(prediction.key_id, request.work)
+        self._rates.charge(prediction.payer, request.work)
         try:
             queued = self._submit(prediction, version, model, request, arrived)
         except Exception:
-            self._rates.correct(prediction.key_id, -request.work)
+            self._rates.correct(prediction.payer, -request.work)
             raise
-        self._rates.correct(prediction.key_id, queued.work - request.work)
+        self._rates.correct(prediction.payer, queued.work - request.work)
 
     def _submit(
         self,
@@ -255,10 +259,8 @@ class Predictions:
         if isinstance(outcome, Exception):
             prediction.fail(outcome)
             return
-        # Draws beyond those of the request, which its standard error took.
-        draws = draws_taken(outcome) or request.num_samples
-        more_work = request.work * (draws / request.num_samples - 1)
-        self._rates.correct(prediction.key_id, more_work)
+        more_work = request.work * (_share_of_draws(request, outcome) - 1)
+        self._rates.correct(prediction.payer, more_work)
         size = sum(array.size for arrays in outcome for array in arrays.values())
         codec = prediction.frame.header["writes"]
         is_large = size > LARGE_ANSWER and CODECS[codec].writes_text
@@ -337,3 +339,15 @@ def _write(
 ) -> Frame:
     answer = replace(finish(request, blocks), prediction_id=prediction_id)
     return CODECS[codec].write(abstain(answer))
+
+
+def _share_of_draws(request: Request, blocks: Sequence[Arrays]) -> float:
+    """Returns the draws that were taken, as a share of those that were expected.
+
+    A request with `max_standard_error` may take more than it starts with.
+    """
+    return (draws_taken(blocks) or request.num_samples) / request.num_samples
+
+
+def _work_done(portion: Portion[Request, Arrays], result: Arrays) -> float:
+    return portion.work * _share_of_draws(portion.task.subject, [result])

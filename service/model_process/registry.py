@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from service.model_process.adoption import Ledger
+from service.model_process.copies import VersionCopies
 from service.model_process.version import ServedVersion, fingerprint, import_tensorflow
 from service.shared.errors import Unavailable, UnknownModel
+from service.shared.store import Store
 from tfbbb.export.versions import version_number
 from tfbbb.model_name import MOST_VERSIONS, is_model_name
 
@@ -30,7 +32,7 @@ class ModelRegistry:
     interrupts predictions. Versions with labels are loaded too, others on demand.
 
     Args:
-        root: The models directory.
+        store: The store of the versions, with the models directory.
         ledger: The recorded versions.
         homed: Names of the models whose home is this process; None for all models.
             Other models are loaded on demand.
@@ -46,14 +48,15 @@ class ModelRegistry:
 
     def __init__(
         self,
-        root: Path,
+        store: Store,
         ledger: Ledger,
         homed: Collection[str] | None = None,
         idle_seconds: float = math.inf,
     ) -> None:
-        self.root = root
+        self.root = store.models
         self.settled: frozenset[str] = frozenset()
         self._ledger = ledger
+        self._copies = VersionCopies(store, ledger)
         self._homed = None if homed is None else frozenset(homed)
         self._idle_seconds = idle_seconds
         self._must_refresh = threading.Event()
@@ -100,7 +103,8 @@ class ModelRegistry:
     def refresh(self, stop: threading.Event | None = None) -> None:
         """Scans the directory, loads `latest` of each model, adopts other versions."""
         with contextlib.suppress(Unavailable):
-            self._ledger.finish_deletions(self.root)
+            self._ledger.finish_deletions()
+        self._copies.fetch_newest()
         self.scan()
         homed = self.homed()
         for name in homed:
@@ -116,6 +120,7 @@ class ModelRegistry:
         self.settled = frozenset(homed)
         self.has_refreshed = True
         self._unload_idle_versions()
+        self._copies.fetch_others(stop)
         for name, versions in self.catalog().items():
             for version in versions if name in self.settled else ():
                 if stop is not None and stop.is_set():
@@ -186,6 +191,7 @@ class ModelRegistry:
         if number is None:
             return self._latest.get(name) or self._load_latest(name)
         if number not in self._models.get(name, {}):
+            self._copies.fetch_recorded(name, number)
             self.scan()
         versions = {version.number: version for version in self.versions(name)}
         if number not in versions:
@@ -210,6 +216,7 @@ class ModelRegistry:
             UnknownModel: If there is no such model.
             Unavailable: If no version of the model can be loaded.
         """
+        self._copies.fetch_newest()
         self.scan()
         self._load_latest(name)
 

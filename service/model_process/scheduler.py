@@ -126,6 +126,8 @@ class Scheduler(Generic[T, Result]):
         compute: Computes portions with the same key; returns a result for each.
         max_seconds: Time that a task may wait for those before it.
         clock: Returns the time.
+        work_done: Returns the work of a portion once it has its result; by default the
+            work that it was to be.
     """
 
     def __init__(
@@ -133,8 +135,12 @@ class Scheduler(Generic[T, Result]):
         compute: Callable[[Batch[T, Result]], Sequence[Result]],
         max_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        work_done: Callable[[Portion[T, Result], Result], float] = lambda portion, _: (
+            portion.work
+        ),
     ) -> None:
         self._compute = compute
+        self._work_done = work_done
         self._max_seconds = max_seconds
         self._clock = clock
         self._waiting: list[_Entry[T, Result]] = []
@@ -202,6 +208,11 @@ class Scheduler(Generic[T, Result]):
         with self._changed:
             return self._backlog(self._tasks(), self._clock(), whole=True)
 
+    def is_idle(self) -> bool:
+        """Returns whether no task waits or is computed, but for spare ones."""
+        with self._changed:
+            return not self._waiting and not self._running
+
     def num_waiting(self) -> int:
         """Returns the number of tasks that wait."""
         return len(self._waiting)
@@ -217,8 +228,7 @@ class Scheduler(Generic[T, Result]):
                 logger.exception("a batch failed")
 
     def _check_load(self, task: Task[T, Result], now: float) -> None:
-        is_idle = not self._waiting and not self._running
-        if is_idle and not task.has_substitute:
+        if not (self._waiting or self._running or task.has_substitute):
             # So that a wrong estimate corrects itself.
             return
         # A task of one block waits for at most one block of each larger task.
@@ -331,7 +341,8 @@ class Scheduler(Generic[T, Result]):
             return [
                 pair for portion in batch for pair in self._compute_batch([portion])
             ]
-        batch[0].task.speed.observe(_work(batch), self._clock() - begin)
+        done = sum(map(self._work_done, batch, results))
+        batch[0].task.speed.observe(done, self._clock() - begin)
         finished: list[tuple[Task[T, Result], Sequence[Result] | Exception]] = []
         for portion, result in zip(batch, results, strict=True):
             task = portion.task

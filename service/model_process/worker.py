@@ -18,11 +18,12 @@ from pathlib import Path
 from service.model_process.adoption import Ledger
 from service.model_process.connection import Connection
 from service.model_process.operations import Operations
-from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.shared.database import Database
 from service.shared.settings import Settings
+from service.shared.store import open_store
+from service.shared.work_rates import RATES, WorkRates
 
 logger = logging.getLogger(__name__)
 
@@ -49,11 +50,12 @@ def serve(listener: socket.socket, operations: Operations) -> None:
         threading.Thread(target=connection.serve, daemon=True).start()
 
 
-def _exit_with_parent() -> None:
+def _exit_with_parent(operations: Operations) -> None:
     # Not `sys.exit`, which would wait for running predictions and for the clean-up of
     # TensorFlow.
     while os.read(sys.stdin.fileno(), 4096):
         pass
+    operations.predictions.close()
     os._exit(0)
 
 
@@ -74,10 +76,16 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     settings = Settings.from_environment()
     database = Database(settings.effective_database_url)
-    ledger = Ledger(database)
+    store = open_store(settings)
+    ledger = Ledger(database, store)
     # The API decides of which models this process is the home.
-    registry = ModelRegistry(settings.models, ledger, (), settings.idle_seconds)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    registry = ModelRegistry(store, ledger, (), settings.idle_seconds)
+    recorder = PredictionRecorder(database, settings)
+    path = Path(sys.argv[1])
+    operations = Operations(
+        registry, settings, recorder, WorkRates(path.parent / RATES)
+    )
+    threading.Thread(target=_exit_with_parent, args=(operations,), daemon=True).start()
     # The messages of libraries about graphs do not help an operator.
     logging.getLogger("absl").setLevel(logging.ERROR)
     # In a separate thread, so that the process can answer that it is not ready while
@@ -85,10 +93,6 @@ def main() -> None:
     threading.Thread(
         target=_watch, args=(registry, settings), name="registry", daemon=True
     ).start()
-    recorder = PredictionRecorder(database, settings)
-    path = Path(sys.argv[1])
-    rates = WorkRates(path.parent, settings.max_work_per_second)
-    operations = Operations(registry, settings, recorder, rates)
     serve(listen(path), operations)
 
 

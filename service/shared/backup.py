@@ -35,6 +35,9 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
     added: the backup has every file to which the database refers, and perhaps more. The
     destination is renamed into place, so it is always a complete backup.
 
+    Datasets and models in an object store are not copied: such a storage has copies
+    and versions of its own.
+
     First removes what killed backups left beside the destination.
 
     Args:
@@ -69,7 +72,7 @@ def back_up(database: Database, settings: Settings, destination: Path) -> list[s
 
 def _check_models(database: Database, settings: Settings) -> None:
     """Raises `BackupError` if the backup would lack the models of the database."""
-    if settings.models.is_dir():
+    if settings.store is not None or settings.models.is_dir():
         return
     with database.reading() as session:
         kept = sqlalchemy.select(ModelVersion).where(ModelVersion.deleted_at.is_(None))
@@ -129,9 +132,10 @@ def _is_locked_by_us(lock: int) -> bool:
 
 def _copy_files(settings: Settings, destination: Path) -> None:
     data = settings.data_dir
-    _copy(data / "datasets", destination / "datasets")
     _copy(data / "jobs", destination / "jobs", only="log.txt")
-    _copy(settings.models, destination / "models")
+    if settings.store is None:
+        _copy(data / "datasets", destination / "datasets")
+        _copy(settings.models, destination / "models")
 
 
 def _copy(source: Path, destination: Path, only: str | None = None) -> None:

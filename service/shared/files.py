@@ -1,6 +1,8 @@
-"""The files of datasets and jobs: `DATA_DIR/datasets/`, `DATA_DIR/jobs/JOB_ID/`."""
+"""The names of datasets, and the files of jobs: `DATA_DIR/jobs/JOB_ID/`."""
 
+import hashlib
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,9 +12,37 @@ from service.shared.settings import Settings
 _DISCARDED = "discarded-"
 
 
-def dataset_path(data_dir: Path, sha256: str, format: str) -> Path:
-    """Returns the path of the file of a dataset."""
-    return data_dir / "datasets" / f"{sha256}.{format}"
+def dataset_name(sha256: str, format: str) -> str:
+    """Returns the name of a dataset in the store."""
+    return f"{sha256}.{format}"
+
+
+def parts_sha256(parts: Iterable[tuple[str, str]]) -> str:
+    """Returns the SHA-256 of a dataset of several files.
+
+    It is that of a text with a line `SHA256 FORMAT` for each file.
+
+    Args:
+        parts: The SHA-256 and the format of each file, in order.
+    """
+    lines = "".join(f"{sha256} {format}\n" for sha256, format in parts)
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def remove_dataset_files(place: Path) -> None:
+    """Removes the file of a dataset, or its directory, if it exists.
+
+    A directory that is in its place is complete, so it first becomes an unfinished
+    upload, which the next start removes if this process dies.
+    """
+    if not place.is_dir():
+        place.unlink(missing_ok=True)
+        return
+    uploads = place.parent.parent / "uploads"
+    uploads.mkdir(exist_ok=True)
+    removed = uploads / f"{new_id()}.upload"
+    place.rename(removed)
+    shutil.rmtree(removed, ignore_errors=True)
 
 
 class JobFiles:

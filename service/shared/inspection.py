@@ -50,6 +50,7 @@ class InspectionTask(BaseModel):
         preview_rows: Number of rows of a preview; None to inspect all rows.
         text_columns: For a preview, the columns to read as text.
         columns: For a preview, the columns to return.
+        names: The names of the files of a table of several, for errors.
     """
 
     path: Path
@@ -58,12 +59,19 @@ class InspectionTask(BaseModel):
     preview_rows: int | None = None
     text_columns: list[str] = []
     columns: list[str] = []
+    names: list[str] = []
 
 
 class Inspection(BaseModel):
-    """The columns and problems of a table; see `database.tables.Dataset`."""
+    """The columns and problems of a table; see `database.tables.Dataset`.
+
+    Attributes:
+        num_rows: Number of rows.
+        part_rows: Number of rows of each file.
+    """
 
     num_rows: int
+    part_rows: list[int]
     columns: list[dict[str, Any]]
     problems: list[dict[str, str | None]]
 

@@ -121,6 +121,13 @@ class NewestVersion(BaseModel):
     )
 
 
+class CanaryShare(BaseModel):
+    """A canary, and its share of the requests of its label."""
+
+    version: str = Field(examples=["2"])
+    weight: float = Field(examples=[0.1])
+
+
 class ModelSummary(BaseModel):
     """A model in the list of models."""
 
@@ -128,6 +135,12 @@ class ModelSummary(BaseModel):
     task: str | None = Field(examples=["regression"])
     target: str | None = Field(examples=["progression"])
     labels: Labels
+    canaries: dict[str, CanaryShare] = Field(
+        {}, description="The canary of each label that has one."
+    )
+    shadows: dict[str, str] = Field(
+        {}, description="The shadow of each label that has one."
+    )
     newest: NewestVersion | None = Field(
         description="`null` if no version can be used."
     )
@@ -178,3 +191,5 @@ class HostReport(BaseModel):
     # Seconds of computing since the process started, by model.
     computed: dict[str, float]
     resident_bytes: int
+    # Whether no prediction waits or is computed, whichever API process asked for it.
+    is_idle: bool

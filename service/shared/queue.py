@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from sqlalchemy import func, or_, select
@@ -13,6 +13,7 @@ from service.shared.database import Database
 from service.shared.database.tables import DispatcherRegistration, Job, Key
 from service.shared.job_state import ACTIVE, ENDED, JobState
 from service.shared.settings import Settings
+from service.shared.store import open_store
 from service.shared.versions import published_version
 
 logger = logging.getLogger(__name__)
@@ -30,10 +31,17 @@ class Lease:
 
     Every write checks the number of the attempt. The lease ends when the job ends,
     returns to the queue, or is leased again.
+
+    Attributes:
+        job_id: Id of the job.
+        attempt: Number of the attempt.
+        expires_at: When a new lease expires, by the clock of the database; 0 where
+            that is not known.
     """
 
     job_id: str
     attempt: int
+    expires_at: float = field(default=0.0, compare=False)
 
 
 class StaleAttemptError(Exception):
@@ -47,12 +55,16 @@ class Queue:
 
     Args:
         database: Holds the jobs.
-        settings: Limits, and the duration of a lease.
+        settings: Limits, the duration of a lease, and the store of versions.
+
+    Attributes:
+        store: The store of versions, and of what attempts need.
     """
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self.database = database
         self.settings = settings
+        self.store = open_store(settings)
 
     def submit(self, session: Session, job: Job) -> None:
         """Adds a new job, in the caller's transaction."""
@@ -102,6 +114,62 @@ class Queue:
             by_hand = DispatcherRegistration(id=f"process {process}", machine=machine)
             return self._lease_to(session, job, by_hand, self.database.now(session))
 
+    def without_dispatcher(self) -> list[tuple[Lease, str]]:
+        """Returns the leases of jobs whose dispatcher has ended, each with its id."""
+        with self.database.reading() as session:
+            alive = select(DispatcherRegistration.id).where(
+                DispatcherRegistration.seen_at
+                > self.database.now(session) - self.settings.lease_seconds
+            )
+            columns = select(Job.id, Job.attempt, Job.leased_by)
+            lost = columns.where(Job.state.in_(ACTIVE), Job.leased_by.not_in(alive))
+            return [
+                (Lease(job_id, attempt), dispatcher)
+                for job_id, attempt, dispatcher in session.execute(lost)
+                if dispatcher is not None
+            ]
+
+    def renew(self, lease: Lease, expiry: float) -> float | None:
+        """Renews a lease unless its trainer has done so.
+
+        Args:
+            lease: The lease.
+            expiry: When the lease expires, as the dispatcher knows it.
+
+        Returns:
+            When it expires now; None if the trainer has renewed it.
+
+        Raises:
+            StaleAttemptError: If the lease has ended.
+        """
+        with self.database.writing() as session:
+            job = self.lock_job(session, lease)
+            if job.lease_expires_at != expiry:
+                return None
+            return self._extend(job, self.database.now(session))
+
+    def take_over(self, lease: Lease, ended: str, dispatcher_id: str) -> float:
+        """Renews the lease of a job that another dispatcher started.
+
+        Args:
+            lease: The lease.
+            ended: Id of the dispatcher that has ended.
+            dispatcher_id: Id of the dispatcher that takes over.
+
+        Returns:
+            When the lease expires.
+
+        Raises:
+            StaleAttemptError: If the lease has ended, or another dispatcher has taken
+                the job over.
+        """
+        with self.database.writing() as session:
+            job = self.lock_job(session, lease)
+            if job.leased_by != ended:
+                raise StaleAttemptError(f"job {job.id} was taken over")
+            job.leased_by = dispatcher_id
+            return self._extend(job, self.database.now(session))
+
     def lock_job(self, session: Session, lease: Lease) -> Job:
         """Locks and returns the job of a lease, in the caller's transaction.
 
@@ -137,7 +205,7 @@ class Queue:
         with self.database.writing() as session:
             job = self.lock_job(session, lease)
             now = self.database.now(session)
-            job.lease_expires_at = now + self.settings.lease_seconds
+            self._extend(job, now)
             told = int(job.progress.get("told_epoch", 0))
             for epoch in epochs:
                 # An attempt that resumes from a checkpoint repeats later epochs.
@@ -271,11 +339,16 @@ class Queue:
     ) -> Lease:
         job.attempt += 1
         job.machine, job.leased_by = dispatcher.machine, dispatcher.id
-        job.lease_expires_at = now + self.settings.lease_seconds
+        expires_at = self._extend(job, now)
         job.not_before = None
         job.started_at = job.started_at or now
         self._set_state(session, job, JobState.RUNNING, now)
-        return Lease(job.id, job.attempt)
+        return Lease(job.id, job.attempt, expires_at)
+
+    def _extend(self, job: Job, now: float) -> float:
+        """Extends the lease of a job; returns when it expires."""
+        job.lease_expires_at = now + self.settings.lease_seconds
+        return job.lease_expires_at
 
     def _requeue(
         self, session: Session, job: Job, reason: str, pause: float = 0.0
@@ -294,7 +367,9 @@ class Queue:
         """Ends an exporting job whose version is already published as succeeded."""
         if job.state != JobState.EXPORTING:
             return False
-        version = published_version(session, self.settings.models, job)
+        version = published_version(
+            session, self.store, job, self.database.now(session)
+        )
         if version is not None:
             self.succeed(session, job, version)
         return version is not None

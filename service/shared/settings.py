@@ -8,6 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
+from tfbbb.validation_errors import describe_rule
+
 logger = logging.getLogger(__name__)
 
 _PREFIX = "TFBBB_"
@@ -30,6 +32,14 @@ class Settings(BaseModel):
     data_dir: Annotated[
         Path, Field(description="Directory of datasets, jobs and the SQLite database.")
     ] = Path(".tfbbb")
+    store: Annotated[
+        str | None,
+        Field(
+            pattern=r"^(s3|gs|az)://[^/]+",
+            description="`s3://BUCKET/PREFIX` (or `gs://`, `az://`) of datasets, "
+            "checkpoints and models; by default the two directories.",
+        ),
+    ] = None
     database_url: Annotated[
         str | None,
         Field(
@@ -44,6 +54,7 @@ class Settings(BaseModel):
     insecure: Annotated[
         bool, Field(description="Whether to accept every request without a key.")
     ] = False
+    workers: Annotated[int, Field(ge=1, description="Processes that speak HTTP.")] = 1
     start_models: Annotated[
         bool, Field(description="Whether to start the model processes.")
     ] = True
@@ -68,6 +79,41 @@ class Settings(BaseModel):
     start_dispatcher: Annotated[
         bool, Field(description="Whether to start the dispatcher, which runs jobs.")
     ] = True
+    launcher: Annotated[
+        Literal["local", "ray"],
+        Field(description="Where jobs run: on this machine or on a Ray cluster."),
+    ] = "local"
+    ray_address: Annotated[
+        str | None,
+        Field(
+            pattern=r"^https?://[^/]+",
+            description="Address of the cluster's Jobs API, `http://HOST:8265`.",
+        ),
+    ] = None
+    ray_python: Annotated[
+        str, Field(description="The Python of the nodes that runs trainers.")
+    ] = "python"
+    ray_wheel: Annotated[
+        Path | None,
+        Field(
+            description="A wheel of tfbbb that Ray brings to the nodes; by default "
+            "they have tfbbb."
+        ),
+    ] = None
+    ray_requirements: Annotated[
+        Path | None,
+        Field(description="The lock file of the packages that Ray installs with it."),
+    ] = None
+    ray_job_cpus: Annotated[
+        float, Field(ge=0, description="Processor cores that Ray reserves for a job.")
+    ] = 1.0
+    ray_job_gpus: Annotated[
+        float, Field(ge=0, description="GPUs that Ray reserves for a job.")
+    ] = 0.0
+    ray_job_memory_bytes: Annotated[
+        int | None,
+        Field(ge=2**20, description="Memory that Ray reserves for a job; none."),
+    ] = None
     job_slots: Annotated[
         int, Field(ge=1, description="Jobs that run at the same time on this machine.")
     ] = max(1, (os.cpu_count() or 1) // 2)
@@ -84,6 +130,13 @@ class Settings(BaseModel):
     checkpoint_seconds: Annotated[
         float, Field(gt=0, description="Time between checkpoints of a job.")
     ] = 30.0
+    xla: Annotated[
+        Literal["auto", "measure", "off"],
+        Field(
+            description="Whether jobs measure if XLA makes them faster: `auto` on "
+            "GPUs, `measure` on CPUs too, `off` never."
+        ),
+    ] = "auto"
     lease_seconds: Annotated[
         float,
         Field(gt=0, description="Time without heartbeat until a lease expires."),
@@ -221,6 +274,6 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors()[0]
             raise SettingsError(
-                f"{cls.variable(str(first['loc'][0]))}: {first['msg']}. "
+                f"{cls.variable(str(first['loc'][0]))} {describe_rule(first)}. "
                 f"Received: {first['input']!r}"
             ) from None

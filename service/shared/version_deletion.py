@@ -1,9 +1,6 @@
 """Deletes versions safely, also if the process crashes in between."""
 
-import contextlib
 import logging
-import shutil
-from pathlib import Path
 
 from sqlalchemy import BigInteger, cast, or_, select
 from sqlalchemy.orm import Session
@@ -12,18 +9,16 @@ from service.shared.database import Database
 from service.shared.database.tables import Job, Label, ModelVersion
 from service.shared.errors import VersionInUse
 from service.shared.job_state import UNFINISHED
-from service.shared.versions import STAGING
+from service.shared.store import Store
 
 logger = logging.getLogger(__name__)
 
-_PREFIX = "deleted"
 
+def delete_version(database: Database, store: Store, name: str, number: int) -> None:
+    """Hides a version, so that `finish_deletions` can remove its files.
 
-def delete_version(database: Database, models: Path, name: str, number: int) -> None:
-    """Moves a version aside, so that `finish_deletions` can remove its files.
-
-    Renames the directory before the transaction commits. If the process stops in
-    between, `finish_deletions` restores the version.
+    Hides it before the transaction commits. If the process stops in between,
+    `finish_deletions` restores the version.
 
     Raises:
         VersionInUse: If a label points at the version, or an unfinished job starts
@@ -32,39 +27,34 @@ def delete_version(database: Database, models: Path, name: str, number: int) -> 
     with database.writing() as session:
         version = session.get(ModelVersion, (name, number), with_for_update=True)
         _check_unused(session, name, number)
-        trash = models / STAGING / f"{_PREFIX}.{number}.{name}"
-        trash.parent.mkdir(exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            (models / name / str(number)).rename(trash)
+        store.hide_version(name, number)
         if version is not None and version.deleted_at is None:
             version.deleted_at = database.now(session)
 
 
-def finish_deletions(database: Database, models: Path) -> None:
+def finish_deletions(database: Database, store: Store) -> None:
     """Removes the files of deleted versions; restores those whose deletion failed.
 
     Any process may call this at any time.
     """
-    for trash in models.glob(f"{STAGING}/{_PREFIX}.*.*"):
-        _, number, name = trash.name.split(".", 2)
+    for name, number in store.hidden_versions():
         with database.writing() as session:
             # Waits for a process that is deleting the version.
-            version = session.get(
-                ModelVersion, (name, int(number)), with_for_update=True
-            )
+            version = session.get(ModelVersion, (name, number), with_for_update=True)
             if version is not None and version.deleted_at is None:
-                _put_back(trash, models / name / number)
+                _restore(store, name, number)
                 continue
-        shutil.rmtree(trash, ignore_errors=True)
+        store.remove_version(name, number)
 
 
-def _put_back(trash: Path, place: Path) -> None:
+def _restore(store: Store, name: str, number: int) -> None:
+    what = f"version {number} of the model {name!r}"
     try:
-        trash.rename(place)
+        store.restore_version(name, number)
     except OSError as error:
-        logger.error("could not move %s back to %s: %s", trash, place, error)
+        logger.error("could not restore %s: %s", what, error)
     else:
-        logger.warning("restored %s, whose deletion was not completed", place)
+        logger.warning("restored %s, whose deletion was not completed", what)
 
 
 def _check_unused(session: Session, name: str, number: int) -> None:

@@ -1,35 +1,40 @@
 """The records of published versions in the database."""
 
 import hashlib
-from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
 from service.shared.database.tables import Job, ModelVersion
+from service.shared.store import Store, StoreError
 from tfbbb.export.manifest import MANIFEST_PATH, Manifest, ManifestError
-from tfbbb.export.versions import version_number
-
-# Directory beside the models, for models that are being written or deleted.
-STAGING = ".staging"
 
 
-def published_version(session: Session, models: Path, job: Job) -> int | None:
+def published_version(
+    session: Session, store: Store, job: Job, now: float
+) -> int | None:
     """Finds the version of a job whose process stopped before it recorded it.
 
     Adds the record in the caller's transaction, which has locked the job.
+
+    Args:
+        session: The transaction.
+        store: The store of the versions.
+        job: The job.
+        now: The time of the database, which becomes that of the version.
     """
-    for directory in sorted((models / job.name).glob("*")):
-        number = version_number(directory)
-        if number is None or session.get(ModelVersion, (job.name, number)) is not None:
+    for number in store.numbers(job.name):
+        if session.get(ModelVersion, (job.name, number)) is not None:
             continue
         try:
-            lineage = Manifest.read(directory).lineage
+            manifest = store.manifest(job.name, number)
+            lineage = Manifest.from_json(manifest).lineage
+        except StoreError:
+            raise
         except (ManifestError, OSError):
             continue
         if lineage is not None and lineage.get("job_id") == job.id:
-            created = datetime.fromisoformat(lineage["created_at"]).timestamp()
-            add_version(session, models, job, number, created)
+            add_version(session, job, number, manifest, now)
             return number
     return None
 
@@ -40,17 +45,16 @@ def manifest_digest(directory: Path) -> str:
 
 
 def add_version(
-    session: Session, models: Path, job: Job, number: int, now: float
+    session: Session, job: Job, number: int, manifest: bytes, now: float
 ) -> None:
     """Records a version that a job published, in the caller's transaction."""
-    directory = models / job.name / str(number)
     session.add(
         ModelVersion(
             name=job.name,
             number=number,
-            digest=manifest_digest(directory),
+            digest=hashlib.sha256(manifest).hexdigest(),
             job_id=job.id,
-            lineage=dict(Manifest.read(directory).lineage or {}),
+            lineage=dict(Manifest.from_json(manifest).lineage or {}),
             created_at=now,
         )
     )

@@ -1,6 +1,6 @@
 // Charts in the colours of the theme, by uPlot, each with a description in words.
 
-import { h, newId, replace, svg } from "./dom.js";
+import { fadeWhereMore, h, newId, replace, svg } from "./dom.js";
 import { number } from "./format.js";
 
 const HEIGHT = 260;
@@ -191,8 +191,8 @@ export function ranges(rows, { low, high, label }) {
 export function numbersOf(columns, rows) {
   const id = newId();
   return h("details", { class: "numbers" }, h("summary", {}, "The numbers"),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
+    fadeWhereMore(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": id },
       h("table", {}, h("caption", { id, class: "hidden" }, "The numbers of the chart"),
         h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col", class: "number" }, name)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value) => h("td", { class: "number" }, typeof value === "number" ? number(value) : value ?? "–"))))))));
+        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value) => h("td", { class: "number" }, typeof value === "number" ? number(value) : value ?? "–")))))))));
 }

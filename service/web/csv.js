@@ -6,7 +6,7 @@ const DELIMITERS = [",", ";", "\t", "|"];
 export async function readText(file) {
   const content = new Uint8Array(await file.arrayBuffer());
   if (content.includes(0) && !(content[0] === 0xff || content[0] === 0xfe)) {
-    throw new Error("This file is not CSV text. Open it in its program and save it as CSV first.");
+    throw new Error("This file is neither CSV nor JSON lines. Save it as CSV first, or predict it with `tfbbb remote predict`, which also reads Parquet, Arrow and Excel files.");
   }
   if (content[0] === 0xff && content[1] === 0xfe) return new TextDecoder("utf-16le").decode(content);
   if (content[0] === 0xfe && content[1] === 0xff) return new TextDecoder("utf-16be").decode(content);
@@ -54,6 +54,31 @@ export function parse(text) {
     record = [];
   }
   return records;
+}
+
+/** The records of JSON lines, below a first one with all names; null is an empty cell. */
+export function parseLines(text) {
+  const rows = text.split("\n").flatMap((line, place) => (line.trim() ? [parseLine(line, place + 1)] : []));
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  return [names, ...rows.map((row) => names.map((name) => cellOf(row[name])))];
+}
+
+function parseLine(line, number) {
+  let row;
+  try {
+    row = JSON.parse(line);
+  } catch {
+    row = null;
+  }
+  if (row === null || typeof row !== "object" || Array.isArray(row)) {
+    throw new Error(`Line ${number} must be a JSON object. Received: ${line.slice(0, 100)}`);
+  }
+  return row;
+}
+
+function cellOf(value) {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 /** Records as CSV with commas. */

@@ -50,7 +50,7 @@ export function newId() {
 /** A table; the cells of columns with `number` are aligned as numbers. */
 export function table(columns, rows, { caption, empty } = {}) {
   if (!rows.length && empty) return h("p", { class: "empty" }, empty);
-  return h(
+  return fadeWhereMore(h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h(
@@ -66,7 +66,15 @@ export function table(columns, rows, { caption, empty } = {}) {
           class: columns[place].number && "number",
         }, cell))))),
     ),
-  );
+  ));
+}
+
+/** Fades the right edge of an element while there is more to scroll to. */
+export function fadeWhereMore(element) {
+  const show = () => element.classList.toggle("more", element.scrollLeft + element.clientWidth < element.scrollWidth - 1);
+  element.addEventListener("scroll", show, { passive: true });
+  new ResizeObserver(show).observe(element);
+  return element;
 }
 
 /** A list of terms with their values. */

@@ -35,14 +35,16 @@ function numberField(feature, form, onChange) {
   const initial = whole ? Math.round(middle) : Number(middle.toPrecision(4));
   const typed = form.text(name, String(initial), { inputmode: "decimal", class: "value" });
   if (feature.missing) typed.placeholder = "missing";
-  const slide = known && high > low && slider(low, high, whole, Number(typed.value), name);
+  const slide = known && high > low && slider(low, high, whole, name);
+  const follow = () => slide && slide.show(numberOf(typed.value));
+  follow();
   typed.addEventListener("input", () => {
-    const value = numberOf(typed.value);
-    if (slide && typeof value === "number") slide.input.value = value;
+    follow();
     onChange();
   });
   slide?.input?.addEventListener("input", () => {
     typed.value = String(Number(Number(slide.input.value).toPrecision(6)));
+    follow();
     form.draft.set(name, typed.value);
     form.clear(name);
     onChange();
@@ -51,17 +53,27 @@ function numberField(feature, form, onChange) {
   return { name, element: withSlider(form, name, typed, slide, help), read: () => numberOf(typed.value) ?? null };
 }
 
-/** A range beyond that of the training rows on both sides, which is marked. */
-function slider(low, high, whole, value, name) {
+/**
+ * A range beyond that of the training rows on both sides, which is marked.
+ *
+ * `show` moves it to a value; without one, it shows that the value is missing.
+ */
+function slider(low, high, whole, name) {
   const margin = whole ? Math.ceil(BEYOND * (high - low)) : BEYOND * (high - low);
   const bottom = low >= 0 && low - margin < 0 && low > 0 ? 0 : low - margin;
   const top = high + margin;
   const step = whole ? Math.max(1, Math.round((top - bottom) / (5 * STEPS))) : (top - bottom) / STEPS;
   const input = h("input", { type: "range", min: bottom, max: top, step, "aria-label": `${name}, slider` });
-  input.value = value;
   const at = (place) => `${(100 * (place - bottom)) / (top - bottom)}%`;
   const seen = h("span", { class: "seen", "aria-hidden": "true", style: { left: at(low), width: `calc(${at(high)} - ${at(low)})` } });
-  return { input, element: h("span", { class: "slider" }, seen, input) };
+  const element = h("span", { class: "slider" }, seen, input, h("span", { class: "absent", "aria-hidden": "true" }, "missing"));
+  const show = (value) => {
+    if (typeof value === "number") input.value = value;
+    element.classList.toggle("missing", value === undefined);
+    if (value === undefined) input.setAttribute("aria-valuetext", "missing");
+    else input.removeAttribute("aria-valuetext");
+  };
+  return { input, element, show };
 }
 
 function withSlider(form, name, control, slide, help) {
@@ -78,13 +90,16 @@ function dateField(feature, form, onChange) {
   const known = low !== null && high !== null;
   const middle = known ? Math.round((low + high) / 2 / DAY) * DAY : 0;
   const typed = form.text(name, day(middle), { type: "date", class: "value" });
-  const slide = known && high > low && slider(Math.floor(low / DAY), Math.ceil(high / DAY), true, seconds(typed.value) / DAY, name);
+  const slide = known && high > low && slider(Math.floor(low / DAY), Math.ceil(high / DAY), true, name);
+  const follow = () => slide && slide.show(typed.value ? seconds(typed.value) / DAY : undefined);
+  follow();
   typed.addEventListener("input", () => {
-    if (slide && typed.value) slide.input.value = seconds(typed.value) / DAY;
+    follow();
     onChange();
   });
   slide?.input?.addEventListener("input", () => {
     typed.value = day(slide.input.value * DAY);
+    follow();
     form.draft.set(name, typed.value);
     onChange();
   });

@@ -4,6 +4,7 @@ import { h, replace } from "./dom.js";
 import { capital, words } from "./format.js";
 
 const UNSET = "";
+const CHOSEN = "chosen by the service";
 
 /**
  * Makes the field of a schema.
@@ -23,7 +24,9 @@ function schemaField(schema, context) {
   const initial = context.initial ?? whole.default;
   const label = capital(words(path.split(".").at(-1)));
   const help = plain(whole.description);
-  const next = { ...context, optional, initial, label, help };
+  // What an empty field means, where the service chooses nothing then.
+  const empty = whole["x-empty"] ?? CHOSEN;
+  const next = { ...context, optional, initial, label, help, empty };
   if (union) return choiceField(union, next);
   const object = variants.find((one) => one.type === "object" && one.properties);
   const simple = variants.find((one) => one.type !== "null" && one !== object);
@@ -89,7 +92,7 @@ function choiceField(union, { form, schemas, label, help, path, initial, optiona
   const { propertyName, mapping } = union.discriminator;
   const given = typeof initial === "string" ? { [propertyName]: initial } : initial ?? {};
   const names = Object.keys(mapping);
-  const options = [...(optional ? [[UNSET, "chosen by the service"]] : []), ...names.map((name) => [name, words(name)])];
+  const options = [...(optional ? [[UNSET, CHOSEN]] : []), ...names.map((name) => [name, words(name)])];
   const inner = h("div", { class: "nested" });
   let chosen = null;
   let fields = null;
@@ -116,7 +119,7 @@ function choiceField(union, { form, schemas, label, help, path, initial, optiona
 }
 
 function enumField(names, { form, label, help, path, initial, optional }) {
-  const options = [...(optional || initial === undefined ? [[UNSET, "chosen by the service"]] : []), ...names.map((name) => [name, words(name)])];
+  const options = [...(optional || initial === undefined ? [[UNSET, CHOSEN]] : []), ...names.map((name) => [name, words(name)])];
   const select = form.select(path, options, initial ?? UNSET);
   return { element: form.field(path, label, select, { help }), read: () => changed(select.value, initial ?? UNSET) };
 }
@@ -126,10 +129,10 @@ function booleanField({ form, label, help, path, initial }) {
   return { element: form.field(path, label, select, { help }), read: () => (select.value === String(initial ?? false) ? undefined : select.value === "true") };
 }
 
-function numberField(schema, { form, label, help, path, initial, optional }) {
+function numberField(schema, { form, label, help, path, initial, optional, empty }) {
   const control = form.text(path, initial, {
     inputmode: "decimal",
-    placeholder: optional && (initial ?? null) === null ? "chosen by the service" : null,
+    placeholder: optional && (initial ?? null) === null ? empty : null,
   });
   return {
     element: form.field(path, label, control, { help: [help, bounds(schema)].filter(Boolean).join(" ") }),
@@ -143,7 +146,7 @@ function textField(schema, { form, label, help, path, initial }) {
 }
 
 function listField(items, { form, label, help, path, initial }) {
-  const control = form.text(path, initial?.join(", "), { placeholder: initial?.length ? null : "chosen by the service" });
+  const control = form.text(path, initial?.join(", "), { placeholder: initial?.length ? null : CHOSEN });
   const read = () => {
     if (!changed(control.value.trim(), initial?.join(", ") ?? "")) return undefined;
     const parts = control.value.split(",").map((part) => part.trim());

@@ -69,7 +69,7 @@ def test_the_shell_completes_commands(monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        *([], ["train"], ["predict"], ["serve"], ["demo"], ["benchmark"]),
+        *([], ["train"], ["tune"], ["predict"], ["serve"], ["demo"], ["benchmark"]),
         *(["remote"], ["remote", "train"]),
     ],
 )

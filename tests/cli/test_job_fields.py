@@ -8,14 +8,23 @@ from tfbbb.cli.job_fields import job_fields, leave_out
 NOTHING = dict.fromkeys(
     (
         *("start_from", "task", "text", "hidden", "epochs", "batch_size", "seed"),
+        "partitions",
         *("learning_rate", "validation_fraction", "validation_column"),
-        *("validation_time", "validation_group", "columns"),
+        *("validation_time", "validation_group", "columns", "devices"),
     )
 )
 
 
 def fields(spec=None, **options):
     return job_fields("y", spec, name="name", **(NOTHING | options))
+
+
+def test_partitions_are_a_field_of_the_training():
+    assert fields(partitions=4)["training"] == {"partitions": 4}
+
+
+def test_devices_are_a_field_of_the_training():
+    assert fields(devices="all")["training"] == {"devices": "all"}
 
 
 def test_options_of_the_validation_are_fields():

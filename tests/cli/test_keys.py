@@ -24,7 +24,7 @@ def test_create_prints_the_secret_that_list_hides(tfbbb):
     prefix, _, secret = made.stdout.strip().partition(".")
     listed = tfbbb("keys", "list").stdout
     assert secret not in listed
-    for word in (prefix, "a robot", "predict, train", "never", "good"):
+    for word in (prefix, "a robot", "predict, train", "never", "valid"):
         assert word in listed
 
 
@@ -34,7 +34,7 @@ def test_list_prints_json(tfbbb):
     listed = tfbbb("keys", "list", "--json").stdout
     assert secret not in listed
     (key,) = json.loads(listed)
-    assert (key["prefix"], key["scopes"], key["state"]) == (prefix, ["train"], "good")
+    assert (key["prefix"], key["scopes"], key["state"]) == (prefix, ["train"], "valid")
     assert datetime.fromisoformat(key["expires_at"]) > datetime.now(UTC)
 
 
@@ -56,7 +56,7 @@ def test_a_key_must_expire_in_the_future(tfbbb, days):
     ("arguments", "message"),
     [
         (("revoke", "ci"), "This is the last key that can create keys"),
-        (("revoke", "nobody"), "There is no such key"),
+        (("revoke", "nobody"), "There is no key with this id"),
         (("list", "--database-url", "postgresql://127.0.0.1:1/x"), "does not answer"),
         (("list", "--database-url", "mysql://x"), "must be `sqlite:///PATH`"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.shared.settings import Settings
+from tests.free_port import free_port
 
 
 @pytest.fixture
@@ -24,15 +25,9 @@ def served(monkeypatch):
     # TensorFlow's log handler.
     monkeypatch.setattr("uvicorn.Config.configure_logging", lambda config: None)
     monkeypatch.setattr(
-        "service.app.create_app", lambda settings: seen.update(settings)
+        "service.app.create_app", lambda settings, listener: seen.update(settings)
     )
     return seen
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def key_in(output):
@@ -54,9 +49,11 @@ def test_options_set_the_address_and_the_settings(tfbbb, served, tmp_path, monke
     port = free_port()
     options = ("--port", port, "--models", tmp_path, "--data-dir", tmp_path / "data")
     database = f"sqlite:///{tmp_path}/here.sqlite3"
-    assert tfbbb("serve", *options, "--database-url", database).exit_code == 0
+    options += ("--database-url", database, "--workers", 2)
+    assert tfbbb("serve", *options).exit_code == 0
     assert served["address"] == ("127.0.0.1", port)
     assert (served["models"], served["threads"]) == (tmp_path, 3)
+    assert served["workers"] == 2
     assert (served["data_dir"], served["database_url"]) == (tmp_path / "data", database)
     assert (tmp_path / "here.sqlite3").exists()
 
@@ -166,8 +163,8 @@ def test_help_names_every_default_with_its_unit(tfbbb):
             assert bool(unit) == name.endswith(("_bytes", "_seconds", "_ms"))
             checked.add(name)
     numbers = {n for n, default in described.values() if type(default) in (int, float)}
-    # Half of the machine's processors.
-    assert checked == numbers - {"job_slots", "threads"}
+    # Half of the processors of the machine; an option with a help of its own.
+    assert checked == numbers - {"job_slots", "threads", "workers"}
 
 
 @pytest.fixture
@@ -248,4 +245,47 @@ def test_a_weak_preset_key_is_refused(tfbbb, served, monkeypatch):
     assert result.exit_code == 1
     assert "needs 128 random bits" in result.stderr
     assert "changeme" not in result.stderr
+    assert served == {}
+
+
+def test_models_directory_and_store_exclude_each_other(tfbbb, served, monkeypatch):
+    monkeypatch.setenv("TFBBB_STORE", "s3://bucket/tests")
+    result = tfbbb("serve", "--models", "here")
+    assert result.exit_code == 1
+    assert "give --models or TFBBB_STORE, not both. Received: " in result.output
+    assert served == {}
+
+
+def test_store_whose_package_is_missing_is_refused(tfbbb, served, monkeypatch):
+    monkeypatch.setenv("TFBBB_STORE", "az://container/tests")
+    result = tfbbb("serve")
+    assert result.exit_code == 1
+    assert "needs the package `adlfs`: pip install adlfs." in result.output
+    assert served == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--launcher", "ray"], "needs the address of the cluster's Jobs API"),
+        (["--launcher", "other"], "TFBBB_LAUNCHER must be 'local' or 'ray'"),
+        (
+            ["--ray-address", "here"],
+            "TFBBB_RAY_ADDRESS must begin with http:// or https://",
+        ),
+    ],
+)
+def test_cluster_that_cannot_run_jobs_is_refused(tfbbb, served, options, message):
+    result = tfbbb("serve", *options)
+    assert result.exit_code == 1
+    assert message in result.output
+    assert served == {}
+
+
+def test_cluster_that_does_not_answer_is_refused(tfbbb, served):
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    # Port 9 of this machine: nothing listens there.
+    result = tfbbb("serve", "--launcher", "ray", "--ray-address", "http://127.0.0.1:9")
+    assert result.exit_code == 1
+    assert "No Ray cluster answers at http://127.0.0.1:9: " in result.output
     assert served == {}

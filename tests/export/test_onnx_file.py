@@ -88,7 +88,8 @@ def test_a_normalization_answers_as_live(tmp_path: Path) -> None:
 def test_convolutions_answer_as_live(tmp_path: Path) -> None:
     inputs = keras.Input((16,))
     image = keras.layers.Reshape((4, 4, 1))(inputs)
-    hidden = Conv2DVariational(2, 3, activation="relu")(image)
+    hidden = Conv2DVariational(2, 3, activation="relu", padding="same")(image)
+    hidden = Conv2DVariational(3, 2)(keras.layers.MaxPooling2D()(hidden))
     outputs = DenseVariational(1)(keras.layers.Flatten()(hidden))
     live = tfbbb.BayesianModel(inputs, outputs)
     x = np.random.default_rng(0).normal(size=(5, 16)).astype("float32")

@@ -214,6 +214,21 @@ def test_kronecker_factors_are_those_of_inputs_and_signals():
     np.testing.assert_allclose(first.columns, full[bias, bias], rtol=1e-5, atol=1e-7)
 
 
+def test_kronecker_factors_of_a_convolution_are_those_of_patches():
+    model, x, y = built("images")
+    first, bias = summed(model, x, y, "kron", "ggn").blocks[:2]
+    # A 3 x 3 kernel sees a patch at each of 4 x 4 places, zeros beyond the border.
+    padded = np.pad(x.astype(float), [(0, 0), (1, 1), (1, 1), (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    patches = windows.transpose(0, 1, 2, 4, 5, 3).reshape(N, 16, 18)
+    expected = np.einsum("n,npi,npj->ij", WEIGHTS / 16, patches, patches)
+    np.testing.assert_allclose(first.rows, expected / WEIGHTS.sum(), rtol=1e-5)
+    # The bias meets the signals of all places of a row.
+    full = summed(model, x, y, "full", "ggn").blocks[0].matrix
+    own = slice(36, 38)
+    np.testing.assert_allclose(bias.columns, full[own, own], rtol=1e-5, atol=1e-7)
+
+
 def test_a_negative_row_weight_is_refused():
     model, x, y = built("classes")
     batches = Batches(x, y, np.where(np.arange(N) == 3, -0.5, WEIGHTS), 4)

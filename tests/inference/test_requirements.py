@@ -8,6 +8,7 @@ import pytest
 
 import tfbbb
 from tfbbb import inference, layers
+from tfbbb.conversion import with_posterior
 from tfbbb.inference.batches import Batches
 
 GENERATOR = np.random.default_rng(0)
@@ -74,7 +75,7 @@ def shared():
 
 
 def of_members():
-    return tfbbb.conversion.with_posterior(linear(), "point", members=2)
+    return with_posterior(linear(), "point", members=2)
 
 
 def changed(array, value):

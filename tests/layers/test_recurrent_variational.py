@@ -390,6 +390,30 @@ def test_engines_draw_what_ordinary_calls_draw(kind):
         assert_same_moments(engine_draws(model, x, method, 1500), loop)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "steps", "masked"),
+    [
+        ("simple_rnn", {"go_backwards": True}, 4, False),
+        ("lstm", {"use_bias": False}, 4, True),
+        ("lstm", {"return_sequences": True, "go_backwards": True}, 4, False),
+        ("lstm", {}, None, False),
+    ],
+)
+def test_joined_kernels_answer_as_separate_ones(
+    kind, options, steps, masked, monkeypatch
+):
+    inputs = keras.Input((steps, 2))
+    layer = variational(kind, members=2, **options)
+    model = keras.Model(
+        inputs, layer(keras.layers.Masking()(inputs) if masked else inputs)
+    )
+    x = SEQUENCES * MASK[..., None]
+    joined = engine_draws(model, x, "weight", 6)
+    monkeypatch.setattr(type(layer), "_joins_kernels", False)
+    # Single precision, summed in another order.
+    np.testing.assert_allclose(joined, engine_draws(model, x, "weight", 6), atol=1e-5)
+
+
 def test_engines_draw_bidirectional_layers_and_passed_states():
     inputs = keras.Input((4, 2))
     both = keras.layers.Bidirectional(

@@ -10,6 +10,7 @@ import tfbbb
 from tests.repeated_calls import repeated
 from tests.variational_weights import variational_weight
 from tfbbb import posteriors
+from tfbbb.conversion import with_posterior
 from tfbbb.posteriors import JointNormal
 
 X = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
@@ -104,7 +105,7 @@ def test_independent_noise_would_have_another_variance(model):
 
 
 def test_trains_from_its_start(model):
-    twin = tfbbb.conversion.with_posterior(model, JointNormal(size=9))
+    twin = with_posterior(model, JointNormal(size=9))
     first = 0
     for weight in weights_of(twin):
         start = np.eye(weight.size, 9, k=first) / 10

@@ -62,7 +62,7 @@ def test_the_density_of_a_calibrated_model_is_kept_as_it_is():
     prediction = model.predictive(X[:ROWS], num_samples=DRAWS)
     choice = choose(model.likelihood, prediction, y)
     assert "variance_scaling" not in choice.report["chosen"]
-    assert "No recalibration of the density" in choice.report["reason"]
+    assert "variance_scaling does not raise the log-lik" in choice.report["reason"]
 
 
 def test_temperature_and_sets_are_chosen_for_classes(classes):
@@ -177,6 +177,15 @@ def test_some_rows_of_a_prediction_have_their_answers():
     np.testing.assert_allclose(
         whole.take(rows).joint_sample(3), whole.joint_sample(3)[:, rows]
     )
+
+
+def test_what_is_kept_comes_first_in_the_reason(numbers, monkeypatch):
+    model, prediction, y = numbers
+    monkeypatch.setattr("tfbbb.recalibration.choice._suitable", lambda likelihood: None)
+    report = choose(model.likelihood, prediction, y).report
+    assert report["chosen"] == "conformal_intervals"
+    assert report["reason"].startswith("Conformal intervals help: ")
+    assert report["reason"].endswith("density suits the likelihood.")
 
 
 def test_intervals_that_would_be_much_longer_are_left(numbers, monkeypatch):

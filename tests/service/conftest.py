@@ -1,18 +1,17 @@
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
-import psycopg
 import pytest
 
 from service.shared.database import Base, Database, upgrade
 from service.shared.queue import Queue
 from service.shared.settings import Settings
 from tests import exported_models
-from tests.service.postgresql import postgresql_server
+from tests.service.postgresql import new_database, postgresql_server
 from tests.service.serving import serving, wait_until_ready
+from tests.service.stores import S3, s3_server
 
 
 @pytest.fixture(scope="session")
@@ -59,16 +58,18 @@ def postgresql() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3]:
+    with s3_server() as server:
+        yield server
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/tfbbb.sqlite3"
-    server = request.getfixturevalue("postgresql")
-    name = f"test_{secrets.token_hex(4)}"
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f"create database {name}")
-    return f"{server}/{name}"
+    return new_database(request.getfixturevalue("postgresql"))
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
 """A PostgreSQL server of its own for a test session."""
 
 import os
+import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+
+from tests.free_port import free_port
 
 # The server refuses to run as root.
 _USER = "postgres" if os.geteuid() == 0 else None
@@ -29,9 +32,7 @@ class PostgreSQL:
             shutil.chown(directory, _USER)
         initdb = _program("initdb")
         _run(initdb, "-D", self._data, "--auth=trust", "--username=tfbbb", "--no-sync")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = free_port()
         self.url = f"postgresql://tfbbb@127.0.0.1:{self._port}"
 
     def start(self) -> None:
@@ -61,6 +62,14 @@ def postgresql_server() -> Iterator[str]:
             yield server.url
         finally:
             server.stop()
+
+
+def new_database(server: str) -> str:
+    """Creates an empty database; returns its URL."""
+    name = f"test_{secrets.token_hex(4)}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+    return f"{server}/{name}"
 
 
 def _program(name: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.free_port import free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN, ask, wait_until_ready
 
 BODY = b'{"instances": [[1, 2, 3]]}'
@@ -21,9 +22,7 @@ BODY = b'{"instances": [[1, 2, 3]]}'
 def process(
     saved_models: Path, data_dir: Path
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         *(sys.executable, "-m", "uvicorn", "--factory", "service.app:create_app"),
         *("--port", str(port), "--log-level", "warning"),

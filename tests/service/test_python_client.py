@@ -241,3 +241,14 @@ def test_the_command_line_lists_models(remote: Callable[..., Result]) -> None:
         *("model", "diabetes", "iris", "patients")
     ]
     assert lines[1].split()[-4:] == ["2,", "1", "latest", "2"]
+
+
+def test_canaries_and_shadows_stand_beside_their_label(
+    remote: Callable[..., Result],
+) -> None:
+    assert remote("label", "diabetes", "live", "1=0.9", "2=0.1").exit_code == 0
+    line = remote("models").stdout.splitlines()[1]
+    assert line.endswith("live 1 (canary 2 10 %)")
+    assert remote("label", "diabetes", "live", "1", "--shadow", "2").exit_code == 0
+    assert remote("models").stdout.splitlines()[1].endswith("live 1 (shadow 2)")
+    assert remote("delete", "label", "diabetes", "live").exit_code == 0

@@ -15,7 +15,10 @@ def spec(**parameters):
 
 def test_every_field_of_network_and_training_is_a_parameter():
     parameters = BayesianClassifier().get_params()
-    fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {"seed"}
+    fields = {*ModelSpec.model_fields, *TrainingSpec.model_fields} - {
+        "seed",
+        "partitions",
+    }
     assert fields <= set(parameters)
     assert all(value is None for value in parameters.values())
 
@@ -56,12 +59,12 @@ def test_a_random_state_draws_the_seed():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"members": 0}, "`members`: .*greater than or equal to 1. Received: 0"),
+        ({"members": 0}, "`members` must be at least 1. Received: 0"),
         ({"hidden_units": (0,)}, "`hidden_units.0`"),
         ({"epochs": 2, "steps": 3}, "give `epochs` or `steps`, not both"),
-        ({"likelihood": "poison"}, "`likelihood`: .*'poisson'"),
+        ({"likelihood": "poison"}, "`likelihood` must be one of .*'poisson'"),
         ({"likelihood": "categorical"}, "classification"),
-        ({"random_state": -1}, "`random_state`: .* Received: -1"),
+        ({"random_state": -1}, "`random_state` must be at least 0. Received: -1"),
         ({"recalibration": "temperature"}, "regression"),
         ({"num_samples": 1}, "`num_samples` must be at least 2"),
     ],

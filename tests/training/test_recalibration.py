@@ -199,3 +199,7 @@ def test_the_choice_says_that_all_members_have_a_factor_of_their_own():
     found, choice = calibrated(y, 0.8, 0.7)
     assert found == tfbbb.recalibration.VarianceScaling(0.8)
     assert choice["chosen"] == "variance_scaling"
+    # The factor that was chosen comes first, then why the others have none.
+    mixture, others = choice["reason"].split(" About them: ")
+    assert mixture.endswith("its factor is 0.8, and theirs is 1.")
+    assert "needs 25 held-out rows" in others

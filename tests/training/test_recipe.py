@@ -68,6 +68,9 @@ def test_time_that_runs_out_ends_training_and_is_said():
     assert trained.recipe["out_of_time"]
     assert trained.recipe["epochs"] < 1000
     assert trained.recipe["seconds"] > 1e-6
+    said = f"`max_seconds` = 1e-06 ended the training after {trained.recipe['steps']} "
+    for kind in ("sentences", "warnings"):
+        assert said in trained.judgement[kind][-1]
     assert math.isfinite(trained.metrics["rmse"])
 
 

@@ -17,6 +17,7 @@ from tfbbb.cli import (
     predict,
     serve,
     train,
+    tune,
 )
 from tfbbb.cli.benchmark import benchmark
 from tfbbb.cli.keys import keys
@@ -57,6 +58,7 @@ def _options(
 
 
 app.command("train")(train.train)
+app.command("tune")(tune.tune)
 app.command("inspect")(inspect.inspect)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)

@@ -93,6 +93,14 @@ def with_warnings(predictions: pa.Table, warnings: Sequence[Sequence[str]]) -> p
     """
     if not any(warnings):
         return predictions
+    return with_warning_texts(predictions, warnings)
+
+
+def with_warning_texts(
+    predictions: pa.Table, warnings: Sequence[Sequence[str]] | None
+) -> pa.Table:
+    """Adds the column `warnings`, which is empty in rows without one."""
+    warnings = warnings or [()] * len(predictions)
     texts = pa.array([" ".join(sentences) for sentences in warnings], pa.string())
     return predictions.append_column("warnings", texts)
 

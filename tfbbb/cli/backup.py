@@ -41,6 +41,12 @@ def backup(
         except BackupError as error:
             raise CommandError(str(error)) from None
         typer.echo(f"{destination} holds {', '.join(parts) or 'nothing: all is empty'}")
+        if settings.store is not None:
+            typer.echo(
+                f"The backup does not include {settings.store}. Copy it with the tools "
+                "of the storage, after this backup.",
+                err=True,
+            )
         if not database.is_sqlite:
             typer.echo(
                 "The backup does not include the PostgreSQL database. Dump it with "

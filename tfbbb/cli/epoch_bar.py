@@ -13,11 +13,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-_FIGURES = ("loss", "nll", "kl", "val_nll")
+_FIGURES = ("loss", "nll", "kl", "val_nll", "change")
 
 
 class EpochBar:
-    """A progress bar with epoch, loss, nll, kl and val_nll.
+    """A progress bar with epoch, loss, nll, kl and val_nll, or the change in a round.
 
     The figures come from training: each step computes them from one draw of the
     weights.

@@ -28,6 +28,8 @@ def job_fields(
     validation_column: str | None,
     validation_time: str | None,
     validation_group: str | None,
+    partitions: int | None,
+    devices: str | None,
     seed: int | None,
 ) -> dict[str, Any]:
     """Returns the fields of a `JobSpec` that a file or options set.
@@ -50,6 +52,8 @@ def job_fields(
         validation_column: Column that marks the rows to hold out.
         validation_time: Column by which the last rows are held out.
         validation_group: Column whose groups of rows stay together.
+        partitions: Number of partitions.
+        devices: `"one"` or `"all"`.
         seed: Seed.
 
     Raises:
@@ -64,6 +68,8 @@ def job_fields(
         "epochs": epochs,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
+        "partitions": partitions,
+        "devices": devices,
         "seed": seed,
         "validation": _merge_validation(
             fields.get("training", {}).get("validation", {}),
@@ -95,8 +101,8 @@ def validate_fields(fields: dict[str, Any]) -> "JobSpec":
     """
     from pydantic import ValidationError
 
-    from service.shared.validation import describe_validation_error
     from tfbbb.training.spec import JobSpec
+    from tfbbb.validation_errors import describe_validation_error
 
     try:
         return JobSpec.model_validate(fields)

@@ -23,8 +23,8 @@ def with_kept_columns(
         prediction gets `_given` after its name.
     """
     kept = {}
-    for name in table.column_names:
-        if not keep and (name in used or not _tells_rows_apart(table[name])):
+    for name in may_be_kept(table.schema, used, keep=keep):
+        if not keep and not _tells_rows_apart(table[name]):
             continue
         new = name
         while new in predictions.column_names or new in kept:
@@ -34,11 +34,31 @@ def with_kept_columns(
     return pa.table({**kept, **answers})
 
 
-def _tells_rows_apart(column: pa.ChunkedArray) -> bool:
-    kind = column.type
+def may_be_kept(
+    schema: pa.Schema, used: Collection[str | None], *, keep: bool
+) -> list[str]:
+    """Returns the names of the columns that are kept if their values allow.
+
+    Args:
+        schema: The columns of the given table.
+        used: As for `with_kept_columns`.
+        keep: As for `with_kept_columns`.
+    """
+    return [
+        field.name
+        for field in schema
+        if keep or (field.name not in used and _is_text_or_integer(field.type))
+    ]
+
+
+def _is_text_or_integer(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if not (text or pa.types.is_integer(kind)) or column.null_count:
-        return False
-    return bool(pa.compute.count_distinct(column).as_py() == len(column))
+    return bool(text or pa.types.is_integer(kind))
+
+
+def _tells_rows_apart(column: pa.ChunkedArray) -> bool:
+    return not column.null_count and bool(
+        pa.compute.count_distinct(column).as_py() == len(column)
+    )

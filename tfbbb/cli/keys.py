@@ -1,5 +1,6 @@
 """`tfbbb keys`: reads and writes API keys directly in the service's database."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +42,12 @@ def _check_days(days: float | None) -> float | None:
     return days
 
 
+def _check_rate(rate: float | None) -> float | None:
+    if rate is not None and not 0 < rate < math.inf:
+        raise typer.BadParameter(f"must be a positive number. Received: {rate:g}")
+    return rate
+
+
 @keys.command()
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
@@ -77,6 +84,14 @@ def create(
         int | None,
         typer.Option(min=0, max=_MAX_COUNT, help="Most queued jobs of the key."),
     ] = None,
+    max_work_per_second: Annotated[
+        float | None,
+        typer.Option(
+            callback=_check_rate,
+            help="Most work of the key's predictions per second: rows x draws x "
+            "answers.",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -103,6 +118,7 @@ def create(
                 max_datasets=max_datasets,
                 max_dataset_bytes=max_dataset_bytes,
                 max_queued_jobs=max_queued_jobs,
+                max_work_per_second=max_work_per_second,
             )
     typer.echo(f"made {credential.prefix}" if key_stdin else credential.text)
 
@@ -136,11 +152,16 @@ def list_(
                 "scopes": lambda key: ", ".join(key["scopes"]),
                 "last used": lambda key: _format_last_use(key["last_used_at"]),
                 "state": lambda key: key["state"],
+                "work per second": lambda key: _format_rate(key["max_work_per_second"]),
                 "name": lambda key: key["name"],
             },
             as_json=as_json,
             if_none="There is no key; create one with `tfbbb keys create`.",
         )
+
+
+def _format_rate(rate: float | None) -> str:
+    return "default" if rate is None else f"{rate:g}"
 
 
 @keys.command()
@@ -155,12 +176,17 @@ def revoke(
     """
     with _database(data_dir, database_url) as database:
         from service.api.keys.repository import list_keys, revoke_key
-        from service.shared.errors import ServiceError
+        from service.shared.errors import ServiceError, UnknownKey
 
         try:
             with database.writing() as session:
                 by_prefix = {found.prefix: found.id for found in list_keys(session)}
                 revoked = revoke_key(database, session, by_prefix.get(key, key))
+        except UnknownKey:
+            raise CommandError(
+                "There is no key with this id or prefix; see `tfbbb keys list`. "
+                f"Received: {key}"
+            ) from None
         except ServiceError as error:
             raise CommandError(str(error)) from None
     typer.echo(f"revoked {revoked.prefix}")
@@ -195,7 +221,7 @@ def _read_key() -> str:
 def _state(key: "Row", now: float) -> str:
     if key.revoked_at:
         return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= now else "good"
+    return "expired" if key.expires_at and key.expires_at <= now else "valid"
 
 
 def _format_last_use(time: str | None) -> str:

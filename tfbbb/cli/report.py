@@ -67,11 +67,8 @@ def echo_recipe(recipe: Mapping[str, Any]) -> None:
     # Versions of earlier releases have none.
     for remark in recipe.get("remarks", ()):
         typer.echo(f"Warning: {remark}", err=True)
-    if recipe["out_of_time"]:
-        said = f"training stopped by max_seconds after {recipe['steps']} steps"
-        if "seconds" in recipe:
-            said += f"; with its judgement it took {recipe['seconds']:.1f} s"
-        typer.echo(said)
+    if "seconds" in recipe:
+        typer.echo(f"training and judgement took {recipe['seconds']:.1f} s")
     _echo_likelihoods(recipe.get("likelihoods", ()))
     if len(recipe["tried"]) < 2:
         return

@@ -15,6 +15,7 @@ from typing import IO, NamedTuple
 import httpx
 
 from tfbbb.cli.errors import CommandError
+from tfbbb.cli.termination import exit_on_sigterm
 
 _SECONDS_TO_START = 120
 _SECONDS_TO_STOP = 15
@@ -59,7 +60,7 @@ def running_service(models: Path) -> Iterator[RunningService]:
             env=os.environ | {"TFBBB_ADMIN_KEY": key, "TFBBB_DATA_DIR": data},
         )
         try:
-            with _exit_on_sigterm():
+            with exit_on_sigterm(128 + signal.SIGTERM):
                 url = f"http://127.0.0.1:{port}"
                 _wait_until_ready(url, process, log)
                 yield RunningService(url, key)
@@ -102,17 +103,3 @@ def _stop(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-@contextmanager
-def _exit_on_sigterm() -> Iterator[None]:
-    """Turns SIGTERM into `SystemExit`, so that `finally` blocks run."""
-
-    def exit_process(number: int, frame: object) -> None:
-        sys.exit(128 + number)
-
-    previous = signal.signal(signal.SIGTERM, exit_process)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

@@ -1,9 +1,10 @@
 """`tfbbb serve`."""
 
 import os
+import shlex
 import socket
 import tempfile
-from contextlib import ExitStack
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,14 +18,11 @@ from tfbbb.cli.service_options import (
     service_database,
     service_settings,
 )
+from tfbbb.cli.termination import exit_on_sigterm
 
 if TYPE_CHECKING:
     from service.api.keys.credential import Credential
     from service.shared.settings import Settings
-
-_SECONDS_TO_FINISH_REQUESTS = 30
-# Each further one costs a microsecond per new connection.
-_ACCEPTED_PER_TURN = 32
 
 
 def serve(
@@ -33,6 +31,31 @@ def serve(
     models: Models = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            envvar="TFBBB_WORKERS",
+            help="Processes that speak HTTP and share the models.",
+            show_default="1",
+        ),
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TFBBB_LAUNCHER",
+            help="Where jobs run: local, or ray for a Ray cluster.",
+            show_default="local",
+        ),
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TFBBB_RAY_ADDRESS",
+            help="Jobs API of the cluster, http://HOST:8265.",
+            show_default="none",
+        ),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option(
@@ -52,15 +75,24 @@ def serve(
 
     \b
     TFBBB_ADMIN_KEY               none      the first admin key, prefix.secret
+    TFBBB_STORE                   none      s3://BUCKET/PREFIX, or gs:// or az://,
+                                            in place of the two directories
     TFBBB_START_MODELS            1         0: no process that predicts
     TFBBB_MODEL_PROCESSES         2         processes that predict
     TFBBB_MODEL_MEMORY_BYTES      8 GiB     memory over which one is restarted
     TFBBB_IDLE_SECONDS            600 s     idle time of an old version
     TFBBB_START_DISPATCHER        1         0: no process that runs jobs
+    TFBBB_RAY_PYTHON              python    the Python that trains on the nodes
+    TFBBB_RAY_WHEEL               none      wheel of tfbbb that Ray brings to nodes
+    TFBBB_RAY_REQUIREMENTS        none      lock file of what Ray installs with it
+    TFBBB_RAY_JOB_CPUS            1         cores that Ray reserves for a job
+    TFBBB_RAY_JOB_GPUS            0         GPUs that Ray reserves for a job
+    TFBBB_RAY_JOB_MEMORY_BYTES    none      memory that Ray reserves for a job
     TFBBB_JOB_SLOTS               cores/2   jobs that run at the same time here
     TFBBB_JOB_SLOTS_PER_KEY       no limit  jobs that one key may run at a time
     TFBBB_JOB_MEMORY_BYTES        8 GiB     most resident memory of a job
     TFBBB_JOB_SECONDS             86400 s   longest time of one attempt of a job
+    TFBBB_XLA                     auto      XLA for jobs: auto, measure or off
     TFBBB_CHECKPOINT_SECONDS      30 s      time between checkpoints of a job
     TFBBB_LEASE_SECONDS           30 s      silence after which a lease expires
     TFBBB_WARM_SECONDS            300 s     time that a trainer waits for a job
@@ -95,41 +127,46 @@ def serve(
     Example: tfbbb serve --port 9000 --models models
     """  # noqa: D301 - the backspace, not its name, keeps the lines apart
     with errors_in_one_sentence():
-        import uvicorn
-
-        from service.api.http.protocol import JsonErrorProtocol
-        from service.app import create_app
+        from service.api.shared_counters import shared_counters
 
         settings = service_settings(
             models=models,
             data_dir=data_dir,
             database_url=database_url,
+            workers=workers,
+            launcher=launcher,
+            ray_address=ray_address,
             insecure=insecure or None,
         )
-        if settings.start_dispatcher or models is None:
-            _make_directory(settings.models)
-        _check_directory(settings.models)
-        if settings.start_dispatcher:
-            _check_writable(settings.models)
+        if settings.launcher == "ray":
+            _check_cluster(settings)
+        if settings.store is not None:
+            _check_store(settings, models)
+        else:
+            if settings.start_dispatcher or models is None:
+                _make_directory(settings.models)
+            _check_directory(settings.models)
+            if settings.start_dispatcher:
+                _check_writable(settings.models)
         # Open the port before creating the first key: if the port is taken, the key,
         # which is shown only once, would be lost.
-        with _open_listener(host, port) as listener:
-            key = _first_key(settings, host)
-            config = uvicorn.Config(
-                create_app(settings),
-                http=JsonErrorProtocol,
-                access_log=settings.access_log == "text",
-                timeout_graceful_shutdown=_SECONDS_TO_FINISH_REQUESTS,
-            )
-            _print_url(host, listener.getsockname()[1], key, settings.insecure)
-            # The event loop accepts one connection per turn and socket: while its turns
-            # are long, others would wait for seconds to be accepted.
-            with ExitStack() as others:
-                more = [
-                    others.enter_context(listener.dup())
-                    for _ in range(_ACCEPTED_PER_TURN - 1)
-                ]
-                uvicorn.Server(config).run(sockets=[listener, *more])
+        with (
+            # The server sends itself the signal again when it has stopped.
+            exit_on_sigterm(0),
+            _open_listener(host, port) as listener,
+            shared_counters() if settings.workers > 1 else nullcontext(),
+        ):
+            _run(settings, host, listener)
+
+
+def _run(settings: "Settings", host: str, listener: socket.socket) -> None:
+    from service.api.server import run, server
+    from service.app import create_app
+
+    key = _first_key(settings, host)
+    created = server(create_app(settings, listener=listener), settings)
+    _print_url(host, listener.getsockname()[1], key, settings)
+    run(created, listener)
 
 
 def _open_listener(host: str, port: int) -> socket.socket:
@@ -138,7 +175,9 @@ def _open_listener(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise CommandError(
-            f"Cannot listen on {host}, port {port}: {error.strerror}."
+            # Python adds the address, which the sentence names already.
+            f"Cannot listen on {host}, port {port}: "
+            f"{str(error.strerror).partition(' (while')[0]}."
         ) from None
 
 
@@ -153,22 +192,62 @@ def _first_key(settings: "Settings", host: str) -> "Credential | None":
         raise CommandError(str(error)) from None
 
 
-def _print_url(host: str, port: int, key: "Credential | None", insecure: bool) -> None:
+def _data_dir_option(settings: "Settings") -> str:
+    """Returns the option with which other commands find the data of this service."""
+    default = type(settings).model_fields["data_dir"].default
+    if settings.data_dir == default:
+        return ""
+    return f" --data-dir {shlex.quote(str(settings.data_dir))}"
+
+
+def _print_url(
+    host: str, port: int, key: "Credential | None", settings: "Settings"
+) -> None:
     # A browser cannot open the address that stands for all addresses of the machine.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    if insecure:
+    if settings.insecure:
         typer.echo(f"{url} accepts every request without a key.")
     elif key is None:
         typer.echo(
             f"{url} requires a key; create one with `tfbbb keys create NAME --scope "
-            "train`."
+            f"train{_data_dir_option(settings)}`."
         )
     else:
         typer.echo(
             f"This URL contains an admin key, shown only once; open or save it:\n\n"
             f"    {url}?key={key.text}\n"
         )
+
+
+def _check_cluster(settings: "Settings") -> None:
+    from service.shared.ray_cluster import RayClusterError, check_cluster
+
+    try:
+        warning = check_cluster(settings)
+    except RayClusterError as error:
+        raise CommandError(str(error)) from None
+    if warning is not None:
+        typer.echo(warning, err=True)
+
+
+def _check_store(settings: "Settings", models: Path | None) -> None:
+    from service.shared.store import StoreError, open_store
+
+    if models is not None:
+        raise CommandError(
+            "The models are either in a directory or in an object store: give --models "
+            f"or TFBBB_STORE, not both. Received: --models {models}, "
+            f"TFBBB_STORE={settings.store}"
+        )
+    try:
+        store = open_store(settings)
+        store.check()
+        store.models.mkdir(parents=True, exist_ok=True)
+    except StoreError as error:
+        raise CommandError(
+            f"The store {settings.store} cannot be used: {error.strerror}."
+        ) from None
 
 
 def _make_directory(models: Path) -> None:

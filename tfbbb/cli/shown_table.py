@@ -19,6 +19,8 @@ def output_table(
     predictions: "pa.Table",
     output: Path | None,
     complete: "Callable[[pa.Table], pa.Table]" = lambda table: table,
+    *,
+    rounded: bool = False,
 ) -> None:
     """Writes predictions to a file if one is named, else to stdout.
 
@@ -29,12 +31,12 @@ def output_table(
         predictions: Columns of predictions.
         output: File to write; None for stdout.
         complete: Adds the columns that stand before the predictions.
+        rounded: Whether `with_digits_for` has been called.
     """
-    from tfbbb.cli.answer_digits import with_sensible_digits
-    from tfbbb.data.writing import keeps_all_digits, write_csv, write_table
+    from tfbbb.data.writing import write_csv, write_table
 
-    if output is None or not keeps_all_digits(output):
-        predictions = with_sensible_digits(predictions)
+    if not rounded:
+        predictions = with_digits_for(output, predictions)
     table = complete(predictions)
     if output is not None:
         write_table(table, output)
@@ -43,6 +45,16 @@ def output_table(
         _print_first_rows(table)
     else:
         write_csv(table, sys.stdout.buffer)
+
+
+def with_digits_for(output: Path | None, predictions: "pa.Table") -> "pa.Table":
+    """Rounds predictions to sensible digits, unless the output keeps all digits."""
+    from tfbbb.cli.answer_digits import with_sensible_digits
+    from tfbbb.data.writing import keeps_all_digits
+
+    if output is not None and keeps_all_digits(output):
+        return predictions
+    return with_sensible_digits(predictions)
 
 
 def _print_first_rows(table: "pa.Table") -> None:

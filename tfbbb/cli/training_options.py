@@ -1,4 +1,4 @@
-"""Options shared by `tfbbb train` and `tfbbb remote train`."""
+"""Options shared by `tfbbb train`, `tfbbb tune` and `tfbbb remote train`."""
 
 import math
 from pathlib import Path
@@ -39,6 +39,13 @@ def _check_columns(given: list[str] | None) -> list[str] | None:
     return given
 
 
+Output = Annotated[
+    Path,
+    typer.Option(
+        help="Directory of the model, e.g. saved_models/NAME; the command writes the "
+        "next version under it."
+    ),
+]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 Task = Annotated[
     Literal["regression", "classification"] | None,
@@ -123,6 +130,23 @@ ValidationGroup = Annotated[
         help="Column whose equal values mark rows that stay together, such as those of "
         "a patient: no row is measured by a member that trained on others of its "
         "group. It is not a feature.",
+    ),
+]
+Partitions = Annotated[
+    int | None,
+    typer.Option(
+        min=2,
+        metavar="K",
+        help="Train one posterior in K partitions whose rows stay apart: the files of "
+        "a dataset of K files, else parts drawn at random.",
+    ),
+]
+Devices = Annotated[
+    Literal["one", "all"] | None,
+    typer.Option(
+        metavar="one|all",
+        help="Whether to train on one device, or on all GPUs that TensorFlow sees.",
+        show_default="one",
     ),
 ]
 Seed = Annotated[

@@ -1,5 +1,6 @@
 """A model of the service."""
 
+import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
@@ -282,6 +283,7 @@ class Model:
         *,
         version: int | None = None,
         label: str | None = None,
+        idempotency_key: str | None = None,
     ) -> list[int]:
         """Tells the service what came true, which scores a version by it.
 
@@ -295,6 +297,9 @@ class Model:
                 class.
             version: The version that is scored; `self.version` by default.
             label: Label of a version, in place of `version`.
+            idempotency_key: A text that stands for these rows. Calls with the same text
+                and the same rows count them once for each version, so that a call that
+                was interrupted can be repeated. None counts the rows at each call.
 
         Returns:
             The versions that were scored.
@@ -308,11 +313,13 @@ class Model:
             raise ValueError("There are no rows to score. Received: an empty table")
         _check_targets(targets, table)
         paths, scored = [self._build_path(version, label)], list[int]()
+        call = idempotency_key or secrets.token_hex(16)
         for start in range(0, len(table), ROWS_OF_JSON):
             stop = min(start + ROWS_OF_JSON, len(table))
             for path in paths:
                 request = table.json_request(start, stop, {}, targets)
-                request["headers"]["Idempotency-Key"] = secrets.token_hex(16)
+                block = hashlib.sha256(f"{call} {path} {start}".encode())
+                request["headers"]["Idempotency-Key"] = block.hexdigest()
                 try:
                     answer = self._connection.request(
                         "POST", f"{path}/feedback", idempotent=True, **request

@@ -6,8 +6,9 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import activations, layers
+from keras import layers
 
+from tfbbb.elementwise_activations import ELEMENTWISE_ACTIVATIONS
 from tfbbb.layers import VariationalLayer
 from tfbbb.private_apis import graph_of, nodes_by_depth
 
@@ -44,24 +45,6 @@ _UNIT_BY_UNIT = (
 )
 _PREPROCESSING = (layers.Normalization, layers.Rescaling, layers.Reshape)
 _ACTIVATIONS = (layers.Activation, layers.ELU, layers.LeakyReLU, layers.ReLU)
-_ELEMENTWISE = (
-    activations.elu,
-    activations.exponential,
-    activations.gelu,
-    activations.hard_sigmoid,
-    activations.hard_silu,
-    activations.leaky_relu,
-    activations.linear,
-    activations.mish,
-    activations.relu,
-    activations.relu6,
-    activations.selu,
-    activations.sigmoid,
-    activations.silu,
-    activations.softplus,
-    activations.softsign,
-    activations.tanh,
-)
 
 
 @dataclass
@@ -83,7 +66,7 @@ class AffineMap:
     @property
     def units_are_independent(self) -> bool:
         """Whether the activation acts on each unit separately."""
-        return self.layer.activation in _ELEMENTWISE
+        return self.layer.activation in ELEMENTWISE_ACTIVATIONS
 
     @property
     def sees_padding(self) -> bool:
@@ -210,7 +193,10 @@ def _build_affine_map(layer: keras.Layer, make: type[keras.Layer]) -> AffineMap:
 
 
 def _activation_map(layer: keras.Layer) -> Callable[[np.ndarray], np.ndarray] | None:
-    if isinstance(layer, layers.Activation) and layer.activation not in _ELEMENTWISE:
+    if (
+        isinstance(layer, layers.Activation)
+        and layer.activation not in ELEMENTWISE_ACTIVATIONS
+    ):
         return None
     return lambda values: np.asarray(layer(values.astype("float32")), np.float64)
 

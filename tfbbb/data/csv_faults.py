@@ -1,4 +1,4 @@
-"""Finds the line at which a CSV file is not a table."""
+"""Finds the line of a row, and the line at which a CSV file is not a table."""
 
 import csv
 from itertools import islice
@@ -31,6 +31,28 @@ def read_header(source: CsvSource, dialect: Dialect) -> list[str]:
         return next((row for row in rows if row), [])
     except (csv.Error, UnicodeDecodeError):
         return []
+
+
+def find_line(source: CsvSource, dialect: Dialect, row: int) -> int:
+    """Returns the number of the line in which a row begins, from 1.
+
+    Args:
+        source: The file.
+        dialect: How the file writes its table.
+        row: Index of the row; -1 for the header.
+    """
+    skipped = dialect.header_line - 1
+    rows = csv.reader(
+        islice(source.lines(dialect.encoding), skipped, None),
+        delimiter=dialect.delimiter,
+    )
+    start, left = skipped + 1, row + 1
+    for cells in rows:
+        if cells and not left:
+            break
+        left -= bool(cells)
+        start = skipped + rows.line_num + 1
+    return start
 
 
 def check_rows(source: CsvSource, dialect: Dialect) -> None:

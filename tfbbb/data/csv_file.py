@@ -13,7 +13,7 @@ from pyarrow.csv import CSVStreamingReader
 
 from tfbbb.data.column_names import check_column_names
 from tfbbb.data.csv_blocks import CsvBlocks, UncertainRows
-from tfbbb.data.csv_faults import check_content, check_rows, read_header
+from tfbbb.data.csv_faults import check_content, check_rows, find_line, read_header
 from tfbbb.data.csv_source import Compression, CsvSource
 from tfbbb.data.csv_types import MISSING_WORDS, find_common_types
 from tfbbb.data.decimal_mark import DecimalMark, MarkedColumns
@@ -73,6 +73,14 @@ class CsvFile:
         """Returns the names of the columns, or an empty list if unreadable."""
         header = read_header(self._source, self.dialect)
         return header[: _count_named(header)]
+
+    def line(self, row: int) -> int:
+        """Returns the number of the line in which a row begins.
+
+        Args:
+            row: Index of the row; -1 for the header.
+        """
+        return find_line(self._source, self.dialect, row)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows in batches; the last batches may be empty.

@@ -17,13 +17,14 @@ Format = Literal[
     "arrow",
     "xlsx",
     "ods",
+    "parts",
 ]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 # The format by the end of a name.
 SUFFIXES: dict[str, Format] = {
-    **{format: format for format in FORMATS},
+    **{format: format for format in FORMATS if format != "parts"},
     "txt": "csv",
     "txt.gz": "csv.gz",
     "txt.zst": "csv.zst",
@@ -44,6 +45,7 @@ DESCRIPTIONS: dict[Format, str] = {
     "arrow": "Arrow IPC",
     "xlsx": "an Excel workbook",
     "ods": "an OpenDocument spreadsheet",
+    "parts": "several files",
 }
 
 # The suffixes for people, in the help of commands and in errors.
@@ -51,6 +53,11 @@ SUFFIX_LIST = (
     ".csv, .tsv, .txt (each also with .gz or .zst), .jsonl, .ndjson, .parquet, "
     ".arrow, .feather, .xlsx or .ods"
 )
+
+
+def part_path(directory: Path, number: int, format: Format) -> Path:
+    """Returns the path of a file in the directory of a table of several, from 1."""
+    return directory / f"{number:05d}.{format}"
 
 
 def infer_format(path: Path) -> Format:

@@ -26,6 +26,13 @@ class BatchSource(Protocol):
     def targets(self) -> np.ndarray:
         """Returns the targets of all rows, in the format of likelihoods."""
 
+    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Returns the model inputs and the targets of some rows, as arrays.
+
+        Args:
+            places: Indices of the rows, ascending.
+        """
+
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
     ) -> tf.data.Dataset:
@@ -77,8 +84,8 @@ class MemoryRows:
 
     def inputs(self) -> Any:
         """Returns the model inputs of all rows, in order, as arrays."""
-        inputs, _ = self.layout.decode(self._rows)
-        return tf.nest.map_structure(_as_array, inputs)
+        inputs, _ = as_arrays(*self.layout.decode(self._rows))
+        return inputs
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -89,6 +96,9 @@ class MemoryRows:
 
     def targets(self) -> np.ndarray:
         return np.asarray(self.layout.targets(self._rows))
+
+    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+        return as_arrays(*self.layout.decode(tf.gather(self._rows, places)))
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0
@@ -118,6 +128,11 @@ class MemoryRows:
             .flat_map(epoch_batches)
             .prefetch(tf.data.AUTOTUNE)
         )
+
+
+def as_arrays(inputs: Any, targets: tf.Tensor) -> tuple[Any, np.ndarray]:
+    """Returns inputs and targets as arrays; texts are objects."""
+    return tf.nest.map_structure(_as_array, inputs), targets.numpy()
 
 
 def _as_array(tensor: tf.Tensor) -> np.ndarray:

@@ -68,8 +68,13 @@ def read_table(
     scan = TableScan(path, text_columns=text_columns, sheet=sheet)
     batches: list[pa.RecordBatch] = scan.collect(list, list.append)
     if notify is not None:
-        if scan.dialect is not None and not scan.dialect.is_plain:
-            notify(scan.dialect.describe())
-        if scan.without_index:
-            notify("The unnamed index that pandas wrote into the table is left out.")
+        notify_of_reading(scan, notify)
     return pa.Table.from_batches(batches)
+
+
+def notify_of_reading(scan: TableScan, notify: Callable[[str], object]) -> None:
+    """Tells what reading a file has found, as `read_table` does."""
+    if scan.dialect is not None and not scan.dialect.is_plain:
+        notify(scan.dialect.describe())
+    if scan.without_index:
+        notify("The unnamed index that pandas wrote into the table is left out.")

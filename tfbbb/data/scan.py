@@ -19,6 +19,7 @@ from tfbbb.data.format import DESCRIPTIONS, infer_format, validate_format
 from tfbbb.data.json_file import JsonFile
 from tfbbb.data.pandas_index import without_index
 from tfbbb.data.parquet_file import ParquetFile
+from tfbbb.data.parts import PartsFile
 from tfbbb.data.start_over import StartOver
 from tfbbb.data.table_error import TableError
 from tfbbb.data.values import without_views
@@ -45,8 +46,9 @@ class TableScan:
     Args:
         path: File to read.
         format: `"csv"`, `"tsv"` (either also with `".gz"` or `".zst"`), `"jsonl"`,
-            `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`
-            or `"ods"`. Defaults to the suffix of the file's name.
+            `"parquet"`, `"arrow"` (an Arrow IPC file or stream, or Feather), `"xlsx"`,
+            `"ods"`, or `"parts"` for a directory of files of the same columns, see
+            `tfbbb.data.parts`. Defaults to the suffix of the file's name.
         text_columns: Names of columns of a file without column types to read as text,
             even if their cells look like numbers (codes such as `007`). Names that the
             file lacks are ignored.
@@ -87,7 +89,8 @@ class TableScan:
                 f"Only .xlsx and .ods files have sheets, and {self.path} is read as "
                 f"{self.format}; leave out `sheet`. Received: sheet={sheet!r}"
             )
-        _check_exists(self.path)
+        if self.format != "parts":
+            _check_exists(self.path)
         self.text_columns = tuple(text_columns)
         self._file = self._open()
         self._schema: pa.Schema | None = None
@@ -107,6 +110,12 @@ class TableScan:
         """Number of rows, at least one; the first access reads the file."""
         assert self.schema is not None
         return self._num_rows
+
+    @property
+    def part_rows(self) -> tuple[int, ...]:
+        """Number of rows of each file; the first access reads them."""
+        num_rows = self.num_rows
+        return self._file.num_rows if isinstance(self._file, PartsFile) else (num_rows,)
 
     @property
     def without_index(self) -> bool:
@@ -139,7 +148,7 @@ class TableScan:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields all rows in their order, in batches of at least one row."""
         assert self.schema is not None
-        yield from (batch for batch in self._read() if batch.num_rows)
+        yield from (batch for batch in self.read() if batch.num_rows)
 
     def collect(
         self, new: Callable[[], T], add: Callable[[T, pa.RecordBatch], object]
@@ -156,7 +165,7 @@ class TableScan:
         while True:
             total, schema, num_rows = new(), None, 0
             try:
-                for batch in self._read():
+                for batch in self.read():
                     schema = schema or batch.schema
                     num_rows += batch.num_rows
                     if batch.num_rows:
@@ -176,7 +185,7 @@ class TableScan:
         while True:
             batches, left = [], num_rows
             try:
-                for batch in self._read():
+                for batch in self.read():
                     batches.append(batch.slice(0, left))
                     left -= batches[-1].num_rows
                     if not left:
@@ -185,8 +194,25 @@ class TableScan:
                 continue
             return pa.Table.from_batches(batches)
 
+    def place(self, row: int) -> str:
+        """Returns where a row is: "line 3" of text, else "row 2".
+
+        Args:
+            row: Index of the row; -1 for the header.
+        """
+        if isinstance(self._file, CsvFile):
+            return f"line {self._file.line(row)}"
+        if self.format == "jsonl":
+            return f"line {max(row, 0) + 1}"
+        return "the header" if row < 0 else f"row {row + 1}"
+
     def _open(self) -> _File:
         texts = self.text_columns
+        if self.format == "parts":
+            return PartsFile(
+                self.path,
+                lambda path, more: TableScan(path, text_columns=(*texts, *more)),
+            )
         if self.format == "parquet":
             return ParquetFile(self.path)
         if self.format == "arrow":
@@ -202,7 +228,12 @@ class TableScan:
             text_columns=texts,
         )
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Yields all rows in one pass; see `batches`.
+
+        Raises:
+            StartOver: The rows so far were misread, as those of `CsvFile.batches`.
+        """
         names: list[str] | None = None
         unnamed = isinstance(self._file, CsvFile | WorkbookFile)
         with self._convert_errors():
@@ -217,7 +248,7 @@ class TableScan:
 
     def _check_content(self) -> None:
         """Raises a `TableError` if the file has another format than its suffix."""
-        if isinstance(self._file, CsvFile):
+        if isinstance(self._file, CsvFile | PartsFile):
             # A compressed file shows its content after decompression.
             return
         with self.path.open("rb") as file:

@@ -5,11 +5,13 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from tfbbb.data.block_order import BlockOrder
+from tfbbb.data.memory_rows import as_arrays
 from tfbbb.data.row_layout import RowLayout
 from tfbbb.disk_faults import disk_faults_named
 
@@ -74,6 +76,14 @@ class StoredRows:
         with self.path.open("rb", buffering=0) as file:
             last = [self._read(file.fileno(), [block])[:, -1:] for block in blocks]
         return np.asarray(self.layout.targets(np.concatenate(last)))
+
+    def at(self, places: np.ndarray) -> tuple[Any, np.ndarray]:
+        size, found = self._order.rows_per_block, []
+        with self.path.open("rb", buffering=0) as file:
+            for block in np.unique(places // size):
+                own = places[places // size == block] - block * size
+                found.append(self._read(file.fileno(), [block])[own])
+        return as_arrays(*self.layout.decode(np.concatenate(found)))
 
     def batches(
         self, batch_size: int, *, seed: int, epoch: int = 0, batch: int = 0

@@ -10,6 +10,7 @@ import numpy as np
 from tfbbb.evidence.elbo import elbo
 from tfbbb.evidence.estimate import EvidenceEstimate
 from tfbbb.evidence.importance_weighted_bound import importance_weighted_bound
+from tfbbb.extras import import_extra
 from tfbbb.model import BayesianModel
 from tfbbb.types import ArrayLike
 
@@ -99,9 +100,11 @@ class Comparison:
         return found
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Returns the table as a data frame with one line per model; needs pandas."""
-        import pandas
+        """Returns the table as a data frame with one line per model.
 
+        Needs `pip install 'tfbbb[pandas]'`.
+        """
+        (pandas,) = import_extra("pandas", "pandas")
         return pandas.DataFrame(self.columns())
 
     def __str__(self) -> str:

@@ -14,13 +14,17 @@ from tfbbb.export.manifest import Manifest
 from tfbbb.export.targets import checked_targets
 from tfbbb.prediction.adaptive import check_bounds, predict_adaptively
 from tfbbb.prediction.answers import Answers
+from tfbbb.prediction.blocks import MAX_FLOATS
 from tfbbb.prediction.compiled import fast_call
 from tfbbb.prediction.levels import explain_infinite, single_precision_level
 from tfbbb.prediction.passes import Passes
 from tfbbb.prediction.questions import Question, question_named
-from tfbbb.prediction.result import Predictive
+from tfbbb.prediction.result import NotFiniteError, Predictive
 from tfbbb.prediction.sampling import Sampling
 from tfbbb.types import ArrayLike
+
+# As much as a signature needs.
+_MEMORY_MB = MAX_FLOATS / 2**18
 
 
 class ExportedModel:
@@ -43,6 +47,9 @@ class ExportedModel:
             name: _call_by_name(function)
             for name, function in saved_model.signatures.items()
         }
+        self._summary_names = sorted(
+            saved_model.signatures["predict"].structured_outputs
+        )
         self._passes: dict[str, Passes] = {}
         for method in manifest.passes or ():
             self._passes[method] = load_passes(saved_model, manifest, method)
@@ -147,6 +154,9 @@ class ExportedModel:
     ) -> dict[str, np.ndarray]:
         """Computes the moments of p(y | x) from S draws of the weights.
 
+        As the signature `predict`, but keeps the draws, up to 128 MB, for the next
+        prediction with the same number and seed.
+
         Args:
             inputs: Array of shape `[n, d]`, or mapping from column names to arrays
                 of shape `[n]`, or data frame; see `tfbbb.export.inputs.to_tensors`.
@@ -164,7 +174,18 @@ class ExportedModel:
             InputError: If the inputs do not fit the model.
             ValueError: If `num_samples` or `seed` is not such a number.
         """
-        return self._call("predict", inputs, num_samples, seed)
+        if not self._passes:
+            return self._call("predict", inputs, num_samples, seed)
+        try:
+            found = self.predictive(
+                inputs, num_samples, seed=seed, max_memory_mb=_MEMORY_MB
+            ).to_numpy()
+        except NotFiniteError:
+            # The signature returns what the other rows have.
+            return self._call("predict", inputs, num_samples, seed)
+        return {
+            name: np.asarray(found[name], np.float32) for name in self._summary_names
+        }
 
     def quantiles(
         self,

@@ -16,6 +16,7 @@ from tfbbb.prediction.properties import Operation, Sizes
 from tfbbb.prediction.questions import Question
 from tfbbb.snake_case import snake_case
 from tfbbb.support import Support
+from tfbbb.validation_errors import describe_rule
 
 if TYPE_CHECKING:
     from tfbbb.data.column import Column
@@ -303,7 +304,7 @@ class Manifest:
             if first["type"] == "missing":
                 raise ManifestError(f"The manifest lacks `{place}`.") from None
             raise ManifestError(
-                f"The manifest's `{place}` is wrong: {first['msg']}. "
+                f"The manifest's `{place}` {describe_rule(first)}. "
                 f"Received: {first['input']!r:.200}"
             ) from None
 

@@ -69,7 +69,7 @@ def write_mlflow(
     >>> answer.columns.tolist()
     ['mean', 'variance', 'epistemic', 'aleatoric', 'mean_standard_error']
     """
-    pyfunc, _ = import_extra("mlflow", "mlflow.pyfunc", "pandas")
+    _, pyfunc = import_extra("mlflow", "pandas", "mlflow.pyfunc")
     with atomic_directory(path) as staging, tempfile.TemporaryDirectory() as scratch:
         # MLflow copies it and keeps its name.
         saved_model = Path(scratch) / "saved_model"
@@ -142,8 +142,7 @@ class _FrameModel:
         Raises:
             InputError: The frame does not fit the model.
         """
-        import pandas as pd
-
+        (pd,) = import_extra("mlflow", "pandas")
         found = self._model.predict(frame, **(params or {}))
         classes = self._model.manifest.classes
         columns: dict[str, np.ndarray] = {}

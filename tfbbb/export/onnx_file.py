@@ -122,7 +122,9 @@ def write_onnx(
     num_samples = int32("num_samples", num_samples, least=2)
     seed = int32("seed", seed)
     check_free(path)
-    tf2onnx, onnxruntime = import_extra("onnx", "tf2onnx", "onnxruntime")
+    # tf2onnx imports the others.
+    libraries = ("onnx", "requests", "onnxruntime", "tf2onnx")
+    *_, onnxruntime, tf2onnx = import_extra("onnx", *libraries)
     features = features_of(model, schema, feature_names)
     specs = tensor_specs(model, features)
     answer = _frozen_answer(model, packing(model, features), method, num_samples, seed)

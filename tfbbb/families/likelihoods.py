@@ -9,6 +9,8 @@ from tfbbb.data.task import Task
 from tfbbb.families.arguments import Flag, Integer, Number, PositiveNumber
 from tfbbb.support import LARGEST_COUNT, LARGEST_TARGET, Support
 
+# What an empty field of a form means.
+LEARNED: dict[str, Any] = {"x-empty": "learned"}
 Heteroscedastic = Annotated[
     Flag, Field(description="Whether the network predicts the noise of each row.")
 ]
@@ -17,13 +19,17 @@ Standardize = Annotated[
 ]
 NoiseScale = Annotated[
     PositiveNumber | None,
-    Field(description="Scale of the noise, in units of the target; null to learn it."),
+    Field(
+        description="Scale of the noise, in units of the target; null to learn it.",
+        json_schema_extra=LEARNED,
+    ),
 ]
 Resolution = Annotated[
     PositiveNumber | None,
     Field(
         description="Step between possible targets, 1 for whole numbers: the noise is "
-        "at least that of rounding. Null for targets that may be any number."
+        "at least that of rounding. Null for targets that may be any number.",
+        json_schema_extra={"x-empty": "none"},
     ),
 ]
 # Beyond this concentration a normal is as good, and TensorFlow's incomplete gamma and
@@ -31,7 +37,11 @@ Resolution = Annotated[
 LARGEST_CONCENTRATION = 1e5
 Concentration = Annotated[
     PositiveNumber | None,
-    Field(le=LARGEST_CONCENTRATION, description="Null to learn it."),
+    Field(
+        le=LARGEST_CONCENTRATION,
+        description="Null to learn it.",
+        json_schema_extra=LEARNED,
+    ),
 ]
 _REAL = Support(-LARGEST_TARGET, LARGEST_TARGET)
 _POSITIVE = Support(1.0 / LARGEST_TARGET, LARGEST_TARGET)
@@ -94,7 +104,11 @@ class StudentTLikelihood(RegressionFamily):
     heteroscedastic: Heteroscedastic = False
     df: Annotated[
         Number | None,
-        Field(gt=2, description="Degrees of freedom; null to learn them."),
+        Field(
+            gt=2,
+            description="Degrees of freedom; null to learn them.",
+            json_schema_extra=LEARNED,
+        ),
     ] = None
     scale: NoiseScale = None
     standardize: Standardize = True
@@ -159,7 +173,8 @@ class NegativeBinomialLikelihood(RegressionFamily):
 
     heteroscedastic: Heteroscedastic = False
     concentration: Annotated[
-        PositiveNumber | None, Field(description="Null to learn it.")
+        PositiveNumber | None,
+        Field(description="Null to learn it.", json_schema_extra=LEARNED),
     ] = None
     standardize: Standardize = True
     support = _COUNTS

@@ -7,6 +7,7 @@ import numpy as np
 
 from tfbbb.inference.gamma import Gamma
 from tfbbb.inference.linear_model import PriorOfColumns
+from tfbbb.inference.natural_normal import NaturalNormal
 from tfbbb.types import ArrayLike
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -79,12 +80,8 @@ class ConjugateRegression:
         return found
 
     def _find_moments(self) -> None:
-        if self.factorised:
-            self.covariance = 1.0 / self._precision
-            self.mean = self._linear * self.covariance
-        else:
-            self.covariance = np.linalg.inv(self._precision)
-            self.mean = np.linalg.solve(self._precision, self._linear)
+        natural = NaturalNormal(self._linear, self._precision)
+        self.mean, self.covariance = natural.moments()
 
     @property
     def variances(self) -> np.ndarray:

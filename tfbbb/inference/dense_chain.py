@@ -86,7 +86,8 @@ class DenseChain:
             if calls_per_pass(model, layer) != 1:
                 raise self._refusal(f"'{layer.name}', which is called more than once")
             (tensor,) = inputs[id(layer)]
-        self._features = keras.Model(model.inputs, tensor)
+        # The structure of the inputs, which may be named.
+        self._features = keras.Model(model.input, tensor)
         if len(tensor.shape) != 2:
             raise self._refusal(f"features of shape {tuple(tensor.shape)}")
         return chain[::-1]

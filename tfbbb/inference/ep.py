@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from tfbbb.checked_numbers import is_finite_number, positive_integer, positive_number
+from tfbbb.inference.damping import SMALLEST_STEP, has_stagnated
 from tfbbb.inference.linear_model import LinearModel
 from tfbbb.inference.method import InferenceMethod
 from tfbbb.inference.site_approximations import (
@@ -19,11 +20,6 @@ from tfbbb.inference.sites import LogisticSites, NormalSites, Sites
 from tfbbb.likelihoods import Bernoulli, Likelihood, Normal
 from tfbbb.model import BayesianModel
 from tfbbb.types import ArrayLike
-
-# Steps are not made smaller than this share of the way to the matched factor.
-_SMALLEST_STEP = 0.02
-# Passes after which a step that lessens no change becomes smaller.
-_PATIENCE = 10
 
 
 @dataclass(frozen=True)
@@ -119,8 +115,8 @@ def expectation_propagation(
         )
         if changes[-1] <= tolerance:
             break
-        if _stagnate(changes):
-            step = max(0.5 * step, _SMALLEST_STEP)
+        if has_stagnated(changes):
+            step = max(0.5 * step, SMALLEST_STEP)
     cavity = q.cavity(np.arange(count))
     log_z = sites.tilted(cavity.sites, cavity.mean, cavity.cov)[0]
     return EPResult(
@@ -175,21 +171,11 @@ def _refine(q: SiteApproximation, sites: Sites, index: np.ndarray, step: float) 
         q.precision[index] = old_precision + step * (precision - old_precision)
         if q.refresh():
             return
-        if step < _SMALLEST_STEP:
+        if step < SMALLEST_STEP:
             q.linear[index], q.precision[index] = old_linear, old_precision
             q.refresh()
             return
         step *= 0.5
-
-
-def _stagnate(changes: list[float]) -> bool:
-    """Returns whether the last passes have not lessened the changes."""
-    count = len(changes)
-    return (
-        count % _PATIENCE == 0
-        and count > _PATIENCE
-        and (min(changes[-_PATIENCE:]) > 0.9 * min(changes[:-_PATIENCE]))
-    )
 
 
 def _variances(covariance: np.ndarray) -> np.ndarray:

@@ -49,7 +49,9 @@ class HamiltonianMethod(InferenceMethod):
     The result has `point` posteriors with `members=K`: K draws, evenly spaced over all
     chains, each with its own noise. A subclass gives the transition kernel.
 
-    All chains run as one vectorised graph over all rows. They start at independent
+    All chains run as one vectorised graph over all rows, and share what they learn of
+    step size and scales, so they are no tasks of a `tfbbb.executor.Executor`; runs with
+    several seeds are. They start at independent
     networks, which `map_steps` steps of Adam lead to high density. In the warm-up, dual
     averaging (Hoffman and Gelman 2014) finds the step size, shared by the chains, and
     the standard deviations of the draws become the scales of the weights.

@@ -94,7 +94,9 @@ class NetworkFunction:
             for info in self._structure.layer_infos
         }
         count = tf.shape(values[0])[0]
-        engine = Engine(self.model, self._structure, Plan(), {}, draws, count)
+        engine = Engine(
+            self.model, self._structure, Plan(), {}, draws, count, uses_channels=False
+        )
         (outputs,), _ = engine.run(x)
         return outputs
 

@@ -13,6 +13,7 @@ from tfbbb.inference.network_function import NetworkFunction
 from tfbbb.layers import Conv1DVariational, Conv2DVariational, DenseVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.engine import Engine
+from tfbbb.prediction.folding import IN_ROWS
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure
 from tfbbb.types import ArrayLike, Tensor
@@ -146,7 +147,10 @@ class _RowEngine(Engine):
     ):
         structure = Structure.of(network.model)
         rows = tf.shape(tree.flatten(x)[0])[0]
-        super().__init__(network.model, structure, Plan(), {}, {}, rows)
+        # The derivatives by a kernel need the inputs and pre-activations of each call.
+        super().__init__(
+            network.model, structure, Plan(), {}, {}, rows, uses_channels=False
+        )
         self._values = dict(zip(map(id, network.weights), values, strict=True))
         self._wanted = {id(layer) for layer in layers}
         self._tape = tape
@@ -158,7 +162,7 @@ class _RowEngine(Engine):
     def row_outputs(self, x: Any) -> tf.Tensor:
         """Returns the outputs, [rows, ..., P]."""
         with call_with(engine=self):
-            tree.map_structure(lambda tensor: self._mark(tensor, folded=True), x)
+            tree.map_structure(lambda tensor: self._mark(tensor, IN_ROWS), x)
             (outputs,) = tree.flatten(self._walk(self._model, x))
             return self._folded(outputs)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from tfbbb.inference.natural_normal import NaturalNormal
 from tfbbb.inference.sites import Moments, Sites
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -65,8 +66,7 @@ class FullApproximation:
     """
 
     def __init__(self, mean: np.ndarray, covariance: np.ndarray, sites: Sites):
-        self._prior_precision = np.linalg.inv(covariance)
-        self._prior_linear = self._prior_precision @ mean
+        self._prior = NaturalNormal.from_moments(mean, covariance)
         self._prior_normalizer = _normalizer(mean, covariance)
         self._projections = sites.projections
         count, rank, _ = sites.projections.shape
@@ -76,16 +76,14 @@ class FullApproximation:
 
     def refresh(self) -> bool:
         rows = self._projections
-        precision = self._prior_precision + np.einsum(
-            "nri,nrj->ij", rows, self.precision @ rows, optimize=True
+        factors = NaturalNormal(
+            np.einsum("nri,nr->i", rows, self.linear),
+            np.einsum("nri,nrj->ij", rows, self.precision @ rows, optimize=True),
         )
-        try:
-            np.linalg.cholesky(precision)
-        except np.linalg.LinAlgError:
+        q = self._prior + factors
+        if not q.proper:
             return False
-        self.covariance = np.linalg.inv(precision)
-        linear = self._prior_linear + np.einsum("nri,nr->i", rows, self.linear)
-        self.mean = self.covariance @ linear
+        self.mean, self.covariance = q.moments()
         return True
 
     def _marginals(self, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +126,7 @@ class FactorisedApproximation:
     """
 
     def __init__(self, mean: np.ndarray, variance: np.ndarray, sites: Sites):
-        self._prior = mean / variance, 1.0 / variance
+        self._prior = NaturalNormal.from_moments(mean, variance)
         self._prior_normalizer = _factorised_normalizer(mean, variance).sum()
         self._projections = sites.projections
         count, _, size = sites.projections.shape
@@ -137,11 +135,10 @@ class FactorisedApproximation:
         self.refresh()
 
     def refresh(self) -> bool:
-        precision = self._prior[1] + self.precision.sum(0)
-        if not (precision > 0.0).all():
+        q = self._prior + NaturalNormal(self.linear.sum(0), self.precision.sum(0))
+        if not q.proper:
             return False
-        self.covariance = 1.0 / precision
-        self.mean = self.covariance * (self._prior[0] + self.linear.sum(0))
+        self.mean, self.covariance = q.moments()
         return True
 
     def cavity(self, index: np.ndarray) -> Cavity:

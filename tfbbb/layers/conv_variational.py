@@ -8,7 +8,6 @@ import tensorflow as tf
 from keras import ops
 
 from tfbbb.batch_layout import dimensions
-from tfbbb.call_context import current_call
 from tfbbb.checked_numbers import positive_integer
 from tfbbb.layers.convolution import (
     Convolution,
@@ -16,9 +15,6 @@ from tfbbb.layers.convolution import (
     channels_apart,
 )
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Tensor
-
-# With more rows, a grouped convolution is no faster than separate convolutions.
-_FEW_ROWS = 8
 
 
 class ConvVariational(Convolution):
@@ -135,48 +131,46 @@ class ConvVariational(Convolution):
             channel_axis=self.channel_axis,
         )
 
-    def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
-        is_apart = self.rank == 3 or self.data_format == "channels_first"
-        in_training = current_call().engine is None
-        if is_apart or in_training or not self.takes_any_number_of_channels:
-            return super().convolve_each(inputs, kernels)
-        return tf.cond(
-            tf.shape(inputs)[1] <= _FEW_ROWS,
-            lambda: self._convolve_beside(inputs, kernels),
-            lambda: super(ConvVariational, self).convolve_each(inputs, kernels),
+    @property
+    def takes_channels_beside(self) -> bool:
+        """Whether `convolve_beside` can do the work of `convolve_each`."""
+        return (
+            self.rank < 3
+            and self.data_format == "channels_last"
+            and self.takes_any_number_of_channels
+            # A subclass may convolve in another way.
+            and type(self).convolve is ConvVariational.convolve
+            and type(self).linear is ConvVariational.linear
         )
 
-    def _convolve_beside(self, inputs: Tensor, kernels: Tensor) -> Any:
-        """Does the same as `convolve_each`, by one convolution of grouped channels.
+    def convolve_beside(self, inputs: Tensor, kernels: Tensor) -> tf.Tensor:
+        """Returns the outputs of many kernels as one convolution of grouped channels.
 
-        For a few rows, the call of a convolution takes longer than the convolution.
+        Args:
+            inputs: [n, ..., kernels * channels], or [n, ..., channels] where all
+                kernels have the same inputs.
+            kernels: [kernels, *kernel_shape].
+
+        Returns:
+            [n, ..., kernels * filters].
         """
-        count, rows, *space, channels = dimensions(inputs, 0)
-        axes = [*range(1, len(space) + 2), 0, len(space) + 2]
-        beside = tf.reshape(
-            tf.transpose(inputs, axes), [rows, *space, count * channels]
-        )
-        if self._is_causal:
-            beside = tf.pad(beside, self._causal_padding())
-        _, *size, per_group, filters = dimensions(kernels, 0)
-        axes = [*range(1, len(size) + 2), 0, len(size) + 2]
+        count, *size, per_group, filters = dimensions(kernels, 0)
+        is_shared = inputs.shape[-1] == self.groups * per_group
+        if is_shared and self.groups > 1:
+            inputs = tf.tile(inputs, [*[1] * (self.rank + 1), count])
+        axes = [*range(1, self.rank + 2), 0, self.rank + 2]
         kernel = tf.reshape(
             tf.transpose(kernels, axes), [*size, per_group, count * filters]
         )
+        if self._is_causal:
+            inputs = tf.pad(inputs, self._causal_padding())
         # Keras would compile grouped channels by XLA, again for each number of rows.
         convolution = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
-        outputs = convolution(
-            beside,
+        return convolution(
+            inputs,
             kernel,
             self.strides[0] if self.rank == 1 else self.strides,
             "VALID" if self._is_causal else self.padding.upper(),
-        )
-        return channels_apart(
-            outputs,
-            count,
-            outer=1,
-            channels=self.filters,
-            channel_axis=self.channel_axis,
         )
 
     @property

@@ -154,8 +154,8 @@ class Convolution(LinearVariationalLayer):
     def convolve_each(self, inputs: Tensor, kernels: Tensor) -> Tensor:
         """Returns the outputs [groups, n, ...] of one kernel for each group of inputs.
 
-        Separate convolutions are as fast as one with grouped channels, and several
-        times as fast as a product of patches, which would need memory for the patches.
+        Separate convolutions are several times as fast as a product of patches, which
+        would need memory for the patches.
         """
         return tf.map_fn(
             lambda pair: self.convolve(*pair),

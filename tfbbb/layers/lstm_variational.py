@@ -1,6 +1,5 @@
 """The long short-term memory (LSTM) layer."""
 
-from collections.abc import Callable
 from typing import Any, Unpack
 
 import keras
@@ -163,12 +162,11 @@ class LSTMVariational(RecurrentVariationalLayer):
             return _UnitForgetBias(self.bias_initializer)
         return self.bias_initializer
 
-    def step(
-        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
+    def step_from_sum(
+        self, pre_activations: Tensor, states: list[Tensor]
     ) -> tuple[Any, list[Any]]:
-        h, c = states
-        (product,) = recurrent
-        i, f, g, o = ops.split(inputs + product(h), 4, axis=-1)
+        _, c = states
+        i, f, g, o = ops.split(pre_activations, 4, axis=-1)
         c = self.recurrent_activation(f) * c + (
             self.recurrent_activation(i) * self.activation(g)
         )

@@ -1,20 +1,24 @@
 """The base class of recurrent layers."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypedDict
 
 import keras
 import tensorflow as tf
-from keras import ops
+from keras import ops, tree
 
 from tfbbb.batch_layout import merge_leading, split_leading
-from tfbbb.call_context import call_with, current_call
+from tfbbb.call_context import RecurrentStep, call_with, current_call
 from tfbbb.checked_numbers import is_finite_number, positive_integer
 from tfbbb.estimators import Estimator, Local
-from tfbbb.estimators.drawn_kernel import DrawnKernel
+from tfbbb.estimators.drawn_kernel import DrawnKernel, GroupedKernel
 from tfbbb.estimators.weight import grouped_kernels
 from tfbbb.layers.variational import VariationalLayer
 from tfbbb.types import Activation, Constraint, Initializer, Regularizer, Shape, Tensor
+
+# A loop takes as long as a small step, and its graph is smaller.
+_FEW_STEPS = 32
 
 
 class RecurrentVariationalOptions(TypedDict, total=False):
@@ -42,8 +46,11 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     error: it would draw new noise in every step, which is another model.
 
     The part of a step that depends only on its inputs, `inputs @ kernel + bias`, is
-    computed for all steps in one product before the loop. The layer has no `use_cudnn`:
-    the kernels of cuDNN use the same weights for all rows.
+    computed for all steps in one product before the loop. Where a prediction has a
+    kernel for each sample, that product would be large: a step computes
+    `[inputs, 1, state] @ [kernel, bias, recurrent_kernel]` instead, if that is all that
+    the layer needs. The layer has no `use_cudnn`: the kernels of cuDNN use the same
+    weights for all rows.
 
     Args:
         units: Number of outputs, a positive integer.
@@ -176,11 +183,27 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
     ) -> tuple[Any, list[Any]]:
         """Returns the output of a time step and the states after it.
 
+        A layer that needs no more than the sum of both products defines `step_from_sum`
+        in place of this.
+
         Args:
             inputs: `inputs @ kernel + bias`, [n, num_gates * units].
             states: The previous states, each [n, units].
             *recurrent: `state @ recurrent_kernel` as a function of the state, for each
                 of the `recurrent_parts` of the kernel.
+        """
+        (product,) = recurrent
+        return self.step_from_sum(inputs + product(states[0]), states)
+
+    def step_from_sum(
+        self, pre_activations: Tensor, states: list[Tensor]
+    ) -> tuple[Any, list[Any]]:
+        """Returns the output of a time step and the states after it.
+
+        Args:
+            pre_activations: `inputs @ kernel + state @ recurrent_kernel + bias`,
+                [n, num_gates * units].
+            states: The previous states, each [n, units].
         """
         raise NotImplementedError
 
@@ -206,6 +229,66 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
         mask: Tensor | None,
         training: bool = False,
     ) -> Tensor:
+        engine = current_call().engine
+        if engine is not None and self._joins_kernels:
+            draws = engine.drawn_weights(self)
+            sequences, step = self._step_of_inputs(sequences, draws)
+            if mask is None and (sequences.shape[1] or math.inf) <= _FEW_STEPS:
+                return self._unrolled(sequences, initial_state, step)
+        else:
+            sequences, step = self._step_of_products(sequences, training)
+        with call_with(recurrent_step=step):
+            return super().inner_loop(sequences, initial_state, mask, training)
+
+    @property
+    def _joins_kernels(self) -> bool:
+        """Whether a step of a prediction computes both products as one.
+
+        With wide inputs it would read a large kernel in every step.
+        """
+        is_sum = type(self).step is RecurrentVariationalLayer.step
+        return is_sum and self.kernel.shape[0] <= self.units
+
+    def _step_of_inputs(
+        self, sequences: Tensor, draws: dict[str, Any]
+    ) -> tuple[Any, RecurrentStep]:
+        """Returns what goes into the loop, and a step that computes one product.
+
+        Args:
+            sequences: [samples * rows, timesteps, input_dim].
+            draws: Draws of the weights by name, [samples, *shape].
+        """
+        parts = [draws["kernel"], draws["recurrent_kernel"]]
+        if self.bias is not None:
+            # A bias is the row of a kernel whose input is the constant 1.
+            parts.insert(1, draws["bias"][:, tf.newaxis])
+            ones = tf.ones_like(sequences[..., :1])
+            sequences = tf.concat([sequences, ones], axis=-1)
+        values = tf.concat(parts, axis=1)
+        kernel = GroupedKernel(values, _SampleFold(tf.shape(values)[0]))
+
+        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
+            product = kernel.product(tf.concat([inputs, states[0]], axis=-1))
+            return self.step_from_sum(product, states)
+
+        return sequences, step
+
+    def _unrolled(
+        self, sequences: Tensor, initial_state: Any, step: RecurrentStep
+    ) -> tuple[Any, Any, Any]:
+        """Returns the last output, the outputs and the last states, without a loop."""
+        inputs = tf.unstack(sequences, axis=1)
+        outputs, states = [], tree.flatten(initial_state)
+        for at_step in reversed(inputs) if self.go_backwards else inputs:
+            output, states = step(at_step, states)
+            outputs.append(output)
+        kept = outputs if self.return_sequences else outputs[-1:]
+        return outputs[-1], tf.stack(kept, axis=1), states
+
+    def _step_of_products(
+        self, sequences: Tensor, training: bool
+    ) -> tuple[Any, RecurrentStep]:
+        """Returns the products of all inputs, and a step that adds the state's."""
         rows = ops.shape(sequences)[0]
         kernels = self._drawn(rows, training)
         biases = self._biases(kernels, rows)
@@ -218,12 +301,7 @@ class RecurrentVariationalLayer(VariationalLayer, keras.layers.RNN):
             self._recurrent_product(kernels["recurrent_kernel"], part, dropped, biases)
             for part in self.recurrent_parts
         ]
-
-        def step(inputs: Tensor, states: list[Tensor]) -> tuple[Any, list[Any]]:
-            return self.step(inputs, states, *recurrent)
-
-        with call_with(recurrent_step=step):
-            return super().inner_loop(products, initial_state, mask, training)
+        return products, lambda inputs, states: self.step(inputs, states, *recurrent)
 
     def _drawn(self, rows: Any, training: bool) -> dict[str, DrawnKernel]:
         """Returns this call's kernels by name; an ordinary one counts divergence."""

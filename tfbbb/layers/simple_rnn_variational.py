@@ -1,6 +1,5 @@
 """The fully connected recurrent layer."""
 
-from collections.abc import Callable
 from typing import Any, Unpack
 
 import keras
@@ -137,9 +136,8 @@ class SimpleRNNVariational(RecurrentVariationalLayer):
             **options,
         )
 
-    def step(
-        self, inputs: Tensor, states: list[Tensor], *recurrent: Callable[[Any], Any]
+    def step_from_sum(
+        self, pre_activations: Tensor, states: list[Tensor]
     ) -> tuple[Any, list[Any]]:
-        (product,) = recurrent
-        output = self.activation(inputs + product(states[0]))
+        output = self.activation(pre_activations)
         return output, [output]

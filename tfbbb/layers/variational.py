@@ -374,7 +374,7 @@ class VariationalLayer(keras.Layer):
         identity = (outermost_call(self), _current_graph())
         if self._step.identity != identity:
             if getattr(outermost_layer(self), "jit_compile", False):
-                _warn_of_xla(self)
+                _warn_of_xla_on_cpu(self)
             self._steps[_replica()] = _Step(identity, self._next_seed())
         self._step.calls += 1
 
@@ -511,7 +511,9 @@ def _replica() -> int:
     return int(tf.get_static_value(context.replica_id_in_sync_group) or 0)
 
 
-def _warn_of_xla(layer: VariationalLayer) -> None:
+def _warn_of_xla_on_cpu(layer: VariationalLayer) -> None:
+    if tf.config.list_logical_devices("GPU"):
+        return
     warnings.warn(
         f"The model that calls '{layer.name}' is compiled by XLA, which draws random "
         "numbers about ten times slower on a CPU. Compile it with "

@@ -10,9 +10,20 @@ from tfbbb.batch_layout import merge_leading, split_leading
 from tfbbb.call_context import call_with
 from tfbbb.estimators.local import pre_activation_moments
 from tfbbb.layers import VariationalLayer
+from tfbbb.layers.conv_variational import ConvVariational
 from tfbbb.layers.linear_variational import LinearVariationalLayer
 from tfbbb.prediction.draws import Tensors, normal_noise
 from tfbbb.prediction.dropout import dropped, is_dropout, mask_shape
+from tfbbb.prediction.folding import (
+    IN_ROWS,
+    UNFOLDED,
+    Folding,
+    folds_channels,
+    keeps_channels,
+    normalized,
+    without_channels,
+    without_rows,
+)
 from tfbbb.prediction.plan import Plan
 from tfbbb.prediction.structure import Structure, is_stochastic
 from tfbbb.private_apis import (
@@ -30,8 +41,9 @@ class Engine:
 
     Operations before the first draw run once, on the rows alone: the samples are
     folded in at the first variational layer on each path of the model's graph, and
-    tensors that join such a path are repeated there. A model without a graph (a
-    subclass) is folded at its inputs.
+    tensors that join such a path are repeated there. Between convolutions, the samples
+    are folded into the channels. A model without a graph (a subclass) is folded at its
+    inputs.
 
     Args:
         model: A built Keras model.
@@ -40,6 +52,9 @@ class Engine:
         moments: The result of `local_moments`.
         draws: The result of `draw`: samples by member, by sign, by round.
         count: Number of samples S.
+        uses_channels: Whether samples may be in the channels of convolutions. The
+            engine then does the work of their calls, and a `tf.GradientTape` needs
+            oneDNN: without it TensorFlow has no gradients of grouped channels.
 
     Attributes:
         members: Number of members.
@@ -54,6 +69,7 @@ class Engine:
         moments: Tensors,
         draws: Tensors,
         count: int | Tensor,
+        uses_channels: bool = True,
     ):
         self._model = model
         self._structure = structure
@@ -62,9 +78,10 @@ class Engine:
         self._draws = draws
         self.members = structure.members
         self.count = count
-        # Every tensor of the pass that has a batch dimension, and whether the samples
-        # are folded into it; the tensor is kept so that its id stays its own.
-        self._batches: dict[int, tuple[Any, bool]] = {}
+        self._uses_channels = uses_channels
+        # Every tensor of the pass that has a batch dimension, and how the samples are
+        # folded into it; the tensor is kept so that its id stays its own.
+        self._batches: dict[int, tuple[Any, Folding]] = {}
         self._input_is_folded = True
         self._location_variances: dict[int, Any] = {}
 
@@ -77,7 +94,7 @@ class Engine:
             [S, rows, k], or None.
         """
         with call_with(engine=self):
-            tree.map_structure(lambda x: self._mark(x, folded=False), inputs)
+            tree.map_structure(lambda x: self._mark(x, UNFOLDED), inputs)
             outputs = self._walk(self._model, inputs)
             folded = [self.unfold(self._folded(x)) for x in tree.flatten(outputs)]
             indices = self._structure.indices
@@ -124,6 +141,15 @@ class Engine:
         Returns:
             [S * rows, ..., units].
         """
+        if (
+            self._uses_channels
+            and isinstance(layer, ConvVariational)
+            and layer.takes_channels_beside
+        ):
+            if folded:
+                inputs = without_rows(inputs, self.count)
+            outputs = self._by_kernels_beside(layer, inputs)
+            return without_channels(outputs, self.count, layer.filters)
         inputs = layer.cast_inputs(inputs)
         inputs = self.unfold(inputs) if folded else inputs[tf.newaxis]
         draws = self.drawn_weights(layer)
@@ -131,6 +157,24 @@ class Engine:
         if layer.bias is not None:
             outputs += layer.broadcast_bias(draws["bias"], len(outputs.shape))
         return merge_leading(outputs)
+
+    def _by_kernels_beside(self, layer: ConvVariational, inputs: Tensor) -> tf.Tensor:
+        """Returns every row's pre-activations for S draws of a layer's kernel.
+
+        Args:
+            layer: A convolution that takes channels beside each other.
+            inputs: [rows, ..., channels], or [rows, ..., S * channels].
+
+        Returns:
+            [rows, ..., S * filters].
+        """
+        draws = self.drawn_weights(layer)
+        outputs = layer.convolve_beside(layer.cast_inputs(inputs), draws["kernel"])
+        if layer.bias is None:
+            return outputs
+        # Not `tf.nn.bias_add`: TensorFlow would fuse it with the convolution, and has
+        # such a kernel for grouped channels with oneDNN only.
+        return outputs + tf.reshape(draws["bias"], [-1])
 
     def _by_pre_activations(
         self,
@@ -173,15 +217,14 @@ class Engine:
         elif members > 1:
             mean, variance = mean[:, tf.newaxis], variance[:, tf.newaxis]
         integrated = variance[..., :num_integrated]
+        num_drawn = mean.shape[-1] - num_integrated
         if num_integrated:
-            noise *= tf.constant(
-                [0.0] * num_integrated + [1.0] * (mean.shape[-1] - num_integrated),
-                mean.dtype,
-            )
-            shape = tf.concat([tf.shape(noise)[:rank], tf.shape(mean)[-2:-1]], 0)
-            shape = tf.concat([shape, [num_integrated]], 0)
-            integrated = tf.broadcast_to(integrated, shape)
-        draws = mean + tf.sqrt(variance) * noise
+            noise *= tf.constant([0.0] * num_integrated + [1.0] * num_drawn, mean.dtype)
+        if not folded:
+            integrated += tf.zeros_like(noise[..., :num_integrated])
+        draws = mean
+        if num_drawn or not folded:
+            draws += tf.sqrt(variance) * noise
         if members > 1:
             draws, integrated = merge_leading(draws), merge_leading(integrated)
         return merge_leading(draws), integrated
@@ -198,7 +241,7 @@ class Engine:
             inputs = tree.map_structure(self._folded, inputs)
         standardized = standardize_inputs(graph, inputs)
         for tensor in standardized:
-            self._mark(tensor, folded=folded)
+            self._mark(tensor, IN_ROWS if folded else UNFOLDED)
 
         def operation(op: Any) -> Any:
             return lambda *args, **kwargs: self._call(op, *args, **kwargs)
@@ -211,6 +254,13 @@ class Engine:
         stochastic = is_stochastic(operation)
         if graph_of(operation) is not None and (stochastic or self._plan.dropout):
             return self._walk(operation, args[0] if args else kwargs["inputs"])
+        if self._uses_channels and (
+            folds_channels(operation) or self._are_in_channels(args, kwargs)
+        ):
+            outputs = self._call_in_channels(operation, args, kwargs)
+            if outputs is not None:
+                return outputs
+            args, kwargs = tree.map_structure(self._out_of_channels, (args, kwargs))
         folded = any(map(self._is_folded, tree.flatten((args, kwargs))))
         folds_itself = isinstance(operation, LinearVariationalLayer)
         mask_is_folded = folded or not folds_itself
@@ -224,11 +274,40 @@ class Engine:
         if not mask_is_folded:
             # Keras gives the outputs the mask of inputs that were not folded yet.
             self._repeat_mask(outputs, outputs)
-        tree.map_structure(lambda x: self._mark(x, folded=folded), outputs)
+        folding = IN_ROWS if folded else UNFOLDED
+        tree.map_structure(lambda x: self._mark(x, folding), outputs)
+        return outputs
+
+    def _are_in_channels(self, *arguments: Any) -> bool:
+        return any(self._folding(x).channels for x in tree.flatten(arguments))
+
+    def _call_in_channels(
+        self, operation: keras.Operation, args: Any, kwargs: Any
+    ) -> tf.Tensor | None:
+        """Returns outputs with the samples in their channels; None if impossible."""
+        if folds_channels(operation):
+            given = args[0] if args else kwargs["inputs"]
+            if self._folding(given).in_rows:
+                given = without_rows(given, self.count)
+            outputs = operation.activation(self._by_kernels_beside(operation, given))
+            self._mark(outputs, Folding(channels=operation.filters))
+            return outputs
+        # A constant, or a flag such as `training`, is an argument without samples.
+        inputs = [x for x in tree.flatten((args, kwargs)) if x is not None]
+        foldings = {self._folding(x) for x in inputs}
+        if len(foldings) > 1 or not keeps_channels(operation, inputs):
+            return None
+        (folding,) = foldings
+        if isinstance(operation, keras.layers.BatchNormalization):
+            outputs = normalized(operation, inputs[0], folding.channels)
+        else:
+            outputs = operation(*args, **kwargs)
+        self._mark(outputs, folding)
         return outputs
 
     def _drop(self, layer: keras.Layer, inputs: Tensor) -> tf.Tensor:
         """Returns a dropout layer's outputs, whose units all rows drop together."""
+        inputs = self._out_of_channels(inputs)
         folded = self._folded(inputs)
         shape = mask_shape(layer, inputs)
         index = self._structure.indices[id(layer)]
@@ -237,23 +316,37 @@ class Engine:
         noise = tf.reshape(noise, [self.count, 1, *shape])
         outputs = merge_leading(dropped(layer, self.unfold(folded), noise))
         self._repeat_mask(inputs, outputs, copies=1 if folded is inputs else None)
-        self._mark(outputs, folded=True)
+        self._mark(outputs, IN_ROWS)
         return outputs
 
-    def _mark(self, tensor: Tensor, *, folded: bool) -> None:
-        self._batches[id(tensor)] = (tensor, folded)
+    def _mark(self, tensor: Tensor, folding: Folding) -> None:
+        self._batches[id(tensor)] = (tensor, folding)
+
+    def _folding(self, tensor: Tensor) -> Folding:
+        return self._batches.get(id(tensor), (None, UNFOLDED))[1]
 
     def _is_folded(self, tensor: Tensor) -> bool:
-        return self._batches.get(id(tensor), (None, False))[1]
+        return self._folding(tensor).is_folded
+
+    def _out_of_channels(self, tensor: Tensor) -> Any:
+        """Returns a tensor with samples in its rows instead of its channels, if any."""
+        channels = self._folding(tensor).channels
+        if not channels:
+            return tensor
+        in_rows = without_channels(tensor, self.count, channels)
+        self._mark(in_rows, IN_ROWS)
+        return in_rows
 
     def _folded(self, tensor: Tensor) -> Any:
+        """Returns a tensor with the samples in its rows."""
+        tensor = self._out_of_channels(tensor)
         # A constant of the graph is not in `_batches`: it has no rows to repeat.
         if id(tensor) not in self._batches or self._is_folded(tensor):
             return tensor
         copies = [self.count, *[1] * (len(tensor.shape) - 1)]
         folded = tf.tile(tensor, copies)
         self._repeat_mask(tensor, folded)
-        self._mark(folded, folded=True)
+        self._mark(folded, IN_ROWS)
         return folded
 
     def _repeat_mask(self, masked: Tensor, folded: Any, copies: Any = None) -> None:

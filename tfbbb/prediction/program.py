@@ -222,8 +222,8 @@ class Program:
         outputs = self.recalibration.outputs(likelihood, outputs)
         if location_variance is not None:
             outputs = likelihood.with_location_variance(outputs, location_variance)
-        rows, rounds, signs, members, *event = dimensions(outputs, 0)
-        return tf.reshape(outputs, [rows, rounds * signs * members, *event])
+        rows, _, _, _, *event = dimensions(outputs, 0)
+        return tf.reshape(outputs, [rows, -1, *event])
 
     def _event_shape(
         self, likelihood: Likelihood, shape: tf.TensorShape

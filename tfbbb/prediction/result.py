@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfbbb.checked_numbers import int32
+from tfbbb.extras import import_extra
 from tfbbb.prediction.answers import Answers
 from tfbbb.prediction.levels import checked_level, checked_levels, explain_infinite
 from tfbbb.prediction.properties import Operation
@@ -457,10 +458,9 @@ class Predictive:
 
         Columns are named by summary, and by target or class where there are several:
         `mean`, or `mean_0`, `mean_1`; by the names of the classes where they are known.
-        Needs pandas.
+        Needs `pip install 'tfbbb[pandas]'`.
         """
-        import pandas
-
+        (pandas,) = import_extra("pandas", "pandas")
         columns = {}
         names = self._answers.classes or ()
         for name, values in self._summary.items():

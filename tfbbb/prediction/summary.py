@@ -48,9 +48,9 @@ def sums(likelihood: Likelihood, outputs: Tensor, members: int) -> Sums:
     # in a third of the time.
     means = likelihood.mean(outputs)
     variances = means * (1.0 - means) if is_classes else likelihood.variance(outputs)
-    rows, samples, *event = dimensions(means, 0)
+    rows, _, *event = dimensions(means, 0)
     # [rows, R, 2, K, ..., k]
-    draws = tf.reshape(means, [rows, samples // (2 * members), 2, members, *event])
+    draws = tf.reshape(means, [rows, -1, 2, members, *event])
     draws = tf.cast(draws, tf.float64)
     rounds = tf.reduce_mean(draws, axis=2)
     mean = tf.reduce_mean(rounds, axis=1)
@@ -78,8 +78,8 @@ def _sum_over_draws(values: tf.Tensor, members: int) -> tf.Tensor:
     values = tf.cast(values, tf.float64)
     if members == 1:
         return tf.reduce_sum(values, axis=1, keepdims=True)
-    rows, samples, *event = dimensions(values, 0)
-    by_member = tf.reshape(values, [rows, samples // members, members, *event])
+    rows, _, *event = dimensions(values, 0)
+    by_member = tf.reshape(values, [rows, -1, members, *event])
     return tf.reduce_sum(by_member, axis=1)
 
 

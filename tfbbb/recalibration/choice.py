@@ -251,35 +251,56 @@ class _Trial:
 
 
 def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
-    best: Fitted | None = None
-    scores = plain
-    reasons = [
-        "No recalibration of the density raises the log-likelihood of rows that it was "
-        "not fitted to."
-    ]
-    method = _suitable(trial.likelihood)
-    found = reasons[0] if method is None else trial.fit(method)
-    if isinstance(found, str):
-        reasons = [found]
-    else:
-        of_method = trial.score(describe(found[0]), found[1])
-        gain, error = _mean_and_error(of_method["log_probs"] - scores["log_probs"])
-        # Answers of `IsotonicPIT` take longer, so it must help for certain.
-        if gain > (error if isinstance(found[0], IsotonicPIT) else 0.0):
-            best, scores = found, of_method
-            reasons = [
-                f"{describe(found[0])} raises the log-likelihood of rows that it was "
-                f"not fitted to by {gain:.3g} nats per row, with a standard error of "
-                f"{error:.2g}."
-            ]
+    best, scores, of_density = _choose_density(trial, plain)
     density = IDENTITY if best is None else best[0]
     if isinstance(density, IsotonicPIT) and trial.labels is None:
-        return best, " ".join(reasons)
+        return best, of_density
     top = trial.fit(conformal(trial.likelihood, density))
     if isinstance(top, str):
-        if top not in reasons:
-            reasons.append(top)
-        return best, " ".join(reasons)
+        return best, of_density if top == of_density else f"{of_density} {top}"
+    helps, of_conformal = _judge_conformal(trial, top, scores)
+    # What is kept comes first.
+    if helps and best is None:
+        return top, f"{of_conformal} {of_density}"
+    return top if helps else best, f"{of_density} {of_conformal}"
+
+
+def _choose_density(
+    trial: _Trial, plain: dict[str, Any]
+) -> tuple[Fitted | None, dict[str, Any], str]:
+    """Returns a recalibration of the density or None, its scores, and the reason."""
+    method = _suitable(trial.likelihood)
+    if method is None:
+        return None, plain, "No recalibration of the density suits the likelihood."
+    found = trial.fit(method)
+    if isinstance(found, str):
+        return None, plain, found
+    scores = trial.score(describe(found[0]), found[1])
+    gain, error = _mean_and_error(scores["log_probs"] - plain["log_probs"])
+    rows = "the log-likelihood of rows that it was not fitted to"
+    # Answers of `IsotonicPIT` take longer, so it must help for certain.
+    certain = isinstance(method, IsotonicPIT)
+    if gain > (error if certain else 0.0):
+        return (
+            found,
+            scores,
+            f"{describe(found[0])} raises {rows} by {gain:.3g} nats per row, with a "
+            f"standard error of {error:.2g}.",
+        )
+    by_more = " by more than one standard error" if certain else ""
+    return None, plain, f"{describe(found[0])} does not raise {rows}{by_more}."
+
+
+def _judge_conformal(
+    trial: _Trial, top: Fitted, scores: dict[str, Any]
+) -> tuple[bool, str]:
+    """Returns whether conformal intervals or sets help, and a sentence about it.
+
+    Args:
+        trial: Scores the rows.
+        top: The intervals or sets.
+        scores: The scores without them.
+    """
     of_top = trial.score(describe(top[0]), top[1])
     kind = snake_case(type(top[0]).__name__).replace("_", " ").capitalize()
     closer = of_top["coverage_error"] < scores["coverage_error"]
@@ -292,14 +313,14 @@ def _choose(trial: _Trial, plain: dict[str, Any]) -> tuple[Fitted | None, str]:
         f"{scores['coverage_error']:.3f}"
     )
     if trial.labels is not None:
-        return top, " ".join([*reasons, f"{kind} hold in each group; {errors}."])
+        return True, f"{kind} hold in each group; {errors}."
     if not scores["misses_a_level"]:
         errors = "without them the coverage is within one standard error of each level"
     elif closer and ratio > _WORST_INTERVAL_SCORE:
         errors = f"their interval score is worse by {ratio - 1.0:.0%}"
     elif closer:
-        return top, " ".join([*reasons, f"{kind} help: {errors}."])
-    return best, " ".join([*reasons, f"{kind} do not help: {errors}."])
+        return True, f"{kind} help: {errors}."
+    return False, f"{kind} do not help: {errors}."
 
 
 def _given(trial: _Trial, method: Recalibration) -> tuple[Fitted | None, str]:

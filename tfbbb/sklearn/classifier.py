@@ -54,6 +54,7 @@ class BayesianClassifier(ClassifierMixin, BayesianEstimator):
         early_stopping: When to stop, such as `{"patience": 20}`.
         kl_schedule: How the weight of the divergence changes.
         max_seconds: Most time of the training, at least of one step.
+        devices: `"one"`, or `"all"` to train on all GPUs that TensorFlow sees.
         recalibration: Calibration of the predictions on held-out rows.
         num_samples: Number of draws from the posterior for predictions; 100 by default.
         random_state: Seed of the folds, initial weights, order of rows and noise.

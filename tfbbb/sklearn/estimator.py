@@ -61,6 +61,7 @@ class BayesianEstimator(BaseEstimator):
         early_stopping: Mapping[str, Any] | None = None,
         kl_schedule: str | Mapping[str, Any] | None = None,
         max_seconds: float | None = None,
+        devices: str | None = None,
         recalibration: str | Mapping[str, Any] | None = None,
         num_samples: int | None = None,
         random_state: Any = None,
@@ -84,6 +85,7 @@ class BayesianEstimator(BaseEstimator):
         self.early_stopping = early_stopping
         self.kl_schedule = kl_schedule
         self.max_seconds = max_seconds
+        self.devices = devices
         self.recalibration = recalibration
         self.num_samples = num_samples
         self.random_state = random_state
@@ -180,6 +182,13 @@ class BayesianEstimator(BaseEstimator):
         self.metrics_ = dict(trained.metrics)
         self.recipe_ = dict(trained.recipe)
         self.judgement_ = dict(trained.judgement)
+        if trained.recipe["out_of_time"]:
+            warnings.warn(
+                f"The time was over after {trained.recipe['steps']} steps; the first "
+                "takes seconds, and `judgement_` tells what the model is worth. "
+                f"Raise `max_seconds`. Received: max_seconds={self.max_seconds!r}",
+                stacklevel=3,
+            )
         self.recalibration_choice_ = dict(trained.recalibration_choice)
 
     def predict_dist(self, X: ArrayLike) -> "Predictive":

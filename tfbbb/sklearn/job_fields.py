@@ -10,11 +10,15 @@ from sklearn.utils import check_random_state
 
 from tfbbb.abbreviation import abbreviate
 from tfbbb.training.spec import JobSpec, ModelSpec, TrainingSpec
+from tfbbb.validation_errors import describe_rule
 
 _OF_JOB = ("text_columns", "columns", "recalibration")
+# The seed is `random_state`, and the rows of `fit` are in one place.
 _PARTS = {
     "model": tuple(ModelSpec.model_fields),
-    "training": tuple(name for name in TrainingSpec.model_fields if name != "seed"),
+    "training": tuple(
+        name for name in TrainingSpec.model_fields if name not in ("seed", "partitions")
+    ),
 }
 _MOST_SEED = 2**31 - 1
 
@@ -71,7 +75,10 @@ def _describe(error: ValidationError) -> str:
         place = place[1:]
     if place == ["seed"]:
         place = ["random_state"]
-    reason = first["msg"].removeprefix("Value error, ").rstrip(".")
+    if first["type"] != "value_error":
+        rule = describe_rule(first)
+        return f"`{'.'.join(place)}` {rule}. Received: {abbreviate(first['input'])}"
+    reason = str(first["ctx"]["error"]).rstrip(".")
     if not place:
         return f"The parameters contradict each other: {reason}."
     return f"`{'.'.join(place)}`: {reason}. Received: {abbreviate(first['input'])}"

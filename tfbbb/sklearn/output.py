@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from tfbbb.extras import import_extra
+
 _CONTAINERS = ("default", "pandas", "polars")
 
 
@@ -13,12 +15,15 @@ def check_container(name: str) -> str:
 
     Raises:
         ValueError: There is no such container.
+        ImportError: pandas is not installed.
     """
     if name not in _CONTAINERS:
         raise ValueError(
             f"`predict` must be one of {', '.join(map(repr, _CONTAINERS))}. "
             f"Received: predict={name!r}"
         )
+    if name == "pandas":
+        import_extra("pandas", "pandas")
     return name
 
 

@@ -9,6 +9,7 @@ from tfbbb.data.memory_rows import BatchSource, MemoryRows
 from tfbbb.model import BayesianModel
 from tfbbb.optimizers import Adam
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.devices import describe_devices
 from tfbbb.training.loop import HeldOut, Outcome, fit
 from tfbbb.training.plan import TrainingPlan
 from tfbbb.training.preparation import Prepared
@@ -17,6 +18,7 @@ from tfbbb.training.spec import ModelSpec
 from tfbbb.training.spec.training import TrainingSpec
 from tfbbb.training.temperature_choice import TemperatureChoice, choose
 from tfbbb.training.time_limit import TimeLimit
+from tfbbb.training.xla import XLA
 
 # Choice, calibration, judgement and export trace graphs too, which takes this many
 # times as long as the first step.
@@ -58,6 +60,8 @@ def train_candidates(
     directory: Path | None,
     checkpoint_seconds: float,
     fingerprint: str,
+    xla: XLA,
+    validate_left_out: bool,
     report: Callable[[Progress], object],
     should_stop: Callable[[], bool],
 ) -> list[Candidate]:
@@ -75,6 +79,9 @@ def train_candidates(
             others have directories of their own in it. None for no checkpoints.
         checkpoint_seconds: As for `fit`.
         fingerprint: As for `fit`.
+        xla: As for `fit`.
+        validate_left_out: Whether `val_nll` of the progress is measured where members
+            leave out folds, too: each row by the members that leave it out.
         report: As for `fit`; the progress is that of all networks together.
         should_stop: As for `fit`.
 
@@ -92,19 +99,21 @@ def train_candidates(
         if prepared.held_out_weights is not None:
             held_out = (*held_out, prepared.held_out_weights)
     measured = measured_rows(prepared, members)
+    if validate_left_out and members.left_out_weights is not None:
+        inputs, targets, _ = measured
+        held_out = inputs, targets, members.left_out_weights
     found: list[Candidate] = []
     for number, (name, model) in enumerate(zip(plan.networks, models, strict=True)):
-        of_this, stage = directory, members.description
+        of_this = directory
+        devices = describe_devices(training.devices)
+        stage = "; ".join(filter(None, [members.description, devices]))
         if number_of_all > 1:
             stage = f"{stage}; network {number + 1} of {number_of_all}: {name}"
         if directory is not None and number:
             of_this = directory / f"network_{number + 1}"
-        model.compile(
-            Adam(plan.keras_learning_rate),
-            kl_schedule=kl_schedules.make(
-                plan.schedule.name, **plan.schedule.options()
-            ),
-        )
+        schedule = kl_schedules.make(plan.schedule.name, **plan.schedule.options())
+        with model.distribute_strategy.scope():
+            model.compile(Adam(plan.keras_learning_rate), kl_schedule=schedule)
         outcome = fit(
             model,
             rows,
@@ -119,6 +128,7 @@ def train_candidates(
             checkpoint_directory=of_this,
             checkpoint_seconds=checkpoint_seconds,
             fingerprint=f"{fingerprint} {plan.temperatures} {name}",
+            xla=xla,
             stage=stage,
             report=_of_all(report, number, number_of_all, seconds),
             should_stop=should_stop,

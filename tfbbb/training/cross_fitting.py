@@ -111,6 +111,17 @@ class MemberRows:
         return used if weights is None else used * weights
 
     @property
+    def left_out_weights(self) -> np.ndarray | None:
+        """The weight of each row for the members that leave it out, [rows, members].
+
+        It is 0 for the members that train on the row. None if no row is left out.
+        """
+        if self.folds is None or self.weights is None:
+            return None
+        given = 1.0 if self.row_weights is None else self.row_weights[:, np.newaxis]
+        return np.asarray(given - self.weights, np.float32)
+
+    @property
     def sizes(self) -> np.ndarray | None:
         """Total weight of the rows of each member, [members]; None for all rows."""
         if self.folds is None or self.weights is None:

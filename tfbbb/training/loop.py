@@ -24,6 +24,7 @@ from tfbbb.training.steps import Steps
 from tfbbb.training.timetable import Timetable
 from tfbbb.training.training_state import assign, named_arrays
 from tfbbb.training.validation import HeldOutEvaluator
+from tfbbb.training.xla import XLA, XLAChoice, choose_xla, may_use_xla
 from tfbbb.training_rows import TrainingRows
 
 _MOST_VALIDATIONS = 20
@@ -44,6 +45,7 @@ class Outcome:
         seconds: Time of the steps.
         out_of_time: Whether `max_seconds` ended the training.
         losses: The loss at the end of each reported epoch, a mean over its steps.
+        xla: Whether XLA compiled the steps, and why; None if it was not tried.
     """
 
     step: int
@@ -52,6 +54,7 @@ class Outcome:
     seconds: float = field(default=0.0, compare=False)
     out_of_time: bool = False
     losses: tuple[float, ...] = field(default=(), compare=False)
+    xla: XLAChoice | None = field(default=None, compare=False)
 
 
 def fit(
@@ -69,6 +72,7 @@ def fit(
     checkpoint_directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
     fingerprint: str = "",
+    xla: XLA = "auto",
     stage: str = "",
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -104,6 +108,11 @@ def fit(
             continues from there. None for no checkpoints.
         checkpoint_seconds: Time between checkpoints.
         fingerprint: What else the result depends on, such as the spec of the model.
+        xla: Whether XLA compiles the steps: "auto" times some steps with and without
+            XLA if there is a GPU and the training takes more than two minutes, and then
+            trains in the faster way; "measure" does so on any device; "off" never uses
+            XLA. A training that resumes keeps its choice. The steps that were timed do
+            not count, but their time does.
         stage: What is being trained, for the reports.
         report: Called at the end of epochs, at most some 200 times, and every two
             seconds in between.
@@ -136,7 +145,7 @@ def fit(
             mean_weights=member_rows.mean_weights,
         )
     temperature = model.training_temperature(training_rows.size)
-    with model.training_on(training_rows):
+    with model.distribute_strategy.scope(), model.training_on(training_rows):
         model.optimizer.build(model.trainable_variables)
         training = _Training(
             model,
@@ -149,7 +158,7 @@ def fit(
             stage,
             report,
         )
-        checkpoints = None
+        checkpoints = latest = None
         if checkpoint_directory is not None:
             whole = training_fingerprint(
                 model,
@@ -167,6 +176,13 @@ def fit(
         epoch, batch = divmod(training.step, steps_per_epoch)
         batches = rows.batches(batch_size, seed=seed, epoch=epoch, batch=batch)
         with Steps(model, batches, temperature, steps_per_epoch) as steps:
+            if latest is None and may_use_xla(xla, model):
+                training.choose_xla(xla, steps)
+                steps.restart(batches)
+                if checkpoints is not None:
+                    # The times of a training that starts again may differ.
+                    training.write(checkpoints)
+            steps.use_xla = training.uses_xla
             training.run(steps, checkpoints, should_stop)
         return training.end()
 
@@ -212,11 +228,34 @@ class _Training:
         )
         self._best = None if early_stopping is None else BestEpoch(early_stopping)
         self._stage = stage
+        self._xla: XLAChoice | None = None
         self._report = report
         self._reported_at = time.monotonic()
         # The rate at the start: a schedule may lower it.
         self._learning_rate = float(model.optimizer.learning_rate.numpy())
         model.reset_metrics()
+
+    @property
+    def uses_xla(self) -> bool:
+        return self._xla is not None and self._xla.used
+
+    def choose_xla(self, xla: XLA, steps: Steps) -> None:
+        """Decides whether XLA compiles the steps; the model stays as it is."""
+        self._set_xla(
+            choose_xla(
+                xla,
+                steps,
+                self._model,
+                num_steps=self._timetable.steps,
+                max_seconds=self._max_seconds,
+                spend=self._count,
+            )
+        )
+
+    def _set_xla(self, choice: XLAChoice | None) -> None:
+        self._xla = choice
+        if choice is not None:
+            self._stage = "; ".join(filter(None, [self._stage, str(choice)]))
 
     def run(
         self,
@@ -228,7 +267,7 @@ class _Training:
         while self.step < self._timetable.steps and not self._stopped:
             if should_stop():
                 if checkpoints is not None:
-                    self._write(checkpoints)
+                    self.write(checkpoints)
                 raise Interrupted(
                     f"Training stopped after {self.step} of {self._timetable.steps} "
                     "steps."
@@ -244,7 +283,7 @@ class _Training:
             elif time.monotonic() > self._reported_at + _SECONDS_BETWEEN_REPORTS:
                 self._send({})
             if checkpoints is not None and checkpoints.due:
-                self._write(checkpoints)
+                self.write(checkpoints)
 
     def _count(self, seconds: float) -> None:
         if self._first_seconds is None:
@@ -266,6 +305,7 @@ class _Training:
             seconds=self._seconds,
             out_of_time=self._out_of_time,
             losses=tuple(self._losses),
+            xla=self._xla,
         )
 
     def resume(self, checkpoint: Checkpoint) -> None:
@@ -275,6 +315,7 @@ class _Training:
         self._seconds = checkpoint.state.get("seconds", 0.0)
         self._out_of_time = checkpoint.state.get("out_of_time", False)
         self._losses = list(checkpoint.state.get("losses", ()))
+        self._set_xla(XLAChoice.from_state(checkpoint.state.get("xla")))
         assign(self._model, checkpoint.arrays)
         if self._best is not None:
             weights = [
@@ -284,7 +325,8 @@ class _Training:
             ]
             self._best.load_state(checkpoint.state["best"], weights)
 
-    def _write(self, checkpoints: Checkpoints) -> None:
+    def write(self, checkpoints: Checkpoints) -> None:
+        """Writes a checkpoint."""
         state: dict[str, Any] = {"stopped": self._stopped}
         arrays = named_arrays(self._model)
         if self._best is not None:
@@ -294,6 +336,7 @@ class _Training:
         state["seconds"] = self._seconds
         state["out_of_time"] = self._out_of_time
         state["losses"] = self._losses
+        state["xla"] = self._xla and self._xla.to_state()
         checkpoints.write(self.step, state, arrays)
         self._saved_step = self.step
 

@@ -75,9 +75,10 @@ class TrainingPlan:
             out from all members instead.
         epochs: Passes over the training rows.
         batch_size: Rows per step.
-        steps_per_epoch: Steps of one pass.
+        steps_per_epoch: Steps of one pass; of one partition, if there are partitions.
         learning_rate: Learning rate at the start, and its decay.
         likelihoods: The likelihoods that were compared for the target.
+        partitions: Number of partitions; None for rows that are not divided.
     """
 
     networks: Mapping[str, ModelSpec]
@@ -90,6 +91,7 @@ class TrainingPlan:
     steps_per_epoch: int
     learning_rate: LearningRate
     likelihoods: tuple[LikelihoodTrial, ...] = ()
+    partitions: int | None = None
 
     @classmethod
     def from_spec(
@@ -118,8 +120,10 @@ class TrainingPlan:
         temperatures: tuple[float, ...] = (1.0,)
         if training.kl_schedule is None and _may_temper(spec):
             temperatures = defaults.temperatures
-        batch_size = training.batch_size or _batch_size(num_rows)
-        steps_per_epoch = ceil(num_rows / batch_size)
+        # Each partition takes the steps of a training on one machine.
+        rows_at_once = max(1, num_rows // (training.partitions or 1))
+        batch_size = training.batch_size or _batch_size(rows_at_once)
+        steps_per_epoch = ceil(rows_at_once / batch_size)
         fewest = max(_FEWEST_EPOCHS, ceil(2 * training.warmup_epochs))
         epochs = training.epochs or (
             ceil(training.steps / steps_per_epoch)
@@ -144,6 +148,7 @@ class TrainingPlan:
             steps_per_epoch=steps_per_epoch,
             learning_rate=rate,
             likelihoods=() if likelihood is None else likelihood.trials,
+            partitions=training.partitions,
         )
 
     @property
@@ -279,6 +284,8 @@ def _may_temper(spec: JobSpec) -> bool:
     """
     model = spec.model
     if spec.start_from is not None or model.shares_layers:
+        return False
+    if spec.training.partitions is not None:
         return False
     layers = (*model.hidden_layers(()), model.output_layer(1))
     dense = [layer for layer in layers if isinstance(layer, DenseLayer)]

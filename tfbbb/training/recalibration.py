@@ -136,17 +136,20 @@ def _extrapolate(
     """
     if crossed.gain == 1.0:
         return {}
+    made = model.recalibration or IDENTITY
     model.recalibration = scaled(
-        model.recalibration or IDENTITY,
-        model.likelihood,
-        crossed.gain,
-        crossed.gain_of_intervals,
+        made, model.likelihood, crossed.gain, crossed.gain_of_intervals
     )
-    return {
-        "chosen": describe(model.recalibration),
-        "reason": f"{reason} The mixture of all members predicts better than those "
-        f"that left out a row: its factor is {crossed.gain:.3g} times theirs.",
-    }
+    better = "The mixture of all members predicts better than those that left out a row"
+    if made.density == IDENTITY:
+        # The reason says why the density of the others is not recalibrated.
+        reason = (
+            f"{better}: its factor is {crossed.gain:.3g}, and theirs is 1. About them: "
+            f"{reason}"
+        )
+    else:
+        reason = f"{reason} {better}: its factor is {crossed.gain:.3g} times theirs."
+    return {"chosen": describe(model.recalibration), "reason": reason}
 
 
 def _input_of(name: str, schema: Schema) -> str | int:

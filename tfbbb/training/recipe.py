@@ -39,8 +39,10 @@ def describe_recipe(
         which the kept factor changes for the mixture of all members; `split`, what
         decided which rows are held out or left out together, see
         `tfbbb.training.split.Split`; `metrics_from`, a sentence; `remarks`, sentences
-        on rows that are too few for their figures; `epochs` and `steps`; and
-        `out_of_time`, whether `max_seconds` ended it.
+        on rows that are too few for their figures; `epochs` and `steps`;
+        `out_of_time`, whether `max_seconds` ended it; and `xla`, if XLA was tried:
+        whether it was `used`, and the `seconds` of a step without and `xla_seconds`
+        with it.
     """
     model, outcome = best.network, best.outcome
     chosen: dict[str, Any] = {
@@ -51,6 +53,8 @@ def describe_recipe(
         "members": plan.group_size,
         "batch_size": plan.batch_size,
     }
+    if plan.partitions is not None:
+        chosen["partitions"] = plan.partitions
     if best.choice is not None:
         chosen["temperature"] = plan.temperature * best.choice.best.temperature
     return {
@@ -86,6 +90,7 @@ def describe_recipe(
         "epochs": outcome.epoch,
         "steps": outcome.step,
         "out_of_time": any(each.outcome.out_of_time for each in candidates),
+        **({} if outcome.xla is None else {"xla": outcome.xla.to_state()}),
     }
 
 

@@ -1,6 +1,8 @@
 """Runs many training steps in one execution of a graph."""
 
+import functools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -8,6 +10,7 @@ import tensorflow as tf
 from tfbbb.kl_schedules.training_temperature import TrainingTemperature
 from tfbbb.model import BayesianModel
 from tfbbb.private_apis import free_gradients_with
+from tfbbb.training.devices import run_on_replicas
 
 # Calls from Python then cost next to nothing, and a training still stops soon.
 _SECONDS_PER_EXECUTION = 0.2
@@ -30,6 +33,9 @@ class Steps:
         batches: An endless dataset of batches of `(inputs, targets)`.
         temperature: Sets the temperature of each step.
         steps_per_epoch: Number of steps of an epoch.
+
+    Attributes:
+        use_xla: Whether XLA compiles the steps, for one size of batch after the other.
     """
 
     def __init__(
@@ -43,8 +49,23 @@ class Steps:
         self._temperature = temperature
         self._steps_per_epoch = steps_per_epoch
         self._batches = iter(batches)
-        self._execute = tf.function(
-            self._steps,
+        self.use_xla = False
+        # XLA cannot compile iterators, so it compiles each step within the loop.
+        compiled = tf.function(
+            model.train_step,
+            input_signature=[batches.element_spec],
+            autograph=False,
+            jit_compile=True,
+        )
+        self._executions = {
+            False: self._execution(model.train_step, batches),
+            True: self._execution(compiled, batches),
+        }
+        self._at_once = 1
+
+    def _execution(self, train_step: Callable[[Any], object], batches: Any) -> Any:
+        return tf.function(
+            functools.partial(self._steps, train_step),
             # As an argument: a graph would keep an iterator that it captures.
             input_signature=[
                 tf.TensorSpec([None], tf.float32),
@@ -52,15 +73,19 @@ class Steps:
             ],
             autograph=False,
         )
-        self._at_once = 1
 
     def __enter__(self) -> "Steps":
         return self
 
     def __exit__(self, *error: object) -> None:
         del self._batches
-        if self._execute.experimental_get_tracing_count():
-            free_gradients_with(self._execute.get_concrete_function().graph)
+        for execute in self._executions.values():
+            if execute.experimental_get_tracing_count():
+                free_gradients_with(execute.get_concrete_function().graph)
+
+    def restart(self, batches: tf.data.Dataset) -> None:
+        """Continues with the batches of an equal dataset, from its first on."""
+        self._batches = iter(batches)
 
     def take(self, first: int, end: int) -> int:
         """Takes steps from `first` on, at most up to `end`.
@@ -75,7 +100,10 @@ class Steps:
         last = min(end, first + self._at_once)
         weights = [self._kl_weight(step) for step in range(first, last)]
         began = time.perf_counter()
-        self._execute(tf.constant(weights, tf.float32), self._batches)
+        execute = self._executions[self.use_xla]
+        execute(tf.constant(weights, tf.float32), self._batches)
+        # A GPU may still compute when the call returns.
+        tf.test.experimental.sync_devices()
         seconds = (time.perf_counter() - began) / (last - first)
         wanted = int(_SECONDS_PER_EXECUTION / seconds)
         self._at_once = min(max(1, wanted), _MOST_STEPS_PER_EXECUTION)
@@ -86,10 +114,13 @@ class Steps:
         temperature = self._temperature.of_step(epoch, batch, self._steps_per_epoch)
         return self._temperature.kl_weight(temperature)
 
-    def _steps(self, kl_weights: Any, batches: Any) -> None:
+    def _steps(
+        self, train_step: Callable[[Any], object], kl_weights: Any, batches: Any
+    ) -> None:
         def step(index: Any) -> Any:
             self._temperature.assign_kl_weight(kl_weights[index])
-            self._model.train_step(next(batches))
+            strategy = self._model.distribute_strategy
+            run_on_replicas(strategy, train_step, next(batches))
             return index + 1
 
         tf.while_loop(

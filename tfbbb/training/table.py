@@ -16,11 +16,13 @@ from tfbbb.training.candidates import measured_rows, train_candidates
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.convergence import describe_convergence
 from tfbbb.training.cross_fitting import MemberRows
+from tfbbb.training.devices import training_strategy
 from tfbbb.training.epistemic_reference import epistemic_reference
 from tfbbb.training.held_out import drift_reference
 from tfbbb.training.judging import judge_training
 from tfbbb.training.network import make_network
 from tfbbb.training.parent_version import ParentVersion
+from tfbbb.training.partitions import train_in_partitions
 from tfbbb.training.plan import (
     TrainingPlan,
     cross_fitting_repeats,
@@ -39,6 +41,7 @@ from tfbbb.training.target_likelihood import (
 from tfbbb.training.time_limit import TimeLimit
 from tfbbb.training.trained_table import TrainedTable
 from tfbbb.training.version_report import VersionReport
+from tfbbb.training.xla import XLA
 from tfbbb.types import ArrayLike, TableLike
 
 
@@ -50,6 +53,9 @@ def train_table(
     start_from: Path | ParentVersion | None = None,
     directory: Path | None = None,
     checkpoint_seconds: float = 30.0,
+    ray_address: str | None = None,
+    xla: XLA = "auto",
+    validate_left_out: bool = False,
     report: Callable[[Progress], object] = lambda progress: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> TrainedTable:
@@ -66,6 +72,8 @@ def train_table(
     left out by a random forest prefer, by default Student t noise. From 5000 rows
     on it trains once for each way to encode numbers, and for more inputs than a tenth
     of the rows also a linear network with a horseshoe prior, and keeps the best one.
+    With `partitions` it trains one posterior of one network at temperature 1 by
+    partitioned variational inference, beside held-out rows.
 
     Args:
         table: Features and target: a table of pyarrow, pandas or polars, a mapping from
@@ -83,15 +91,26 @@ def train_table(
             and for checkpoints, from which an interrupted training of the same table
             and spec resumes. None for neither.
         checkpoint_seconds: Time between checkpoints.
+        ray_address: The Ray cluster on which the partitions of a training with
+            `partitions` live, as for `tfbbb.distributed.PartitionedVI`; None for this
+            process.
+        xla: Whether XLA compiles the steps of a training without `partitions`, as for
+            `tfbbb.training.loop.fit`: by default where it is faster on a GPU.
+        validate_left_out: Whether the progress has the `val_nll` of rows that members
+            leave out, as it has that of held-out rows: by one draw of each member, a
+            mean over all temperatures. It draws from the same noise as the training,
+            which so ends at other weights.
         report: Called with the progress.
-        should_stop: Called several times a second; returns whether to stop.
+        should_stop: Called several times a second, or after each round of partitions;
+            returns whether to stop.
 
     Returns:
         The trained model with its schema and its held-out metrics.
 
     Raises:
         TypeError: `spec` is neither a `JobSpec` nor a mapping.
-        ValueError: A row has no weight, or one that is not positive and finite.
+        ValueError: A row has no weight, or one that is not positive and finite, or
+            there are weights and partitions.
         TableError: The table cannot be used for training.
         SpecError: The spec does not fit the table or the parent version.
         CheckpointError: The directory has a checkpoint of another training.
@@ -119,17 +138,24 @@ def train_table(
     source: Any = table if isinstance(table, TableScan) else as_source(table)
     weights = None if row_weights is None else _checked_weights(row_weights)
     training, parent = spec.training, None
+    if weights is not None and training.partitions is not None:
+        raise ValueError(
+            "Rows in partitions have no weights: leave `row_weights` or `partitions` "
+            f"out. Received: partitions={training.partitions}"
+        )
+    strategy = training_strategy(training.devices)
     if start_from is None:
         prepared = prepare(source, spec, directory=directory, row_weights=weights)
         plan = _plan(spec, prepared, _choose_likelihood(spec, prepared))
-        models = [
-            make_network(
-                prepared.schema,
-                network.model_copy(update={"members": plan.num_members}),
-                seed=training.seed,
-            )
-            for network in plan.networks.values()
-        ]
+        with strategy.scope():
+            models = [
+                make_network(
+                    prepared.schema,
+                    network.model_copy(update={"members": plan.num_members}),
+                    seed=training.seed,
+                )
+                for network in plan.networks.values()
+            ]
     else:
         parent = (
             start_from
@@ -140,7 +166,8 @@ def train_table(
         spec = _continued(spec, parent.record.spec.model)
         prepared = prepare(source, spec, parent.record.schema, directory, weights)
         plan = _plan(spec, prepared)
-        models = [parent.network(training.seed)]
+        with strategy.scope():
+            models = [parent.network(training.seed)]
     for model in models:
         _adapt(model.likelihood, prepared)
     make_recalibration(spec.recalibration, models[0].likelihood, prepared.schema)
@@ -156,19 +183,36 @@ def train_table(
         groups=prepared.groups,
         row_weights=prepared.weights,
     )
-    candidates = train_candidates(
-        models,
-        plan,
-        prepared,
-        members,
-        training,
-        limit,
-        directory=directory,
-        checkpoint_seconds=checkpoint_seconds,
-        fingerprint=f"{spec.model_dump_json()} {_name(start_from)}",
-        report=report,
-        should_stop=should_stop,
-    )
+    partitions = None
+    if training.partitions is None:
+        candidates = train_candidates(
+            models,
+            plan,
+            prepared,
+            members,
+            training,
+            limit,
+            directory=directory,
+            checkpoint_seconds=checkpoint_seconds,
+            fingerprint=f"{spec.model_dump_json()} {_name(start_from)}",
+            xla=xla,
+            validate_left_out=validate_left_out,
+            report=report,
+            should_stop=should_stop,
+        )
+    else:
+        candidate, partitions = train_in_partitions(
+            models[0],
+            plan,
+            prepared,
+            training,
+            part_rows=source.part_rows if isinstance(source, TableScan) else (),
+            max_seconds=limit.of_steps(0, networks=1, taken=0.0),
+            ray_address=ray_address,
+            report=report,
+            should_stop=should_stop,
+        )
+        candidates = [candidate]
     best = max(candidates, key=lambda candidate: candidate.log_likelihood)
     model, choice, schedule = best.model, best.choice, plan.schedule
     if len(plan.temperatures) > 1 and choice is not None:
@@ -186,15 +230,16 @@ def train_table(
     if not np.all(np.isfinite(list(calibrated.metrics.values()))):
         raise TrainingDivergedError(plan.learning_rate.initial or 0.0)
     places = prepared.held_out_rows if members.folds is None else prepared.training_rows
+    scored = PredictedRows.score(
+        calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
+    )
     judgement, baselines = judge_training(
         prepared.schema,
         prepared.rows,
         members.folds,
         inputs,
         targets,
-        PredictedRows.score(
-            calibrated.prediction, targets, calibrated.metrics.get("coverage_90")
-        ),
+        scored,
         discrete=model.likelihood.discrete,
         places=places,
         parent=None
@@ -212,16 +257,26 @@ def train_table(
         targets,
         getattr(model.likelihood, "resolution", None),
     )
-    for kind in ("sentences", "warnings"):
-        judgement[kind] += convergence["warnings"]
     judgement["convergence"] = convergence
     network = best.network.model_copy(update={"members": plan.group_size})
-    chosen = {"kl_schedule": schedule, "learning_rate": plan.learning_rate}
+    chosen: dict[str, Any] = {"learning_rate": plan.learning_rate}
+    if partitions is None:
+        chosen["kl_schedule"] = schedule
     recipe = {
         **describe_recipe(plan, prepared, members, candidates, best, len(targets)),
         "rows_without_target": prepared.rows_without_target,
+        **({} if partitions is None else {"partitions": partitions}),
         **({} if training.max_seconds is None else {"seconds": limit.elapsed}),
     }
+    ended = []
+    if recipe["out_of_time"]:
+        steps = "1 step" if recipe["steps"] == 1 else f"{recipe['steps']} steps"
+        ended = [
+            f"`max_seconds` = {training.max_seconds:g} ended the training after "
+            f"{steps}: with more time the model may be better."
+        ]
+    for kind in ("sentences", "warnings"):
+        judgement[kind] += [*convergence["warnings"], *ended]
     return TrainedTable(
         model=model,
         schema=prepared.schema,
@@ -231,6 +286,7 @@ def train_table(
         num_training_rows=prepared.rows.num_rows,
         held_out_rows=prepared.held_out_rows,
         metrics=calibrated.metrics,
+        log_likelihoods=scored.log_prob,
         recalibration_choice=calibrated.choice,
         recipe=recipe,
         judgement=judgement,

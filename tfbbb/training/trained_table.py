@@ -36,6 +36,8 @@ class TrainedTable:
         metrics: Metrics on the held-out rows; see `tfbbb.training.held_out`. If the
             model is recalibrated, each row is scored by a recalibration that was fitted
             to other held-out rows.
+        log_likelihoods: Log-likelihood of each row that the metrics are of, [n], whose
+            mean is that of the metrics if rows have no weights.
         recalibration_choice: What was tried as recalibration, what was chosen and why.
         recipe: What was chosen and why: see `tfbbb.training.recipe`.
         judgement: The figures of the model beside those of its baselines, and what they
@@ -55,6 +57,7 @@ class TrainedTable:
     num_training_rows: int
     held_out_rows: np.ndarray
     metrics: Mapping[str, float]
+    log_likelihoods: np.ndarray = field(default_factory=lambda: np.zeros(0))
     recalibration_choice: Mapping[str, Any] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
     judgement: Mapping[str, Any] = field(default_factory=dict)

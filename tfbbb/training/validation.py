@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfbbb.model import BayesianModel
+from tfbbb.training.devices import run_on_replicas
 
 _ROWS_AT_ONCE = 4096
 
@@ -34,7 +35,9 @@ class HeldOutEvaluator:
         rows = tf.data.Dataset.from_tensor_slices(given)
         self._blocks = rows.batch(_ROWS_AT_ONCE)
         self._take = tf.function(
-            lambda *block: model.test_step(block),
+            lambda *block: run_on_replicas(
+                model.distribute_strategy, model.test_step, block
+            ),
             input_signature=self._blocks.element_spec,
             autograph=False,
         )

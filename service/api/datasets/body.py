@@ -1,4 +1,4 @@
-"""The uploaded file in the body of a request, as it arrives."""
+"""The uploaded files in the body of a request, as they arrive."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ async def discard(request: Request) -> None:
 
 
 class UploadBody:
-    """A table that is being uploaded, in a multipart form or as the whole body.
+    """A table that is being uploaded: the files of a form, or the whole body.
 
     Args:
         request: The request.
@@ -64,19 +64,23 @@ class UploadBody:
             raise self._too_large()
 
     @property
-    def name(self) -> str | None:
-        """The name of the file, if it has arrived yet."""
-        return self._form.name if self._form else self._name
+    def names(self) -> list[str | None]:
+        """The names of the files that have arrived so far."""
+        return self._form.names if self._form else [self._name]
 
-    def pieces(self) -> AsyncIterator[bytes]:
-        """Yields the content of the file.
+    def pieces(self) -> AsyncIterator[tuple[int, bytes]]:
+        """Yields the content of the files, with the index of the file.
 
         Raises:
             UploadTimeout: If the file arrives too slowly.
             RequestTooLarge: If the body is over the limit.
             InvalidRequest: If the form is malformed.
         """
-        return self._form.pieces(self._chunks()) if self._form else self._chunks()
+        return self._form.pieces(self._chunks()) if self._form else self._whole()
+
+    async def _whole(self) -> AsyncIterator[tuple[int, bytes]]:
+        async for chunk in self._chunks():
+            yield 0, chunk
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         num_bytes = 0

@@ -33,7 +33,7 @@ from service.shared.errors import (
     UnsupportedMediaType,
     UploadTimeout,
 )
-from service.shared.files import dataset_path
+from service.shared.files import dataset_name
 from service.shared.inspection import InspectionTask, Limits, Preview
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], route_class=ScopedRoute)
@@ -68,7 +68,7 @@ async def upload_dataset(
     request: Request,
     response: Response,
     name: Annotated[
-        str | None, Query(description="Defaults to the name of the file.")
+        str | None, Query(description="Defaults to the name of the first file.")
     ] = None,
 ) -> Dataset:
     """Uploads a table: CSV, JSON lines, Parquet, Arrow IPC, Excel or OpenDocument.
@@ -77,8 +77,9 @@ async def upload_dataset(
     decimal mark and header line, and says under `problems` what it found unless the
     file is UTF-8 text with commas. Of a workbook the first sheet with rows is read.
 
-    Send the file as the part `file` of a form, or as the whole body. The response
-    describes the columns and lists problems to fix before training.
+    Send the file as the part `file` of a form, or as the whole body. Several parts
+    `file` become one table of their rows, in order; each must have the columns of the
+    first. The response describes the columns and lists problems to fix before training.
     """
     dataset, is_new = await upload(state, caller, request, name)
     response.status_code = 201 if is_new else 200
@@ -145,8 +146,9 @@ async def get_preview(
 ) -> Preview:
     """Returns the first rows: missing values are `null`, dates are text."""
     dataset = await asyncio.to_thread(repository.find_dataset, state.database, id)
+    name = dataset_name(dataset.sha256, dataset.format)
     task = InspectionTask(
-        path=dataset_path(state.settings.data_dir, dataset.sha256, dataset.format),
+        path=await asyncio.to_thread(state.queue.store.dataset, name),
         format=dataset.format,
         limits=Limits.from_settings(state.settings),
         preview_rows=rows,

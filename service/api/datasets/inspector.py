@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from service.shared.errors import InvalidTable
@@ -21,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 # Imports take a while on a busy machine.
 _SECONDS_TO_START = 30.0
+# The starts of variables that may hold a key or a password: of the service, of
+# PostgreSQL, and of the storages that hold datasets.
+_SECRET = ("TFBBB_", "PG", "AWS_", "GOOGLE_", "AZURE_")
 # The address space is limited, so libraries must not reserve more than they use.
 ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -43,13 +47,21 @@ class Inspector:
         self._inspections = asyncio.Semaphore(processes)
         self._previews = asyncio.Semaphore(processes)
 
-    async def inspect(self, path: Path, format: Format, limits: Limits) -> Inspection:
+    async def inspect(
+        self, path: Path, format: Format, limits: Limits, names: Sequence[str] = ()
+    ) -> Inspection:
         """Reads all rows of a table.
+
+        Args:
+            path: The file, or the directory of the files.
+            format: The format of the table.
+            limits: Limits on reading the table.
+            names: The names of the files of a table of several.
 
         Raises:
             InvalidTable: If the file is not a table, or exceeds a limit.
         """
-        task = InspectionTask(path=path, format=format, limits=limits)
+        task = InspectionTask(path=path, format=format, limits=limits, names=[*names])
         async with self._inspections:
             found = (await _outcome(task)).inspection
         assert found is not None
@@ -110,8 +122,8 @@ async def _run(task: InspectionTask) -> InspectionResult:
 
 
 def _environment() -> dict[str, str]:
-    """Returns the environment without the admin key and the database password."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TFBBB_")}
+    """Returns the environment without keys, passwords and credentials of storages."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(_SECRET)}
     return kept | ENVIRONMENT
 
 

@@ -1,4 +1,4 @@
-"""Parses the file of a multipart form as it arrives."""
+"""Parses the files of a multipart form as they arrive."""
 
 import re
 from collections.abc import AsyncIterator
@@ -11,15 +11,19 @@ from service.shared.errors import InvalidRequest
 
 _BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,200})', re.IGNORECASE)
 _FIELD = re.compile(rb'(?:^|;)\s*name="?([^";]*)', re.IGNORECASE)
-_MOST_PARTS = 16
+MOST_FILES = 100
+_MOST_PARTS = MOST_FILES + 16
 _LONGEST_HEADER = 8192
 
 
 class FormFile:
-    """The part `file` of a form, as it arrives; its content is not stored.
+    """The parts `file` of a form, as they arrive; their content is not stored.
 
     Args:
         content_type: The `Content-Type` header, which names the boundary.
+
+    Attributes:
+        names: The names of the files that have arrived so far.
 
     Raises:
         InvalidRequest: If the form is malformed.
@@ -32,11 +36,11 @@ class FormFile:
                 "A form must name its boundary, `multipart/form-data; boundary=...`. "
                 f"Received: {content_type!r:.100}"
             )
-        self.name: str | None = None
-        self._found = self._in_file = self._ended = False
+        self.names: list[str | None] = []
+        self._in_file = self._ended = False
         self._num_parts = 0
         self._field = self._value = self._disposition = b""
-        self._pieces: list[bytes] = []
+        self._pieces: list[tuple[int, bytes]] = []
         self._parser = MultipartParser(
             boundary[1],
             {
@@ -50,8 +54,10 @@ class FormFile:
             },
         )
 
-    async def pieces(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yields the content of the file."""
+    async def pieces(
+        self, body: AsyncIterator[bytes]
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Yields the content of the files, with the index of the file."""
         async for chunk in body:
             try:
                 self._parser.write(chunk)
@@ -62,7 +68,7 @@ class FormFile:
             self._pieces.clear()
         if not self._ended:
             raise InvalidRequest("The form ends before its last boundary.")
-        if not self._found:
+        if not self.names:
             raise InvalidRequest(
                 "The form has no part named `file`; `curl -F file=@table.csv` sends "
                 "one."
@@ -89,15 +95,16 @@ class FormFile:
     def _end_headers(self) -> None:
         field = _FIELD.search(self._disposition)
         self._in_file = field is not None and field[1] == b"file"
-        if self._in_file and self._found:
-            raise InvalidRequest("A form may hold one file; send one table at a time.")
         if self._in_file:
-            self._found = True
-            self.name = disposition_file_name(self._disposition)
+            if len(self.names) == MOST_FILES:
+                raise InvalidRequest(f"A form may hold at most {MOST_FILES} files.")
+            # A file without content has an empty piece.
+            self._pieces.append((len(self.names), b""))
+            self.names.append(disposition_file_name(self._disposition))
 
     def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
-            self._pieces.append(data[start:end])
+            self._pieces.append((len(self.names) - 1, data[start:end]))
 
     def _end(self) -> None:
         self._ended = True

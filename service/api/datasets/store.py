@@ -2,12 +2,14 @@
 
 import logging
 import re
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy
 from sqlalchemy.orm import Session
 
 from service.api.datasets import repository
+from service.api.datasets.upload_directory import UploadDirectory
 from service.api.datasets.upload_file import (
     UploadFile,
     convert_disk_errors,
@@ -17,12 +19,15 @@ from service.api.keys.caller import Caller
 from service.shared.database import Database, DatabaseFileError
 from service.shared.database.tables import Dataset
 from service.shared.errors import Unavailable
-from service.shared.files import dataset_path
+from service.shared.files import dataset_name
 from service.shared.inspection import Inspection
 from service.shared.settings import Settings
+from service.shared.store import Store
 from tfbbb.data.format import FORMATS, Format
 
 logger = logging.getLogger(__name__)
+
+Upload = UploadFile | UploadDirectory
 
 _FILE = re.compile(rf"([0-9a-f]{{64}})\.({'|'.join(map(re.escape, FORMATS))})")
 
@@ -36,11 +41,13 @@ class DatasetStore:
     Args:
         settings: The data directory, and the disk space to keep free.
         database: Holds the rows.
+        store: Holds the files.
     """
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, store: Store) -> None:
         self._settings = settings
         self._database = database
+        self._store = store
         self._uploads = settings.data_dir / "uploads"
 
     def sweep(self) -> None:
@@ -52,18 +59,23 @@ class DatasetStore:
         with self._database.reading() as session:
             query = sqlalchemy.select(Dataset.sha256).distinct()
             referred = set(session.scalars(query))
-        files = list((self._settings.data_dir / "datasets").glob("*"))
+        try:
+            files = self._store.dataset_names()
+        except OSError as error:
+            # The next start tries again.
+            logger.warning("could not look for leftover datasets: %s", error)
+            return
         if files and not referred:
             # A new database may have replaced one that was lost.
             logger.warning(
                 "kept %d files in %s that the database does not know: restore the "
                 "database from a backup if it was lost, else delete the files",
                 len(files),
-                self._settings.data_dir / "datasets",
+                self._store.datasets_url,
             )
             return
-        for path in files:
-            name = _FILE.fullmatch(path.name)
+        for file in files:
+            name = _FILE.fullmatch(file)
             if name and name[1] not in referred:
                 self._remove_unreferred(name[1], name[2])
 
@@ -82,8 +94,15 @@ class DatasetStore:
         with convert_disk_errors():
             return UploadFile(self._uploads, self._settings.min_free_bytes)
 
+    def join(
+        self, files: Sequence[UploadFile], formats: Sequence[Format]
+    ) -> UploadDirectory:
+        """Makes complete files one upload."""
+        with convert_disk_errors():
+            return UploadDirectory(self._uploads, files, formats)
+
     def look_up(
-        self, caller: Caller, file: UploadFile
+        self, caller: Caller, file: Upload
     ) -> tuple[Dataset | None, Inspection | None]:
         """Looks up the bytes of an upload.
 
@@ -103,18 +122,30 @@ class DatasetStore:
         if same is None:
             return None, None
         return None, Inspection(
-            num_rows=same.num_rows, columns=same.columns, problems=same.problems
+            num_rows=same.num_rows,
+            part_rows=[part["num_rows"] for part in same.parts],
+            columns=same.columns,
+            problems=same.problems,
         )
 
     def add(
         self,
         caller: Caller,
         name: str,
-        file: UploadFile,
+        file: Upload,
         format: Format,
         inspection: Inspection,
+        parts: Sequence[dict[str, Any]] = (),
     ) -> tuple[Dataset, bool]:
         """Moves an upload to its place, and adds its row.
+
+        Args:
+            caller: The caller, to whom the dataset belongs.
+            name: Name of the dataset.
+            file: The upload.
+            format: Its format.
+            inspection: Its columns and problems.
+            parts: What is known of each file of several, but its number of rows.
 
         Returns:
             The dataset, and whether it is new.
@@ -122,8 +153,10 @@ class DatasetStore:
         Raises:
             QuotaExceeded: If the upload would exceed the caller's quota.
         """
+        stored = dataset_name(file.sha256, format)
         with convert_disk_errors():
             file.sync()
+            self._store.upload_dataset(file.path, stored)
         with self._database.writing() as session:
             self._lock(session, file.sha256)
             own = repository.find_upload(session, caller, file.sha256)
@@ -131,7 +164,7 @@ class DatasetStore:
                 return own, False
             repository.check_quota(session, caller, file.num_bytes)
             with convert_disk_errors():
-                file.move(self._path(file.sha256, format))
+                self._store.add_dataset(file.path, stored)
             dataset = Dataset(
                 key_id=caller.key_id,
                 name=name,
@@ -141,6 +174,12 @@ class DatasetStore:
                 num_rows=inspection.num_rows,
                 columns=inspection.columns,
                 problems=inspection.problems,
+                parts=[
+                    {**part, "num_rows": num_rows}
+                    for part, num_rows in zip(
+                        parts, inspection.part_rows if parts else (), strict=True
+                    )
+                ],
                 created_at=self._database.now(session),
             )
             session.add(dataset)
@@ -166,7 +205,7 @@ class DatasetStore:
             if repository.find_same_bytes(session, sha256) is not None:
                 return
             try:
-                self._path(sha256, format).unlink(missing_ok=True)
+                self._store.remove_dataset(dataset_name(sha256, format))
             except OSError as error:
                 # The row is deleted; the next start tries again.
                 logger.warning("could not remove a deleted dataset's file: %s", error)
@@ -177,6 +216,3 @@ class DatasetStore:
             number = int(sha256[:15], 16)
             lock = sqlalchemy.func.pg_advisory_xact_lock(number)
             session.execute(sqlalchemy.select(lock))
-
-    def _path(self, sha256: str, format: str) -> Path:
-        return dataset_path(self._settings.data_dir, sha256, format)

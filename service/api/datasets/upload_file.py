@@ -13,7 +13,6 @@ from pathlib import Path
 from service.shared.database import new_id
 from service.shared.errors import InsufficientStorage, Unavailable
 from tfbbb.data.content import BEGINNING_BYTES
-from tfbbb.flushing import flush
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +59,10 @@ class UploadFile:
         if missing:
             self.beginning += bytes(data[:missing])
 
-    def move(self, destination: Path) -> None:
-        """Moves the file; once this returns, the file survives a power failure."""
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        self.path.replace(destination)
-        flush(destination.parent)
+    def move(self, path: Path) -> None:
+        """Renames the file."""
+        self.path.replace(path)
+        self.path = path
 
     def sync(self) -> None:
         """Flushes the file to the disk."""
@@ -91,7 +89,7 @@ class UploadFile:
 
 
 def sweep_uploads(directory: Path) -> None:
-    """Removes uploads whose writers are dead."""
+    """Removes uploads, files and directories, whose writers are dead."""
     for path in directory.glob("*.upload"):
         try:
             descriptor = os.open(path, os.O_RDONLY)
@@ -99,7 +97,10 @@ def sweep_uploads(directory: Path) -> None:
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
             logger.info("removed the unfinished upload %s", path.name)
         except BlockingIOError:
             continue
@@ -123,7 +124,7 @@ def convert_disk_errors() -> Iterator[None]:
             ) from error
         raise Unavailable(
             f"The upload cannot be stored: {error.strerror}; ask the operator of the "
-            "service to check the data directory."
+            "service to check the data directory and the store."
         ) from error
 
 

@@ -1,18 +1,22 @@
 """Receives an upload: body, format, inspection, dataset."""
 
 import asyncio
+from typing import Any
 
 from fastapi import Request
 
 from service.api.datasets.body import UploadBody, discard
 from service.api.datasets.file_name import clean_name
 from service.api.datasets.formats import detect_format
+from service.api.datasets.store import Upload
+from service.api.datasets.upload_directory import UploadDirectory
 from service.api.datasets.upload_file import UploadFile, convert_disk_errors
 from service.api.keys.caller import Caller
 from service.api.state import ServiceState
 from service.shared.database.tables import Dataset
 from service.shared.errors import ServiceError
 from service.shared.inspection import Limits
+from tfbbb.data.format import Format
 
 _BLOCK_BYTES = 2**20
 
@@ -20,28 +24,46 @@ _BLOCK_BYTES = 2**20
 async def upload(
     state: ServiceState, caller: Caller, request: Request, name: str | None
 ) -> tuple[Dataset, bool]:
-    """Stores the table of a request as a dataset.
+    """Stores the table of a request, in one file or several, as a dataset.
 
     Args:
         state: The state of the API.
         caller: The caller of the request.
         request: The request, with its body unread.
-        name: Name of the dataset; defaults to the name of the file.
+        name: Name of the dataset; defaults to that of the first file.
 
     Returns:
         The dataset, and whether it is new.
     """
-    try:
-        body = UploadBody(request, state.settings)
-        file = await asyncio.to_thread(state.datasets.begin)
-    except ServiceError as error:
-        raise await _refusal(request, error) from None
+    files: list[UploadFile] = []
+    joined: UploadDirectory | None = None
     try:
         try:
-            await _receive(body, file)
+            body = UploadBody(request, state.settings)
+            files.append(await asyncio.to_thread(state.datasets.begin))
+            await _receive(body, state, files)
         except ServiceError as error:
             raise await _refusal(request, error) from None
-        format = detect_format(file.beginning, body.media_type)
+        names = _distinct([clean_name(given or "") for given in body.names])
+        formats = [
+            _format(file, shown, body, alone=len(files) == 1)
+            for file, shown in zip(files, names, strict=True)
+        ]
+        file: Upload = files[0]
+        parts: list[dict[str, Any]] = []
+        format = formats[0]
+        if len(files) > 1:
+            parts = [
+                {
+                    "name": shown,
+                    "sha256": one.sha256,
+                    "format": its,
+                    "num_bytes": one.num_bytes,
+                }
+                for one, shown, its in zip(files, names, formats, strict=True)
+            ]
+            file = joined = await asyncio.to_thread(state.datasets.join, files, formats)
+            format = "parts"
         dataset, inspection = await asyncio.to_thread(
             state.datasets.look_up, caller, file
         )
@@ -49,13 +71,35 @@ async def upload(
             return dataset, False
         if inspection is None:
             limits = Limits.from_settings(state.settings)
-            inspection = await state.inspector.inspect(file.path, format, limits)
-        shown = clean_name(name or body.name or "")
+            inspection = await state.inspector.inspect(
+                file.path, format, limits, names if parts else ()
+            )
+        shown = clean_name(name) if name else names[0]
         return await asyncio.to_thread(
-            state.datasets.add, caller, shown, file, format, inspection
+            state.datasets.add, caller, shown, file, format, inspection, parts
         )
     finally:
-        await asyncio.to_thread(file.close)
+        for upload in (*files, joined):
+            if upload is not None:
+                await asyncio.to_thread(upload.close)
+
+
+def _format(file: UploadFile, name: str, body: UploadBody, *, alone: bool) -> Format:
+    """Detects the format of a file; an error names one of several files."""
+    try:
+        return detect_format(file.beginning, body.media_type if alone else "")
+    except ServiceError as error:
+        if alone:
+            raise
+        raise type(error)(f"{name}: {error}") from None
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Adds the number of a file to names that are not unique."""
+    return [
+        f"{name} (file {number})" if names.count(name) > 1 else name
+        for number, name in enumerate(names, start=1)
+    ]
 
 
 async def _refusal(request: Request, error: ServiceError) -> ServiceError:
@@ -65,15 +109,21 @@ async def _refusal(request: Request, error: ServiceError) -> ServiceError:
     return error
 
 
-async def _receive(body: UploadBody, file: UploadFile) -> None:
-    """Writes the body in blocks, in a thread."""
+async def _receive(
+    body: UploadBody, state: ServiceState, files: list[UploadFile]
+) -> None:
+    """Writes the body in blocks, in a thread, and begins a file for each of a form."""
     block = bytearray()
-    async for piece in body.pieces():
+    async for index, piece in body.pieces():
+        if index >= len(files):
+            await asyncio.to_thread(_write, files[-1], block)
+            block.clear()
+            files.append(await asyncio.to_thread(state.datasets.begin))
         block += piece
         if len(block) >= _BLOCK_BYTES:
-            await asyncio.to_thread(_write, file, block)
+            await asyncio.to_thread(_write, files[-1], block)
             block.clear()
-    await asyncio.to_thread(_write, file, block)
+    await asyncio.to_thread(_write, files[-1], block)
 
 
 def _write(file: UploadFile, block: bytearray) -> None:

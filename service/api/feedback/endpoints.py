@@ -17,7 +17,6 @@ from service.api.http.disconnect import unless_disconnected
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import get_caller, may_predict
-from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import check_json, declared_size
@@ -121,7 +120,7 @@ async def give_label_feedback(
 
     With a canary or a shadow, each of the versions scores the rows.
     """
-    route = await labels.resolve(state.database, name, label)
+    route = await state.routes.find(name, label)
     return await _count(state, request, name, route, idempotency_key)
 
 
@@ -164,6 +163,7 @@ async def _count(
 
     def count() -> dict[str, int]:
         scored = _SCORED.validate_json(content)
-        return repository.count(state.database, settings.models, name, scored, receipt)
+        models = state.queue.store.models
+        return repository.count(state.database, models, name, scored, receipt)
 
     return FeedbackAnswer(model_name=name, num_rows=await asyncio.to_thread(count))

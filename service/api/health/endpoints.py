@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from service.api.health.readiness import check_ready
+from service.api.health.readiness import check_predicting, check_ready
 from service.api.http.errors import responses
 from service.api.state import State
 from service.shared.errors import Unavailable
@@ -32,3 +32,17 @@ async def ready(state: State) -> Health:
     """Answers 503 with each part that fails: database, disk, models, dispatcher."""
     await check_ready(state)
     return Health(status="ready")
+
+
+@router.get(
+    "/predicting",
+    summary="Whether predictions are answered",
+    responses=responses(Unavailable),
+)
+async def predicting(state: State) -> Health:
+    """Answers 200 while the models answer, also without database or store.
+
+    A proxy before several services sends predictions to those that answer 200.
+    """
+    await check_predicting(state)
+    return Health(status="predicting")

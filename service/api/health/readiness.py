@@ -13,10 +13,16 @@ from service.api.state import ServiceState
 from service.shared.database import DatabaseFileError
 from service.shared.database.tables import DispatcherRegistration
 from service.shared.errors import ServiceError, Unavailable
+from service.shared.store import StoreError
 
 logger = logging.getLogger(__name__)
 
 _SECONDS_TO_ANSWER = 3.0
+# What the service does meanwhile.
+_WITHOUT_DATABASE = (
+    " Loaded models go on predicting by the keys and labels known so far; nothing new "
+    "is accepted."
+)
 
 
 async def check_ready(state: ServiceState) -> None:
@@ -24,6 +30,7 @@ async def check_ready(state: ServiceState) -> None:
     parts: dict[str, Callable[[ServiceState], Awaitable[None]]] = {
         "database": _check_database,
         "disk": _check_disk,
+        "store": _check_store,
         "models": _check_models,
         "dispatcher": _check_dispatcher,
     }
@@ -34,6 +41,13 @@ async def check_ready(state: ServiceState) -> None:
         raise Unavailable(" ".join(filter(None, problems)))
 
 
+async def check_predicting(state: ServiceState) -> None:
+    """Raises `Unavailable` until the models are loaded or known to be broken."""
+    problem = await _problem("models", _check_models, state)
+    if problem is not None:
+        raise Unavailable(problem)
+
+
 async def _problem(
     name: str, check: Callable[[ServiceState], Awaitable[None]], state: ServiceState
 ) -> str | None:
@@ -42,14 +56,16 @@ async def _problem(
     except ServiceError as error:
         return f"{name}: {error}"
     except TimeoutError:
-        return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s."
+        meanwhile = _WITHOUT_DATABASE if name == "database" else ""
+        return f"{name}: No answer in {_SECONDS_TO_ANSWER:g} s.{meanwhile}"
     except DatabaseFileError as error:
         # Reported once, although other checks may fail for the same reason.
         return f"{name}: {error.orig}" if name == "database" else None
     except DBAPIError as error:
         # The endpoint needs no key, so only the log gets the address.
         logger.warning("the database does not answer: %s", error.orig)
-        return f"{name}: The database does not answer."
+        meanwhile = _WITHOUT_DATABASE if name == "database" else ""
+        return f"{name}: The database does not answer.{meanwhile}"
     return None
 
 
@@ -72,7 +88,7 @@ def _check_free_space(state: ServiceState) -> None:
     # The endpoint needs no key, so its response contains no paths.
     for what, directory in (
         ("data directory", state.settings.data_dir),
-        ("models directory", state.settings.models),
+        ("models directory", state.queue.store.models),
     ):
         if not directory.is_dir():
             raise Unavailable(f"There is no {what}.")
@@ -82,6 +98,18 @@ def _check_free_space(state: ServiceState) -> None:
                 f"The {what} has {free} free bytes, but needs {least} "
                 "(TFBBB_MIN_FREE_BYTES)."
             )
+
+
+async def _check_store(state: ServiceState) -> None:
+    store = state.queue.store
+    if store.is_directory:
+        return  # The disk is the store.
+    try:
+        await asyncio.to_thread(store.ping)
+    except StoreError as error:
+        # The endpoint needs no key, so only the log gets the address.
+        logger.warning("the store does not answer: %s", error)
+        raise Unavailable("The store does not answer.") from None
 
 
 async def _check_models(state: ServiceState) -> None:
@@ -99,13 +127,14 @@ async def _check_dispatcher(state: ServiceState) -> None:
 
 
 def _is_dispatcher_alive(state: ServiceState) -> bool:
-    with state.database.reading() as session:
-        now = state.database.now(session)
-        seen = session.scalar(
-            sqlalchemy.select(DispatcherRegistration.id).where(
-                DispatcherRegistration.machine == socket.gethostname(),
-                DispatcherRegistration.process == state.dispatcher.pid,
-                DispatcherRegistration.seen_at > now - state.settings.lease_seconds,
-            )
+    dispatchers = sqlalchemy.select(DispatcherRegistration.id).where(
+        DispatcherRegistration.machine == socket.gethostname()
+    )
+    if state.dispatcher is not None:
+        dispatchers = dispatchers.where(
+            DispatcherRegistration.process == state.dispatcher.pid
         )
-    return seen is not None
+    with state.database.reading() as session:
+        oldest = state.database.now(session) - state.settings.lease_seconds
+        alive = dispatchers.where(DispatcherRegistration.seen_at > oldest)
+        return session.scalar(alive) is not None

@@ -1,7 +1,6 @@
 """Validates and queues a submitted job."""
 
 import hashlib
-from pathlib import Path
 
 import orjson
 import sqlalchemy
@@ -22,6 +21,7 @@ from service.shared.errors import (
 )
 from service.shared.job_state import JobState
 from service.shared.queue import Queue
+from service.shared.store import Store
 from tfbbb.training.continuation import check_continuation
 from tfbbb.training.spec import SpecError
 
@@ -54,7 +54,7 @@ def submit(
                     "each job."
                 )
         _check_quota(session, caller)
-        dataset = _validate_dataset(session, queue.settings.models, request)
+        dataset = _validate_dataset(session, queue.store, request)
         job = Job(
             key_id=caller.key_id,
             idempotency_key=idempotency_key,
@@ -149,7 +149,7 @@ def _check_quota(session: Session, caller: Caller) -> None:
         )
 
 
-def _validate_dataset(session: Session, models: Path, request: JobRequest) -> Dataset:
+def _validate_dataset(session: Session, store: Store, request: JobRequest) -> Dataset:
     """Validates a request against its dataset, and locks the dataset."""
     dataset = _lock_dataset(session, request.dataset_id)
     if dataset is None:
@@ -160,14 +160,14 @@ def _validate_dataset(session: Session, models: Path, request: JobRequest) -> Da
     try:
         request.check_columns(dataset.columns)
         if request.start_from is not None:
-            _check_start(session, models, request, dataset)
+            _check_start(session, store, request, dataset)
     except SpecError as error:
         raise InvalidRequest(str(error)) from None
     return dataset
 
 
 def _check_start(
-    session: Session, models: Path, request: JobRequest, dataset: Dataset
+    session: Session, store: Store, request: JobRequest, dataset: Dataset
 ) -> None:
     """Raises unless the parent version exists and the request is compatible with it.
 
@@ -183,6 +183,6 @@ def _check_start(
     # Imported late: NumPy and Arrow would slow the start of the service.
     from tfbbb.training.record import TrainingRecord
 
-    record = TrainingRecord.read(models / start.model / str(start.version))
+    record = TrainingRecord.read(store.version(start.model, start.version))
     names = [column["name"] for column in dataset.columns]
     check_continuation(request, record, names)

@@ -76,9 +76,7 @@ class Authentication:
         except CredentialError as error:
             raise Unauthenticated(str(error)) from None
         keyring = state.keyring
-        caller = keyring.find_cached(credential)
-        if caller is None:
-            caller = await asyncio.to_thread(keyring.authenticate, credential)
+        caller = await keyring.find(credential)
         if keyring.is_use_due(caller):
             loop = asyncio.get_running_loop()
             writing = loop.run_in_executor(None, keyring.record_use, caller)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
@@ -17,6 +17,14 @@ _BEARER = HTTPBearer(
     auto_error=False, scheme_name="key", description="An API key, `prefix.secret`."
 )
 
+# The limits that the settings give, unless a key has its own.
+_LIMITS = (
+    "max_datasets",
+    "max_dataset_bytes",
+    "max_queued_jobs",
+    "max_work_per_second",
+)
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -29,6 +37,8 @@ class Caller:
         max_datasets: Most datasets that the key may own.
         max_dataset_bytes: Most bytes in these datasets.
         max_queued_jobs: Most queued jobs of the key.
+        max_work_per_second: Most units of work per second in predictions; None if there
+            is no limit.
     """
 
     key_id: str | None
@@ -37,35 +47,20 @@ class Caller:
     max_datasets: int
     max_dataset_bytes: int
     max_queued_jobs: int
+    max_work_per_second: float | None
 
     @classmethod
     def from_key(cls, key: Key, settings: Settings) -> Self:
         """Creates the owner of a key; settings give the limits that the key lacks."""
-
-        def limit(name: str) -> int:
-            own = getattr(key, name)
-            return cast(int, getattr(settings, name) if own is None else own)
-
-        return cls(
-            key.id,
-            key.name,
-            _with_implied(key.scopes),
-            limit("max_datasets"),
-            limit("max_dataset_bytes"),
-            limit("max_queued_jobs"),
-        )
+        own = {name: getattr(key, name) for name in _LIMITS}
+        limits = {name: limit for name, limit in own.items() if limit is not None}
+        scopes = _with_implied(key.scopes)
+        return cls(key.id, key.name, scopes, **(_limits_of(settings) | limits))
 
     @classmethod
     def anyone(cls, settings: Settings) -> Self:
         """Creates the caller of a service that runs without keys."""
-        return cls(
-            None,
-            "anyone",
-            Scope.ADMIN.implied,
-            settings.max_datasets,
-            settings.max_dataset_bytes,
-            settings.max_queued_jobs,
-        )
+        return cls(None, "anyone", Scope.ADMIN.implied, **_limits_of(settings))
 
     def require(self, scope: Scope) -> None:
         """Raises `Forbidden` unless the caller has `scope`."""
@@ -75,6 +70,10 @@ class Caller:
                 f"This needs a key with the scope {scope}; ask the operator of the "
                 f"service for one. Received: the key {self.name!r:.100}, with {held}"
             )
+
+
+def _limits_of(settings: Settings) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in _LIMITS}
 
 
 def _with_implied(scopes: Iterable[str]) -> frozenset[Scope]:

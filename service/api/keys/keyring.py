@@ -1,9 +1,12 @@
 """Authenticates credentials, with a short cache."""
 
+import asyncio
 import hmac
 import logging
+import math
 import threading
 import time
+from functools import partial
 from typing import NamedTuple
 
 import sqlalchemy
@@ -12,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from service.api.http.outages import without_statement
 from service.api.keys.caller import Caller
 from service.api.keys.credential import Credential
+from service.api.patience import NoAnswerError, Patience
 from service.shared.database import Database
 from service.shared.database.tables import Key
 from service.shared.errors import Unauthenticated
@@ -22,47 +26,80 @@ logger = logging.getLogger(__name__)
 # Time for which an authenticated key is cached, so that fast predictions need not wait
 # for the database.
 _KNOWN_SECONDS = 5.0
+# Time for which it is accepted if the database is lost meanwhile.
+_SECONDS_WITHOUT_DATABASE = 600.0
 _USE_SECONDS = 60.0
 
 
 class _CachedKey(NamedTuple):
     caller: Caller
     sha256: str
+    # When to ask the database again, and the time to which the key is valid without it.
     until: float
+    valid_until: float
+
+    def is_of(self, credential: Credential) -> bool:
+        return hmac.compare_digest(self.sha256, credential.sha256)
 
 
 class Keyring:
     """Identifies callers by their keys.
 
     Refuses a revoked key at once if this process revoked it, and within five seconds if
-    another process did.
+    another process did, on any machine. While the database is slow or lost, accepts the
+    keys that it knows for ten minutes.
 
     Args:
         database: Holds the keys.
         settings: Limits of keys without own limits.
+        patience: Bounds the time to wait for the database.
     """
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, patience: Patience
+    ) -> None:
         self._database = database
         self._settings = settings
+        self._patience = patience
         self._known: dict[str, _CachedKey] = {}
         self._uses: dict[str, float] = {}
         self._recording = threading.Lock()
 
-    def find_cached(self, credential: Credential) -> Caller | None:
-        """Returns the caller of a cached key, or None; does not query the database."""
-        known = self._known.get(credential.prefix)
-        if known is None or known.until < time.monotonic():
-            return None
-        matches = hmac.compare_digest(known.sha256, credential.sha256)
-        return known.caller if matches else None
-
-    def authenticate(self, credential: Credential) -> Caller:
-        """Returns the caller who owns a key.
+    async def find(self, credential: Credential) -> Caller:
+        """Returns the caller who owns a key, without the database if it is cached.
 
         Raises:
             Unauthenticated: If the key is unknown, expired or revoked.
         """
+        now, known = time.monotonic(), self._known.get(credential.prefix)
+        if known is None or not known.is_of(credential) or known.valid_until < now:
+            return await asyncio.to_thread(self.authenticate, credential)
+        if known.until >= now:
+            return known.caller
+        ask = partial(self.authenticate, credential)
+        try:
+            return await self._patience.ask(f"the key {credential.prefix}", ask)
+        except NoAnswerError:
+            return known.caller
+
+    def authenticate(self, credential: Credential) -> Caller:
+        """Returns the caller who owns a key, as the database has it now.
+
+        Raises:
+            Unauthenticated: If the key is unknown, expired or revoked.
+        """
+        # If `clear_cache` replaces the cache meanwhile, no change here is ever read.
+        cache = self._known
+        try:
+            return self._ask(credential)
+        except Unauthenticated:
+            known = cache.get(credential.prefix)
+            if known is not None and known.is_of(credential):
+                cache.pop(credential.prefix, None)
+            raise
+
+    def _ask(self, credential: Credential) -> Caller:
+        """Looks a key up in the database."""
         known = self._known
         with self._database.reading() as session:
             key = session.scalar(
@@ -75,11 +112,14 @@ class Keyring:
             raise Unauthenticated(f"The key {key.prefix} was revoked; use another.")
         if key.expires_at is not None and key.expires_at <= now:
             raise Unauthenticated(f"The key {key.prefix} has expired; use another.")
-        left = _KNOWN_SECONDS if key.expires_at is None else key.expires_at - now
-        caller = Caller.from_key(key, self._settings)
+        left = math.inf if key.expires_at is None else key.expires_at - now
+        caller, clock = Caller.from_key(key, self._settings), time.monotonic()
         # If `clear_cache` has replaced the cache meanwhile, this entry is never read.
         known[key.prefix] = _CachedKey(
-            caller, key.secret_sha256, time.monotonic() + min(left, _KNOWN_SECONDS)
+            caller,
+            key.secret_sha256,
+            clock + min(left, _KNOWN_SECONDS),
+            clock + min(left, _SECONDS_WITHOUT_DATABASE),
         )
         return caller
 

@@ -86,7 +86,7 @@ def add_key(
         name: Purpose of the key.
         scopes: Scopes of the key.
         **limits: `expires_at`, `max_datasets`, `max_dataset_bytes`,
-            `max_queued_jobs`.
+            `max_queued_jobs`, `max_work_per_second`.
 
     Raises:
         CredentialError: If a key has this prefix already.
@@ -126,6 +126,12 @@ def preset_admin_key(database: Database, text: str) -> None:
     except CredentialError as error:
         raise CredentialError(f"{_PRESET}: {error}") from None
     with database.writing() as session:
+        if not database.is_sqlite:
+            # Several services may start on one database at the same time.
+            lock = sqlalchemy.func.hashtext("the preset admin key")
+            session.execute(
+                sqlalchemy.select(sqlalchemy.func.pg_advisory_xact_lock(lock))
+            )
         key = session.scalar(
             sqlalchemy.select(Key).where(Key.prefix == credential.prefix)
         )

@@ -54,7 +54,7 @@ async def get_label(state: State, name: ModelName, label: LabelName) -> ModelSta
 
     The state of a canary follows that of the version.
     """
-    route = await repository.resolve(state.database, name, label)
+    route = await state.routes.find(name, label)
     status = await state.models.version(name, route.version)
     if route.canary is not None:
         canary = await state.models.version(name, route.canary)
@@ -72,7 +72,7 @@ async def get_label_metadata(
     state: State, name: ModelName, label: LabelName
 ) -> Response:
     """Returns the signatures and the manifest of the version."""
-    route = await repository.resolve(state.database, name, label)
+    route = await state.routes.find(name, label)
     content = await state.models.metadata(name, route.version)
     return Response(content, media_type="application/json")
 

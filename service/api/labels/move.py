@@ -87,9 +87,12 @@ def check_movable(label: str) -> None:
 
 async def _current_version(state: ServiceState, name: str, label: str) -> int | None:
     try:
-        return (await repository.resolve(state.database, name, label)).version
+        route = await asyncio.to_thread(
+            repository.find_route, state.database, name, label
+        )
     except UnknownLabel:
         return None
+    return route.version
 
 
 async def _figures(

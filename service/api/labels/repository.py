@@ -1,13 +1,11 @@
 """Labels in the database."""
 
-import asyncio
 from collections.abc import Sequence
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.api.labels.schemas import LATEST
 from service.shared.database import Database
 from service.shared.database.tables import Label, ModelVersion
 from service.shared.errors import LabelRefused, UnknownLabel
@@ -33,19 +31,6 @@ def find_route(database: Database, name: str, label: str) -> Route:
     with database.reading() as session:
         row = _find(session, name, label)
         return Route(row.number, row.canary, row.canary_weight or 0.0, row.shadow)
-
-
-async def resolve(database: Database, name: str, label: str) -> Route:
-    """Returns the versions of a label; the models resolve `latest`.
-
-    Queries the database for each request, because any process may move labels.
-
-    Raises:
-        UnknownLabel: If there is no such label.
-    """
-    if label == LATEST:
-        return Route()
-    return await asyncio.to_thread(find_route, database, name, label)
 
 
 def move(

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
@@ -30,7 +30,7 @@ async def metrics(state: State) -> Response:
 
     Leaves out the metrics of model processes that are not running.
     """
-    own = await asyncio.to_thread(generate_latest, state.metrics)
+    own = await asyncio.to_thread(state.metrics.text)
     try:
         models = await state.models.metrics()
     except Unavailable as error:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from service.api.http.request_log import add_to_log
-from service.api.models.homes import Homes
+from service.api.models.home_table import HomeTable
 from service.api.models.host import ModelHost
 from service.shared.errors import Overloaded
 from service.shared.frames import Frame
@@ -25,7 +25,7 @@ class ModelsClient:
         settings: The limits of what may wait.
     """
 
-    def __init__(self, homes: Homes, settings: Settings) -> None:
+    def __init__(self, homes: HomeTable, settings: Settings) -> None:
         self._homes = homes
         self._settings = settings
         self._num_waiting = 0
@@ -68,6 +68,7 @@ class ModelsClient:
         arrived: float,
         *,
         key_id: str | None = None,
+        work_per_second: float | None = None,
         reads: str = "json",
         writes: str = "json",
         options: Mapping[str, Any] = MappingProxyType({}),
@@ -80,7 +81,9 @@ class ModelsClient:
             body: The body of the request.
             arrived: Time of `time.monotonic` at which the request came, from which
                 its deadline counts.
-            key_id: Id of the key that asks, whose work is limited.
+            key_id: Id of the key that asks.
+            work_per_second: The rate of the key, in units of work; None if there is no
+                limit.
             reads: Name of the codec that reads the body.
             writes: Name of the codec that writes the response.
             options: What the reader needs beside the body.
@@ -98,6 +101,7 @@ class ModelsClient:
             name=name,
             arrived=arrived,
             key_id=key_id,
+            work_per_second=work_per_second,
             reads=reads,
             writes=writes,
             options=dict(options),

@@ -26,7 +26,13 @@ from service.shared.errors import (
     UnknownReport,
     VersionInUse,
 )
-from service.shared.model_messages import Metadata, ModelList, ModelStatus, VersionState
+from service.shared.model_messages import (
+    CanaryShare,
+    Metadata,
+    ModelList,
+    ModelStatus,
+    VersionState,
+)
 from service.shared.version_deletion import delete_version, finish_deletions
 
 router = APIRouter(
@@ -39,12 +45,20 @@ router = APIRouter(
 
 @router.get("", summary="List the models", responses=responses(Unavailable))
 async def list_models(state: State) -> ModelList:
-    """Lists every model with its versions and labels."""
+    """Lists every model with its versions, labels, canaries and shadows."""
     models = await state.models.models()
     by_name = {model.name: model for model in models.models}
     for row in await asyncio.to_thread(labels.list_labels, state.database):
-        if row.name in by_name:
-            by_name[row.name].labels[row.label] = str(row.number)
+        model = by_name.get(row.name)
+        if model is None:
+            continue
+        model.labels[row.label] = str(row.number)
+        if row.canary is not None and row.canary_weight is not None:
+            model.canaries[row.label] = CanaryShare(
+                version=str(row.canary), weight=row.canary_weight
+            )
+        if row.shadow is not None:
+            model.shadows[row.label] = str(row.shadow)
     return models
 
 
@@ -100,7 +114,8 @@ async def get_report(
     The report of a version never changes, so that clients may cache it.
     """
     await state.models.version(name, version)  # Raises if it does not exist.
-    content = await asyncio.to_thread(read_report, state.settings.models, name, version)
+    models = state.queue.store.models
+    content = await asyncio.to_thread(read_report, models, name, version)
     tag = f'"{hashlib.sha256(content).hexdigest()}"'
     headers = {
         "ETag": tag,
@@ -129,9 +144,9 @@ async def remove_version(
     """
     await state.models.version(name, version)  # Raises if it does not exist.
     _check_is_not_latest(await state.models.model(name), version)
-    root = state.settings.models
-    await asyncio.to_thread(delete_version, state.database, root, name, version)
-    await asyncio.to_thread(finish_deletions, state.database, root)
+    store = state.queue.store
+    await asyncio.to_thread(delete_version, state.database, store, name, version)
+    await asyncio.to_thread(finish_deletions, state.database, store)
     await state.models.rescan()
 
 

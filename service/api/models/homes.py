@@ -1,27 +1,25 @@
-"""Which model process has which model."""
+"""Assigns each model to a model process."""
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 
+from service.api.models.home_table import AT_REST, HomeTable
 from service.api.models.host import ModelHost
-from service.shared.errors import ServiceError, Unavailable
-from service.shared.model_messages import HostReport
 from service.shared.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-_SECONDS_UNTIL_SETTLED = 0.1
-_SECONDS_TO_REPORT = 2.0
 # A model that computes for this share of the time gets a second home in a process that
 # computes for the other share at most, and leaves it when it computes for less itself.
 _BUSY, _IDLE = 0.8, 0.2
-# The load that a model counts as although nobody asks it, and the gain worth a move.
-_AT_REST, _WORTH = 0.05, 0.09
+# The gain worth a move.
+_WORTH = 0.09
 
 
-class Homes:
-    """The table from the name of a model to the processes that have it loaded.
+class Homes(HomeTable):
+    """The table of homes in the process that decides them.
 
     A model has one home, for all its versions, and a second one while its home is busy
     computing it. New models, and the models of a process that ended, go to the process
@@ -34,62 +32,26 @@ class Homes:
     """
 
     def __init__(self, hosts: Sequence[ModelHost], settings: Settings) -> None:
-        self.hosts = tuple(hosts)
-        self._settings = settings
-        self._table: dict[str, list[ModelHost]] = {}
+        super().__init__(hosts, settings)
         # New homes, which load their model before requests go there.
         self._coming: dict[str, ModelHost] = {}
         self._retiring: ModelHost | None = None
+        # Further API processes learn a little later where the models are now.
+        polls = 2 if settings.workers > 1 else 0
+        self._seconds_to_follow = polls * settings.poll_seconds
+        self._may_restart_at = 0.0
 
-    def choose(self, name: str) -> ModelHost:
-        """Returns the process that should answer for a model.
-
-        While no home of the model runs, another process answers.
-        """
-        return min(self.all(name), key=lambda host: host.num_waiting)
-
-    def all(self, name: str) -> list[ModelHost]:
-        """Returns every process that may be asked for a model; one at least."""
-        homes = self._table.get(name, [])
-        ready = [host for host in homes if host.is_ready]
-        if ready or (homes and not any(host.is_ready for host in self.hosts)):
-            return ready or homes
-        return [self._least_loaded()]
-
-    def record(self, name: str, host: ModelHost) -> None:
-        """Makes a process that has answered for a model its home, if it has none."""
-        homes = self._table.get(name, [])
-        if not any(home.is_ready for home in homes):
-            self._table[name] = [host]
-
-    def check_ready(self) -> None:
-        """Raises `Unavailable` until every model is loaded or known to be broken."""
-        is_loaded = all(
-            any(name in home.settled for home in homes)
-            for name, homes in self._table.items()
-        )
-        if not (is_loaded and any(host.is_ready for host in self.hosts)):
-            raise Unavailable("TensorFlow and the models are being loaded.")
-
-    async def tend(self) -> None:
-        """Keeps the table up to date for ever."""
-        while True:
-            is_settled = False
-            try:
-                await self.look()
-                self.check_ready()
-                is_settled = not self._coming
-            except Unavailable:
-                pass
-            except Exception:
-                logger.exception("could not share the models among the processes")
-            seconds = self._settings.poll_seconds
-            await asyncio.sleep(seconds if is_settled else _SECONDS_UNTIL_SETTLED)
+    @property
+    def is_settled(self) -> bool:
+        """Whether no model is about to move."""
+        return not self._coming
 
     async def look(self) -> None:
         """Asks every process for its state, and changes the table."""
-        answers = await asyncio.gather(*map(self._ask, self.hosts))
-        known = [names for names in answers if names is not None]
+        reports = await asyncio.gather(
+            *(self._ask(host, sorted(self._names(host))) for host in self.hosts)
+        )
+        known = [report.known for report in reports if report is not None]
         if not known:
             return
         self._leave_dead_homes()
@@ -99,40 +61,17 @@ class Homes:
         if not self._coming:
             self._balance()
 
-    async def _ask(self, host: ModelHost) -> Sequence[str] | None:
-        """Tells a process its models; returns the names of all models, if it knows."""
-        names = sorted(self._names(host))
-        try:
-            async with asyncio.timeout(_SECONDS_TO_REPORT):
-                frame = await host.ask("keep", arguments={"names": names})
-        except (ServiceError, TimeoutError):
-            return None  # It does not run, or hangs, which the watchdog notices.
-        report = HostReport.model_validate_json(frame.body)
-        host.observe(report, self._settings.threads)
-        return None if report.is_starting else report.known
+    def _candidates(self) -> Sequence[ModelHost]:
+        return [host for host in self.hosts if host is not self._retiring]
 
     def _names(self, host: ModelHost) -> set[str]:
-        """Returns the models that a process should have loaded."""
         coming = {name for name, other in self._coming.items() if other is host}
-        return coming | {name for name, homes in self._table.items() if host in homes}
-
-    def _load(self, host: ModelHost) -> float:
-        return sum(_AT_REST + host.load(name) for name in self._names(host))
-
-    def _least_loaded(self) -> ModelHost:
-        hosts = [host for host in self.hosts if host is not self._retiring]
-        for kind in (
-            [host for host in hosts if host.is_ready],
-            [host for host in hosts if host.is_connected],
-        ):
-            if kind:
-                return min(kind, key=self._load)
-        return min(self.hosts, key=self._load)
+        return coming | super()._names(host)
 
     def _leave_dead_homes(self) -> None:
         for name, homes in self._table.items():
             alive = [host for host in homes if host.is_connected]
-            self._table[name] = alive or [self._least_loaded()]
+            self._table[name] = alive or [self.least_loaded()]
         self._coming = {n: host for n, host in self._coming.items() if host.is_ready}
 
     def _assign(self, known: set[str]) -> None:
@@ -141,7 +80,7 @@ class Homes:
             del self._table[name]
             self._coming.pop(name, None)
         for name in sorted(known - self._table.keys()):
-            self._table[name] = [self._least_loaded()]
+            self._table[name] = [self.least_loaded()]
 
     def _finish_moves(self) -> None:
         """Sends requests to the new homes that have loaded their model."""
@@ -166,7 +105,7 @@ class Homes:
                 return
         gap = self._load(most) - self._load(least)
         gains = {
-            name: gap - abs(gap - 2 * (_AT_REST + most.load(name)))
+            name: gap - abs(gap - 2 * (AT_REST + most.load(name)))
             for name, homes in self._table.items()
             if homes == [most]
         }
@@ -197,10 +136,15 @@ class Homes:
         if not host.is_connected:
             self._retiring = None  # It has ended by itself.
             return
-        names, target = self._names(host), self._least_loaded()
+        names, target = self._names(host), self.least_loaded()
         if names and len(self.hosts) > 1:
+            self._may_restart_at = time.monotonic() + self._seconds_to_follow
             if target.is_ready:
                 self._coming |= {n: target for n in names if n not in self._coming}
-        elif not host.num_waiting or target is host:
+        elif target is host or (
+            time.monotonic() >= self._may_restart_at
+            and host.is_idle
+            and not host.num_waiting
+        ):
             self._retiring = None
             host.restart()

@@ -30,6 +30,7 @@ class ModelHost:
             broken.
         loads: The share of the time that the process computes each model.
         resident_bytes: Resident memory.
+        is_idle: Whether it answers no prediction, whichever API process asked for it.
     """
 
     def __init__(self, socket: Path, process: SupervisedProcess | None = None) -> None:
@@ -45,6 +46,7 @@ class ModelHost:
         self.settled: frozenset[str] = frozenset()
         self.loads: dict[str, float] = {}
         self.resident_bytes = 0
+        self.is_idle = True
         self._is_starting = True
         self._computed: dict[str, float] = {}
         self._reported_at = time.monotonic()
@@ -72,6 +74,7 @@ class ModelHost:
             self.loads[name] = self.load(name) + _GAIN * (share - self.load(name))
         self.settled = frozenset(report.settled)
         self.resident_bytes = report.resident_bytes
+        self.is_idle = report.is_idle
         self._is_starting = report.is_starting
         self._computed, self._reported_at = report.computed, now
 

@@ -11,7 +11,6 @@ from service.api.http.errors import responses
 from service.api.http.media_types import media_type
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
-from service.api.labels import repository as labels
 from service.api.models.schemas import ModelName
 from service.api.open_inference.metadata import model_metadata
 from service.api.open_inference.schemas import (
@@ -77,6 +76,8 @@ JsonSize = Annotated[
     Header(
         alias="Inference-Header-Content-Length",
         ge=0,
+        # Larger numbers reach the model process as no integers.
+        le=2**53,
         description="Bytes of the JSON part of the body, if raw tensors follow.",
     ),
 ]
@@ -178,7 +179,7 @@ async def _route(state: ServiceState, name: str, version: str) -> Route:
     """Returns the version with a number, or the versions of a label."""
     if _NUMBER.fullmatch(version):
         return Route(int(version))
-    return await labels.resolve(state.database, name, version)
+    return await state.routes.find(name, version)
 
 
 async def _metadata(state: ServiceState, name: str, route: Route) -> ModelMetadata:

@@ -11,6 +11,7 @@ from service.api.http.media_types import (
     choose_media_type,
     media_type,
 )
+from service.api.keys.caller import get_caller
 from service.api.state import ServiceState
 from service.shared.errors import UnsupportedMediaType
 from service.shared.prediction_formats import FORMATS, JSON
@@ -93,13 +94,15 @@ async def answer(
         RateExceeded: If the key asks for too much work per second.
     """
     check_not_encoded(request)
+    caller = get_caller(request)
     with state.models.admit(declared_size(request, state.settings)):
         predicting = state.models.predict(
             name,
             route,
             await request.body(),
             request.scope["arrived"],
-            key_id=request.state.caller.key_id,
+            key_id=caller.key_id,
+            work_per_second=caller.max_work_per_second,
             reads=reads,
             writes=writes,
             options=options,

@@ -10,7 +10,6 @@ from service.api.http.body_limit import BodyLimit, limit_body
 from service.api.http.errors import responses
 from service.api.http.scoped_route import ScopedRoute
 from service.api.keys.caller import may_predict
-from service.api.labels import repository as labels
 from service.api.labels.schemas import LabelName
 from service.api.models.schemas import ModelName, VersionNumber
 from service.api.predictions.answering import answer_json, answer_table
@@ -85,7 +84,7 @@ def _add_routes(verb: str, returns: str, answer: Answer, **documentation: Any) -
     async def by_label(
         state: State, request: Request, name: ModelName, label: LabelName
     ) -> Response:
-        route = await labels.resolve(state.database, name, label)
+        route = await state.routes.find(name, label)
         return await answer(state, request, name, route)
 
     for path, endpoint, suffix, noun, version in (

@@ -24,7 +24,6 @@ LOST = (OperationalError, InterfaceError, InternalError)
 
 _BUSY_SECONDS = 30
 _SILENT_SECONDS = 60
-_CONNECT_SECONDS = 10
 
 # The primary codes of SQLite for a damaged file.
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -134,8 +133,24 @@ class Database:
         engine = self.engine.execution_options(immediate=True)
         with Session(engine, expire_on_commit=False) as session, session.begin():
             if not self.is_sqlite:
+                self.allow_seconds(session.connection(), _BUSY_SECONDS)
                 session.execute(_LIMITS)
             yield session
+
+    def allow_seconds(
+        self, connection: sqlalchemy.Connection, seconds: float | None
+    ) -> None:
+        """Lets each further statement of a PostgreSQL connection wait for locks.
+
+        Args:
+            connection: The connection, until it goes back to its pool.
+            seconds: The time, beside that for the answer; None for no limit.
+        """
+        if not self.is_sqlite:
+            # Imported late: most services have no PostgreSQL.
+            from service.shared.database import postgresql
+
+            postgresql.allow_seconds(connection, seconds)
 
     def now(self, session: Session) -> float:
         """Returns the time of the clock that all processes on the database share."""
@@ -198,14 +213,7 @@ def _sqlite(url: sqlalchemy.URL, file: SqliteFile) -> Engine:
 
 
 def _postgresql(url: sqlalchemy.URL) -> Engine:
-    # `pool_pre_ping` tests an idle connection before use, so that a restart of the
-    # database fails no request.
-    options = {
-        "connect_timeout": _CONNECT_SECONDS,
-        # A network that drops all packets is noticed within this time.
-        "tcp_user_timeout": 1000 * _BUSY_SECONDS,
-        "keepalives_idle": _BUSY_SECONDS,
-        "keepalives_interval": 10,
-        "keepalives_count": 3,
-    }
-    return sqlalchemy.create_engine(url, connect_args=options, pool_pre_ping=True)
+    # Imported late: most services have no PostgreSQL.
+    from service.shared.database import postgresql
+
+    return postgresql.create_engine(url)

@@ -55,10 +55,15 @@ class Key(Base):
     max_datasets: Mapped[int | None]
     max_dataset_bytes: Mapped[int | None] = mapped_column(BigInteger)
     max_queued_jobs: Mapped[int | None]
+    max_work_per_second: Mapped[float | None]
 
 
 class Dataset(Base):
-    """An uploaded table. Its file is stored once per SHA-256."""
+    """An uploaded table. Its file is stored once per SHA-256.
+
+    `parts` has name, SHA-256, format, size and number of rows of each file of a table
+    of several; it is empty for one file.
+    """
 
     __tablename__ = "datasets"
     __table_args__ = (
@@ -75,6 +80,7 @@ class Dataset(Base):
     num_rows: Mapped[int] = mapped_column(BigInteger)
     columns: Mapped[list[Any]]
     problems: Mapped[list[Any]]
+    parts: Mapped[list[Any]] = mapped_column(default=list)
     created_at: Mapped[float]
 
 
@@ -247,6 +253,20 @@ class RecordedRow(Base):
     created_at: Mapped[float] = mapped_column(index=True)
     counted_at: Mapped[float | None]
     shadow_of: Mapped[str | None] = mapped_column(String(24), index=True)
+
+
+class Replica(Base):
+    """A service that shares the database with others, which renews `seen_at`.
+
+    `work` is the work of each key that it has counted since its start, by the id of the
+    key.
+    """
+
+    __tablename__ = "replicas"
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True, default=new_id)
+    work: Mapped[dict[str, Any]]
+    seen_at: Mapped[float]
 
 
 class DispatcherRegistration(Base):

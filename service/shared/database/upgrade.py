@@ -90,6 +90,7 @@ def _migrate(database: Database) -> None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     with database.engine.execution_options(immediate=True).begin() as connection:
+        database.allow_seconds(connection, None)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
 
@@ -130,6 +131,7 @@ def _exclusive_lock(database: Database) -> Iterator[None]:
             yield
         return
     with database.engine.begin() as connection:
+        database.allow_seconds(connection, None)
         lock = sqlalchemy.func.pg_advisory_xact_lock(_LOCK)
         connection.execute(sqlalchemy.select(lock))
         yield

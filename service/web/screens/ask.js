@@ -13,6 +13,7 @@ import { shareBar } from "./report.js";
 
 const LEVELS = [0.005, 0.015, ...Array.from({ length: 38 }, (value, place) => 0.03 + place * 0.0254), 0.985, 0.995].map((level) => Number(level.toFixed(4)));
 const INTERVALS = [0.5, 0.9];
+const REACH = 4;
 
 export async function showAsk(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
@@ -117,14 +118,34 @@ function numberAnswer(manifest, signal) {
 function densityOf(quantiles) {
   const x = [];
   const density = [];
+  const slopes = smooth(quantiles.slice(1).map((value, place) => (value - quantiles[place]) / (LEVELS[place + 1] - LEVELS[place])));
   for (let place = 0; place + 1 < quantiles.length; place += 1) {
-    const width = quantiles[place + 1] - quantiles[place];
-    // Neighbouring quantiles of counts may be equal: their probability adds to the next.
-    if (width <= 0) continue;
-    x.push((quantiles[place] + quantiles[place + 1]) / 2);
-    density.push((LEVELS[place + 1] - LEVELS[place]) / width);
+    const middle = (quantiles[place] + quantiles[place + 1]) / 2;
+    // Neighbouring quantiles of counts may be equal.
+    if (slopes[place] <= 0 || middle <= x.at(-1)) continue;
+    x.push(middle);
+    density.push(1 / slopes[place]);
   }
   return x.length ? { x, density } : { x: [quantiles[0] - 0.5, quantiles[0] + 0.5], density: [1, 1] };
+}
+
+/**
+ * Averages each value with its neighbours, by binomial weights.
+ *
+ * The distribution is a mixture of a hundred draws: far from the training rows each of
+ * them is a peak of its own, and the density without this a comb.
+ */
+function smooth(values) {
+  return values.map((value, place) => {
+    const reach = Math.min(REACH, place, values.length - 1 - place);
+    let sum = 0;
+    let weight = 1;
+    for (let step = -reach; step <= reach; step += 1) {
+      sum += weight * values[place + step];
+      weight *= (reach - step) / (reach + step + 1);
+    }
+    return sum / 4 ** reach;
+  });
 }
 
 function classAnswer(manifest) {

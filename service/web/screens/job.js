@@ -21,7 +21,9 @@ export async function showJob(root, { parts: [, id], signal }) {
   const tried = h("section", { class: "card", hidden: true }, h("h2", {}, "What is tried"), stages);
   const stream = h("p", { class: "help", role: "status" });
   const log = h("pre", { class: "log", tabindex: "0", "aria-label": "Log" });
+  const logSection = h("details", { class: "section" }, h("summary", {}, "Log"), log);
   const actions = h("div", { class: "actions" });
+  let shown = null;
   const times = h("div");
   const problem = problemPlace();
   const plot = trainingChart(signal);
@@ -58,6 +60,9 @@ export async function showJob(root, { parts: [, id], signal }) {
       job.state === "failed" && notice("error", h("h2", {}, "The job failed"), h("p", { class: "pre" }, job.error)),
       job.judgement && h("section", { class: "card" }, h("h2", {}, "How good the model is"), sentences(job.judgement), figureTable(job.judgement)));
     log.textContent = job.log || "Nothing yet.";
+    // A person may close it again.
+    if (job.state === "failed" && shown !== "failed") logSection.open = true;
+    shown = job.state;
     replace(times, facts([
       ["Target", job.target],
       ["Table", job.dataset_id ? h("a", { href: address(["data", job.dataset_id]) }, "open") : "deleted"],
@@ -102,7 +107,7 @@ export async function showJob(root, { parts: [, id], signal }) {
     head, bar, actions, problem, result, stream,
     h("section", { class: "card" }, plot.element),
     tried,
-    h("details", { class: "section", open: job.state === "failed" }, h("summary", {}, "Log"), log),
+    logSection,
     h("details", { class: "section" }, h("summary", {}, "What was asked for"),
       h("pre", { tabindex: "0", "aria-label": "Spec" }, JSON.stringify(job.spec, null, 2))),
     times);

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { badge, h, replace, table } from "../dom.js";
 import { figure, figureName } from "../figures.js";
-import { number } from "../format.js";
+import { number, percent } from "../format.js";
 import { address } from "../router.js";
 
 const PAGE = 20;
@@ -58,6 +58,16 @@ function row(model) {
     newestFigure(model.newest?.metrics ?? {}),
     model.labels.latest ?? "–",
     number(model.versions.length),
-    labels.map(([label, version]) => badge(`${label} → ${version}`)),
+    labels.map(([label]) => badge(labelText(model, label))),
   ];
+}
+
+/** A label with its version, and those on trial beside it. */
+function labelText({ labels, canaries, shadows }, label) {
+  const canary = canaries[label];
+  return [
+    `${label} → ${labels[label]}`,
+    canary && `canary ${canary.version} ${percent(canary.weight)}`,
+    shadows[label] && `shadow ${shadows[label]}`,
+  ].filter(Boolean).join(", ");
 }

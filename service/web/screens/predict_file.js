@@ -1,7 +1,7 @@
 // Predicting all rows of a file, block by block, and handing the answers out as a file.
 
 import { request } from "../api.js";
-import { format, parse, readText } from "../csv.js";
+import { format, parse, parseLines, readText } from "../csv.js";
 import { h, notice, replace, table } from "../dom.js";
 import { bytes, count, number } from "../format.js";
 import { findVersion, versionHead } from "../model.js";
@@ -9,6 +9,8 @@ import { findVersion, versionHead } from "../model.js";
 const BLOCK = 500;
 const PATIENCE = 60;
 const SHOWN = 5;
+// That of `tfbbb remote predict`.
+const LEVEL = 0.9;
 
 export async function showFile(root, { parts, signal }) {
   const found = await findVersion(parts, signal);
@@ -17,10 +19,10 @@ export async function showFile(root, { parts, signal }) {
   const state = h("p", { role: "status" });
   const progress = h("progress", { max: 1, value: 0, "aria-label": "Progress", hidden: true });
   const stop = h("button", { type: "button", hidden: true }, "Stop");
-  const input = h("input", { type: "file", id: "rows", accept: ".csv,.tsv,.txt,text/csv", onchange: () => take(input.files[0]) });
+  const input = h("input", { type: "file", id: "rows", accept: ".csv,.tsv,.txt,.jsonl,.ndjson,text/csv", onchange: () => take(input.files[0]) });
   const zone = h("div", { class: "drop" },
-    h("label", { for: "rows" }, h("strong", {}, "Drop a CSV file here"), " or choose one"),
-    h("p", { class: "help" }, `With a header line that has the columns of the model. Others are kept beside the predictions.`),
+    h("label", { for: "rows" }, h("strong", {}, "Drop a file here"), " or choose one"),
+    h("p", { class: "help" }, "CSV with a header line, or JSON lines, with the columns of the model; others are kept. For Parquet, Arrow and Excel files there is ", h("code", {}, "tfbbb remote predict"), "."),
     input, state, progress, stop);
   zone.addEventListener("dragover", (event) => event.preventDefault());
   zone.addEventListener("drop", (event) => {
@@ -37,7 +39,8 @@ export async function showFile(root, { parts, signal }) {
     progress.value = 0;
     replace(state, `Reading ${file.name}…`);
     try {
-      const records = parse(await readText(file));
+      const read = /\.(jsonl|ndjson)$/i.test(file.name) ? parseLines : parse;
+      const records = read(await readText(file));
       if (records.length < 2) throw new Error("The file has a header at most, but no rows.");
       const both = AbortSignal.any([signal, stopping.signal]);
       const answers = await predictRecords(`${found.base}:predict`, classes, records, both, (done) => {
@@ -58,9 +61,10 @@ export async function showFile(root, { parts, signal }) {
     }
   }
 
-  function show(file, records, { header, rows }) {
-    const names = header.map((name) => (records[0].includes(name) ? `${name} (predicted)` : name));
-    const joined = [[...records[0], ...names], ...rows.map((row, place) => [...records[place + 1], ...row])];
+  function show(file, records, answers) {
+    const { header, rows } = asCommandLine(answers);
+    const kept = keptNames(records[0], header);
+    const joined = [[...kept, ...header], ...rows.map((row, place) => [...records[place + 1], ...row])];
     const blob = new Blob(["\ufeff", format(joined)], { type: "text/csv;charset=utf-8" });
     const url = URL.createObjectURL(blob);
     signal.addEventListener("abort", () => URL.revokeObjectURL(url));
@@ -75,6 +79,50 @@ export async function showFile(root, { parts, signal }) {
   replace(root, versionHead(found, "file"), h("h2", {}, "Predict a file"), zone, result);
 }
 
+/** The columns of `tfbbb remote predict`, in its order, from those of the API. */
+function asCommandLine({ header, rows }) {
+  const at = new Map(header.map((name, place) => [name, place]));
+  const copy = (name) => (row) => row[at.get(name)];
+  const columns = at.has("mutual_information") ? ofClasses(header, copy) : ofNumbers(header, copy);
+  const warnings = at.get("warnings");
+  if (rows.some((row) => row[warnings])) columns.push(["warnings", copy("warnings")]);
+  return { header: columns.map(([name]) => name), rows: rows.map((row) => columns.map(([, read]) => read(row))) };
+}
+
+function ofClasses(header, copy) {
+  const probabilities = header.filter((name) => name.startsWith("probabilities_"));
+  return [
+    ["class", copy("class")],
+    ...probabilities.map((name) => [name.replace("probabilities_", "probability_"), copy(name)]),
+    ["entropy", copy("entropy")],
+    ["mutual_information", copy("mutual_information")],
+  ];
+}
+
+function ofNumbers(header, copy) {
+  // Several targets have numbers at the ends of their names.
+  const targets = header.filter((name) => /^mean(_\d+)?$/.test(name)).map((name) => name.slice("mean".length));
+  return targets.flatMap((target) => [
+    [`mean${target}`, copy(`mean${target}`)],
+    [`standard_deviation${target}`, (row) => String(Math.fround(Math.sqrt(Number(copy(`variance${target}`)(row)))))],
+    [`epistemic_variance${target}`, copy(`epistemic${target}`)],
+    [`aleatoric_variance${target}`, copy(`aleatoric${target}`)],
+    [`lower${target}`, copy(`lower_${LEVEL}${target}`)],
+    [`upper${target}`, copy(`upper_${LEVEL}${target}`)],
+  ]);
+}
+
+/** The names of the given columns; one that a prediction has gets `_given` after it. */
+function keptNames(names, predicted) {
+  const taken = new Set(predicted);
+  return names.map((name) => {
+    let free = name;
+    while (taken.has(free)) free += "_given";
+    taken.add(free);
+    return free;
+  });
+}
+
 function shown(cell) {
   const value = Number(cell);
   return cell !== "" && Number.isFinite(value) ? number(value) : cell;
@@ -85,7 +133,7 @@ function shown(cell) {
  * is busy the block is sent again.
  */
 async function predictRecords(path, classes, records, signal, onProgress) {
-  const query = classes ? "" : "?intervals=0.9";
+  const query = classes ? "" : `?intervals=${LEVEL}`;
   const [header, ...rows] = records;
   const answers = [];
   let names = null;

@@ -259,7 +259,7 @@ function tried({ chosen, networks, likelihoods, recalibration }) {
       [{ title: "Likelihood" }, { title: "Gain in nats per row", number: true }, { title: "Standard error", number: true }, { title: "" }],
       likelihoods.map((one) => [words(one.likelihood), decimals(one.gain), decimals(one.standard_error), kept(one)]),
       { caption: "Likelihoods that were tried" }),
-    recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${words(recalibration.chosen)}. `), recalibration.reason),
+    recalibration?.reason && h("p", {}, h("strong", {}, `Recalibration: ${recalibration.chosen}. `), recalibration.reason),
     chosen && h("details", { class: "numbers" }, h("summary", {}, "Everything that was chosen"),
       h("pre", { tabindex: "0", "aria-label": "What was chosen" }, JSON.stringify(chosen, null, 2))),
   ];

@@ -125,15 +125,21 @@ def test_malformed_body_is_described(
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"num_samples": 1}, "`parameters.num_samples`: .* Received: 1"),
-        ({"num_samples": 2.5}, "`parameters.num_samples`: .* integer. Received: 2.5"),
-        ({"num_samples": "100"}, "`parameters.num_samples`: .* integer"),
-        ({"num_samples": True}, "`parameters.num_samples`: .* integer"),
+        (
+            {"num_samples": 1},
+            "`parameters.num_samples` must be at least 2. Received: 1",
+        ),
+        (
+            {"num_samples": 2.5},
+            "`parameters.num_samples` must be a whole number. Received: 2.5",
+        ),
+        ({"num_samples": "100"}, "`parameters.num_samples` must be a whole number"),
+        ({"num_samples": True}, "`parameters.num_samples` must be a whole number"),
         ({"num_samples": 2**31}, "`parameters.num_samples`"),
         ({"seed": 2**31}, "`parameters.seed`"),
-        ({"seed": 0.5}, "`parameters.seed`: .* integer"),
-        ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1`: .* less than 1"),
-        ({"quantiles": [0]}, "`parameters.quantiles.0`: .* greater than 0"),
+        ({"seed": 0.5}, "`parameters.seed` must be a whole number"),
+        ({"quantiles": [0.5, 1.0]}, "`parameters.quantiles.1` must be less than 1"),
+        ({"quantiles": [0]}, "`parameters.quantiles.0` must be more than 0"),
         ({"quantiles": []}, "`parameters.quantiles`"),
         (
             {"quantiles": [1e-300]},
@@ -141,9 +147,12 @@ def test_malformed_body_is_described(
         ),
         ({"quantiles": [0.5, 1e-40]}, "`parameters.quantiles.1`: .* single precision"),
         ({"quantiles": [0.99999999999]}, "from 1.2e-38 to 0.99999994. Received: 0.9"),
-        ({"quantiles": [2] * 1000}, "`parameters.quantiles.0`: .* less than 1. Rec"),
+        (
+            {"quantiles": [2] * 1000},
+            "`parameters.quantiles.0` must be less than 1. Rec",
+        ),
         ({"a" * 10_000: 1}, "`parameters.a{89}` is unknown; the parameters are num"),
-        ({"quantiles": 0.5}, "`parameters.quantiles`: .* list"),
+        ({"quantiles": 0.5}, "`parameters.quantiles` must be a list"),
         ({"samples": 100}, "`parameters.samples` is unknown; the parameters are num"),
         ([], "`parameters`"),
     ],
@@ -211,7 +220,7 @@ def test_unknown_version_is_not_found(client: httpx.Client, version: str) -> Non
 
 def test_version_that_is_no_number_is_refused(client: httpx.Client) -> None:
     response = ask(client, "diabetes/versions/two", {"instances": [[1, 2, 3]]})
-    assert "`version`: " in message_of(response, 400)
+    assert "`version` must be a whole number" in message_of(response, 400)
 
 
 @pytest.mark.parametrize(

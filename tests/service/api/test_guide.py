@@ -72,3 +72,21 @@ def test_a_missing_guide_says_how_to_build_it(
         response = anyone.get(path)
         assert response.status_code == 404
         assert "make docs" in response.json()["error"]
+
+
+@pytest.mark.usefixtures("site")
+def test_a_browser_gets_a_page_where_there_is_none(
+    anyone: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    unknown = anyone.get("/guide/<b>no.html", headers=browser)
+    assert (unknown.status_code, "<b>no" in unknown.text) == (404, False)
+    assert 'href="/guide"' in unknown.text
+    monkeypatch.setattr(guide, "GUIDE", tmp_path / "missing")
+    for path in ("/guide", "/guide/keras.html"):
+        response = anyone.get(path, headers=browser)
+        assert response.status_code == 404
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert "default-src 'none'" in response.headers["content-security-policy"]
+        assert "make docs" in response.text
+        assert 'href="/"' in response.text

@@ -61,8 +61,10 @@ def test_lost_database_costs_requests_but_not_the_service(
                     assert "database does not answer" in response.json()["error"]
                 ready = client.get("/health/ready")
                 assert ready.status_code == 503
-                assert (
-                    ready.json()["error"] == "database: The database does not answer."
+                assert ready.json()["error"] == (
+                    "database: The database does not answer. Loaded models go on "
+                    "predicting by the keys and labels known so far; nothing new is "
+                    "accepted."
                 )
                 assert client.get("/health/live").status_code == 200
                 server.start()

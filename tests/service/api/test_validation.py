@@ -1,9 +1,12 @@
+import math
 from collections.abc import Iterator
-from typing import Any
+from enum import Enum
+from typing import Any, Literal, get_args
 
 import pytest
 from fastapi.routing import iter_route_contexts
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import CoreSchemaType
 
 from service.api.jobs.schemas import JobRequest
 from service.api.keys.schemas import KeyRequest
@@ -11,9 +14,10 @@ from service.api.labels.schemas import LabelTarget
 from service.app import create_app
 from service.shared.prediction_parameters import Parameters
 from service.shared.settings import Settings
-from service.shared.validation import describe_validation_error
+from tfbbb.abbreviation import abbreviate
 from tfbbb.known_fields import KnownFields
 from tfbbb.training.spec import JobSpec
+from tfbbb.validation_errors import PATTERNS, RULES, describe_validation_error
 
 
 @pytest.mark.parametrize(
@@ -21,7 +25,7 @@ from tfbbb.training.spec import JobSpec
     [
         (
             {"training": {"validation": {"fraction": 2}}},
-            "`training.validation.fraction`: Input should be less than 1. Received: 2",
+            "`training.validation.fraction` must be less than 1. Received: 2",
         ),
         ({"model": {"hidden": [5]}}, "`model.hidden` is unknown. Received: [5]"),
         (
@@ -52,14 +56,116 @@ def test_names_that_there_are_are_listed() -> None:
 @pytest.mark.parametrize(
     ("place", "named"),
     [
-        (("body",), "The body: "),
-        (("body", "name"), "`name`: "),
-        (("query", "limit"), "`limit`: "),
+        (("body",), "The body"),
+        (("body", "name"), "`name`"),
+        (("query", "limit"), "`limit`"),
     ],
 )
 def test_parts_of_a_request_are_not_of_its_names(place: Any, named: str) -> None:
     error = {"type": "missing", "loc": place, "msg": "Field required", "input": {}}
-    assert describe_validation_error(error) == f"{named}Field required. Received: {{}}"
+    assert describe_validation_error(error) == f"{named} is missing. Received: {{}}"
+
+
+class Flavour(Enum):
+    SWEET = "sweet"
+
+
+class Dessert(BaseModel):
+    """Has a field for every rule."""
+
+    eggs: int = Field(0, ge=1, le=12)
+    sugar: float = Field(1.0, gt=0, lt=5, allow_inf_nan=False)
+    hot: bool = False
+    flavour: Flavour = Flavour.SWEET
+    cut: Literal["whole", "sliced"] = "whole"
+    steps: list[str] = Field(["stir"], min_length=1, max_length=2)
+    sizes: tuple[int, ...] = Field((1, 2), min_length=2)
+    title: str = Field("cake", min_length=3, max_length=5)
+    id: str = Field("0" * 24, pattern="^[0-9a-f]{24}$")
+    names: dict[str, int] = {}
+    part: "Dessert | None" = None
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "rule"),
+    [
+        ("cut", "torn", "must be 'whole' or 'sliced'"),
+        ("eggs", "two", "must be a whole number"),
+        ("eggs", 2.5, "must be a whole number"),
+        ("eggs", None, "must be a whole number"),
+        ("eggs", "9" * 5000, "must be a smaller number"),
+        ("eggs", 0, "must be at least 1"),
+        ("eggs", 13, "must be at most 12"),
+        ("flavour", "sour", "must be 'sweet'"),
+        ("hot", "warm", "must be true or false"),
+        ("hot", [], "must be true or false"),
+        ("id", "x", "must be an id: 24 digits and letters from a to f"),
+        ("names", 1, "must be an object with fields"),
+        ("part", 1, "must be an object with fields"),
+        ("sizes", 1, "must be a list"),
+        ("sizes", [1], "must have at least 2 entries"),
+        ("steps", "stir", "must be a list"),
+        ("steps", [], "must not be empty"),
+        ("steps", ["stir"] * 3, "must have at most 2 entries"),
+        ("sugar", "much", "must be a number"),
+        ("sugar", [], "must be a number"),
+        ("sugar", math.nan, "must be a finite number"),
+        ("sugar", 0, "must be more than 0"),
+        ("sugar", 5, "must be less than 5"),
+        ("title", 1, "must be a text"),
+        ("title", "x", "must have at least 3 characters"),
+        ("title", "pudding", "must have at most 5 characters"),
+        ("title", "\ud800", "must be a text in UTF-8"),
+    ],
+)
+def test_a_rule_is_a_plain_sentence(field: str, given: Any, rule: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Dessert.model_validate({field: given})
+    sentence = describe_validation_error(caught.value.errors()[0])
+    assert sentence == f"`{field}` {rule}. Received: {abbreviate(given)}"
+
+
+# The errors of each kind of schema in the bodies of requests.
+ERRORS = {
+    "bool": {"bool_type", "bool_parsing"},
+    "enum": {"enum"},
+    "float": {"float_type", "float_parsing", "finite_number"},
+    "int": {"int_type", "int_parsing", "int_parsing_size", "int_from_float"},
+    "list": {"list_type"},
+    "literal": {"literal_error"},
+    "model": {"model_type", "model_attributes_type", "missing", "extra_forbidden"},
+    "str": {"string_type", "string_unicode"},
+    "tagged-union": {"union_tag_invalid", "union_tag_not_found"},
+    "tuple": {"tuple_type"},
+}
+# Schemas that have no error of their own: they wrap others, or their functions raise
+# errors in the project's words.
+WITHOUT_ERRORS = {
+    *("any", "default", "definition-ref", "definitions", "function-after"),
+    *("function-before", "function-plain", "model-fields", "nullable", "union"),
+}
+ERRORS_OF_BOUNDS = {
+    "ge": {"greater_than_equal"},
+    "gt": {"greater_than"},
+    "le": {"less_than_equal"},
+    "lt": {"less_than"},
+    "max_length": {"string_too_long", "too_long"},
+    "min_length": {"string_too_short", "too_short"},
+}
+
+
+def test_every_error_of_a_body_has_words() -> None:
+    possible: set[str] = set()
+    for model in body_models():
+        for part in parts(model.__pydantic_core_schema__):
+            if (kind := part.get("type")) not in get_args(CoreSchemaType):
+                continue
+            assert kind in ERRORS or kind in WITHOUT_ERRORS
+            possible |= ERRORS.get(kind, set())
+            for bound in ERRORS_OF_BOUNDS.keys() & part.keys():
+                possible |= ERRORS_OF_BOUNDS[bound]
+            assert part.get("pattern") in {None, *PATTERNS}
+    assert possible <= RULES.keys()
 
 
 def body_models() -> list[type[BaseModel]]:

@@ -63,3 +63,19 @@ def test_key_over_its_rate_gets_429_in_every_format(
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert "TFBBB_MAX_WORK_PER_SECOND" in answers[2].json()["error"]
     assert 1 <= int(answers[2].headers["Retry-After"]) <= 5
+
+
+def test_key_has_a_rate_of_its_own(client: httpx.Client) -> None:
+    path, kind, body = FORMATS["json"]
+
+    def statuses(rate: float) -> list[int]:
+        spec = {"name": "own", "scopes": ["predict"], "max_work_per_second": rate}
+        made = client.post("/v1/keys", json=spec).json()
+        assert made["max_work_per_second"] == rate
+        headers = {"Authorization": f"Bearer {made['key']}", "Content-Type": kind}
+        answers = [client.post(path, content=body, headers=headers) for _ in range(4)]
+        return [answer.status_code for answer in answers]
+
+    # Ten seconds of work are one row of 100 draws, or more than four.
+    assert statuses(PER_SECOND / 2) == [200, 429, 429, 429]
+    assert statuses(100 * PER_SECOND) == [200, 200, 200, 200]

@@ -2,7 +2,6 @@
 
 import os
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import httpx
 import psutil
 
 from service.shared.settings import Settings
+from tests.free_port import free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN
 
 STAND_IN = ("tests.service.job_process.stand_in_service",)
@@ -43,7 +43,7 @@ class Services:
         self._environment = os.environ | settings.environment()
         self._environment["TFBBB_ADMIN_KEY"] = ADMIN_KEY
         self._environment["TFBBB_MODEL_PROCESSES"] = "1"
-        self._ports = [_free_port() for _ in range(count)]
+        self._ports = [free_port() for _ in range(count)]
         self.processes = [self._start(port) for port in self._ports]
 
     def _start(self, port: int) -> psutil.Popen:
@@ -119,9 +119,3 @@ class Services:
         for process in [*self.children(), *self.processes]:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,6 +1,6 @@
 """The service with stand-in trainers: `... stand_in_service --port PORT`."""
 
-import sys
+import argparse
 
 import uvicorn
 
@@ -8,7 +8,10 @@ import service.api.child_processes
 from service.app import create_app
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int)
     service.api.child_processes._DISPATCHER = (
         "tests.service.job_process.stand_in_dispatcher"
     )
-    uvicorn.run(create_app(), port=int(sys.argv[-1]), log_level="warning")
+    uvicorn.run(create_app(), log_level="warning", **vars(parser.parse_args()))

@@ -25,7 +25,7 @@ from tfbbb.families.likelihoods import likelihood_support
 from tfbbb.training.progress import Interrupted, Progress
 
 _STEPS = 40
-_SECONDS_PER_STEP = 0.01
+_SECONDS_PER_STEP = float(os.environ.get("STAND_IN_SECONDS_PER_STEP", "0.01"))
 _STEPS_PER_EPOCH = 5
 
 
@@ -101,15 +101,17 @@ class CountingTrainer:
     ) -> CountedModel:
         scratch = JobFiles(self.settings, job.id).scratch
         scratch.mkdir(parents=True, exist_ok=True)
-        saved = scratch / "state.json"
-        state, done = json.loads(saved.read_text()) if saved.exists() else (job.id, 0)
+        saved = sorted(scratch.glob("checkpoint-*"))
+        state, done = json.loads(saved[-1].read_text()) if saved else (job.id, 0)
         for step in range(done, steps_of(job)):
             time.sleep(_SECONDS_PER_STEP)
             state = _step(state, step)
             if (step + 1) % _STEPS_PER_EPOCH == 0 or should_stop():
                 beside = scratch / f"{os.getpid()}.json"
                 beside.write_text(json.dumps([state, step + 1]))
-                beside.replace(saved)
+                beside.replace(scratch / f"checkpoint-{step + 1:012d}")
+                for old in sorted(scratch.glob("checkpoint-*"))[:-2]:
+                    old.unlink(missing_ok=True)
                 report(_progress(step + 1, steps_of(job)))
             if should_stop():
                 raise Interrupted
@@ -132,4 +134,6 @@ def _progress(step: int, steps: int) -> Progress:
 
 
 if __name__ == "__main__":
+    # As a machine does that imports slowly.
+    time.sleep(float(os.environ.get("STAND_IN_SECONDS_TO_START", "0")))
     sys.exit(main(CountingTrainer))

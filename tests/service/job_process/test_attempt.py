@@ -16,6 +16,9 @@ from service.job_process.publish import staging_directory
 from service.shared.database.tables import Job
 from service.shared.files import JobFiles
 from service.shared.queue import Lease, Queue
+from service.shared.settings import Settings
+from service.shared.store import StoreError, StoreOutageError
+from service.shared.store.directory_store import DirectoryStore
 from tests.service.job_process.stand_in_trainer import CountedModel
 from tests.service.queued import (
     job,
@@ -64,11 +67,56 @@ def attempt(queue: Queue, lease: Lease, trainer: Trainer) -> Attempt:
     return Attempt(queue, lease, threading.Event(), trainer)
 
 
+class FaultyStore(DirectoryStore):
+    """A store whose uploads fail, one by one, for given reasons."""
+
+    def __init__(self, settings: Settings, *faults: StoreError) -> None:
+        super().__init__(settings)
+        self.faults = list(faults)
+
+    def upload_version(self, staged: Path) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
+
+
 def raising(error: Exception) -> Callable[[], None]:
     def fail() -> None:
         raise error
 
     return fail
+
+
+def test_trained_job_waits_for_a_store_that_does_not_answer(
+    queue: Queue, lease: Lease
+) -> None:
+    outage = StoreOutageError("It could not be written: no route", "s3://bucket")
+    queue.store = store = FaultyStore(queue.settings, outage)
+    assert attempt(queue, lease, Trainer()).run()
+    assert (job(queue, lease.job_id).state, store.faults) == ("succeeded", [])
+
+
+def test_job_waits_for_its_dataset_while_the_store_is_out(
+    queue: Queue, lease: Lease
+) -> None:
+    outages = [StoreOutageError("It could not be read: no route", "s3://bucket")]
+
+    def read_dataset() -> None:
+        if outages:
+            raise outages.pop()
+
+    assert attempt(queue, lease, Trainer(read_dataset)).run()
+    assert job(queue, lease.job_id).state == "succeeded"
+
+
+def test_job_whose_bucket_vanished_fails_with_the_reason(
+    queue: Queue, lease: Lease
+) -> None:
+    gone = StoreError("There is no such bucket", "s3://bucket")
+    queue.store = FaultyStore(queue.settings, gone)
+    assert not attempt(queue, lease, Trainer()).run()
+    done = job(queue, lease.job_id)
+    assert done.state == "failed"
+    assert done.error == "s3://bucket: There is no such bucket"
 
 
 def test_an_attempt_trains_and_publishes(queue: Queue, lease: Lease) -> None:

@@ -13,12 +13,14 @@ from sqlalchemy.exc import OperationalError
 from service.job_process import dispatcher as dispatcher_module
 from service.job_process.cleanup import remove_leftovers
 from service.job_process.dispatcher import Dispatcher
+from service.job_process.launcher import LocalLauncher
 from service.job_process.publish import staging_directory
 from service.shared import job_events as events
 from service.shared.database import Database, DatabaseFileError, upgrade
 from service.shared.database.tables import DispatcherRegistration, Job
 from service.shared.database.upgrade import copy_sqlite
 from service.shared.files import JobFiles
+from service.shared.job_state import ENDED
 from service.shared.queue import Lease, Queue
 from service.shared.settings import Settings
 from tests.service.queued import job, leased, registered, states, submitted
@@ -34,10 +36,18 @@ class Started:
         self.bytes = 0
         self.age = 0.0
         self.full = False
+        # Attempts that a dispatcher before this one started.
+        self.elsewhere: list[Lease] = []
 
     def start(self, lease: Lease) -> None:
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "log.txt")
+        self.leases.append(lease)
+
+    def has(self, lease: Lease) -> bool:
+        return lease in self.elsewhere
+
+    def take_over(self, lease: Lease) -> None:
         self.leases.append(lease)
 
     def running(self) -> list[Lease]:
@@ -237,6 +247,77 @@ def test_job_over_its_memory_limit_is_ended_with_the_reason(
     assert "died 3 times" in (failed.error or "")
     assert "out of memory" in (failed.error or "")
     assert "TFBBB_JOB_MEMORY_BYTES" in (failed.error or "")
+
+
+def renewed(queue: Queue, dispatcher: Dispatcher, job_id: str) -> bool:
+    """Whether the next step of the dispatcher renews the lease."""
+    before = job(queue, job_id).lease_expires_at
+    dispatcher._renewed_at = float("-inf")
+    dispatcher.step()
+    return job(queue, job_id).lease_expires_at != before
+
+
+def test_lease_is_renewed_until_its_trainer_renews_it(
+    queue: Queue, dispatcher: Dispatcher
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    assert renewed(queue, dispatcher, job_id)
+    assert renewed(queue, dispatcher, job_id)
+    queue.heartbeat(Lease(job_id, 1))
+    assert not renewed(queue, dispatcher, job_id)
+
+
+def test_trainer_that_never_starts_is_killed_with_the_reason(
+    queue: Queue, dispatcher: Dispatcher, launcher: Started
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    launcher.age = dispatcher_module._SECONDS_TO_START + 1
+    for attempt in (1, 2, 3):
+        with queue.database.writing() as session:
+            session.get_one(Job, job_id).not_before = None
+        for _ in range(3):  # It is started, killed, and recorded.
+            dispatcher.step()
+        assert launcher.asked[-1] == ("kill", Lease(job_id, attempt))
+    failed = job(queue, job_id)
+    assert failed.state == "failed"
+    assert "died 3 times" in (failed.error or "")
+    assert "did not start within 300 s" in (failed.error or "")
+
+
+def test_trainer_that_started_is_not_killed_for_its_start(
+    queue: Queue, dispatcher: Dispatcher, launcher: Started
+) -> None:
+    (job_id,) = submitted(queue)
+    dispatcher.step()
+    queue.heartbeat(Lease(job_id, 1))
+    launcher.age = dispatcher_module._SECONDS_TO_START + 1
+    dispatcher.step()
+    assert launcher.asked == []
+
+
+def test_job_succeeds_whose_trainer_starts_slower_than_its_lease(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_SECONDS_TO_START", "3")
+    settings = queue.settings.model_copy(update={"lease_seconds": 1.0})
+    short = Queue(queue.database, settings)
+    dispatcher = Dispatcher(
+        short, LocalLauncher(settings, "tests.service.job_process.stand_in_trainer")
+    )
+    (job_id,) = submitted(queue)
+    stop = threading.Event()
+    running = threading.Thread(target=dispatcher.run, args=(stop,))
+    running.start()
+    try:
+        while job(queue, job_id).state not in ENDED:
+            assert job(queue, job_id).attempt <= 1
+            time.sleep(0.1)
+    finally:
+        stop.set()
+        running.join()
+    assert states(queue, job_id) == ["queued", "running", "exporting", "succeeded"]
 
 
 def test_a_job_that_takes_too_long_has_failed(

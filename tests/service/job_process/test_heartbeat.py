@@ -81,3 +81,12 @@ def test_a_lease_is_renewed_without_progress(queue: Queue) -> None:
     time.sleep(0.02)
     heartbeat.send()
     assert (job(queue, lease.job_id).lease_expires_at or 0.0) > 0.0
+
+
+def test_first_heartbeat_renews_the_lease_at_once(queue: Queue) -> None:
+    submitted(queue)
+    lease = leased(queue, registered(queue))
+    with queue.database.writing() as session:
+        session.get_one(Job, lease.job_id).lease_expires_at = 0.0
+    Heartbeat(queue, lease, threading.Event()).send()
+    assert (job(queue, lease.job_id).lease_expires_at or 0.0) > 0.0

@@ -11,7 +11,8 @@ from service.job_process.cleanup import remove_leftovers
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.job_state import ENDED
 from service.shared.queue import Queue
-from service.shared.versions import STAGING, manifest_digest
+from service.shared.store import STAGING
+from service.shared.versions import manifest_digest
 from tests.service.job_process.killing import REAL, STAND_IN, Services
 from tests.service.job_process.stand_in_trainer import result_of
 from tests.service.queued import job, states, submitted

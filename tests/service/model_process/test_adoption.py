@@ -9,6 +9,7 @@ from service.model_process.adoption import AdoptionError, Ledger
 from service.shared.database import Database, upgrade
 from service.shared.database.tables import Job, ModelVersion
 from service.shared.errors import Unavailable
+from tests.service.stores import directory_store
 from tfbbb.export.manifest import MANIFEST_PATH
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "2" / "columns"
@@ -27,6 +28,10 @@ def directory(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GOLDEN, tmp_path / "models" / "wine" / "1"))
 
 
+def ledger(database: Database, directory: Path) -> Ledger:
+    return Ledger(database, directory_store(directory.parents[1]))
+
+
 def rows(database: Database) -> list[ModelVersion]:
     with database.reading() as session:
         return list(session.scalars(select(ModelVersion)))
@@ -43,7 +48,7 @@ def test_directory_that_nobody_published_is_adopted_once(
     database: Database, directory: Path
 ) -> None:
     for _ in range(2):
-        Ledger(database).record("wine", 1, directory)
+        ledger(database, directory).record("wine", 1, directory)
     (row,) = rows(database)
     assert (row.name, row.number, row.job_id) == ("wine", 1, None)
 
@@ -51,20 +56,20 @@ def test_directory_that_nobody_published_is_adopted_once(
 def test_another_manifest_under_the_same_number_is_refused(
     database: Database, directory: Path
 ) -> None:
-    Ledger(database).record("wine", 1, directory)
+    ledger(database, directory).record("wine", 1, directory)
     alter(directory, '"default_seed": 0', '"default_seed": 1')
     with pytest.raises(AdoptionError, match=r"version 1 .*another manifest .*sha256"):
-        Ledger(database).record("wine", 1, directory)
+        ledger(database, directory).record("wine", 1, directory)
 
 
 def test_number_of_a_deleted_version_is_never_used_again(
     database: Database, directory: Path
 ) -> None:
-    Ledger(database).record("wine", 1, directory)
+    ledger(database, directory).record("wine", 1, directory)
     with database.writing() as session:
         session.get_one(ModelVersion, ("wine", 1)).deleted_at = 1.0
     with pytest.raises(AdoptionError, match="was deleted; numbers are never used"):
-        Ledger(database).record("wine", 1, directory)
+        ledger(database, directory).record("wine", 1, directory)
 
 
 def test_version_of_a_job_is_not_adopted_until_it_ends(
@@ -85,11 +90,11 @@ def test_version_of_a_job_is_not_adopted_until_it_ends(
         )
         session.add(job)
     with pytest.raises(Unavailable, match=f"being published by the job {job_id}"):
-        Ledger(database).record("wine", 1, directory)
+        ledger(database, directory).record("wine", 1, directory)
     assert rows(database) == []
     with database.writing() as session:
         session.get_one(Job, job_id).state = "succeeded"
-    Ledger(database).record("wine", 1, directory)
+    ledger(database, directory).record("wine", 1, directory)
     (row,) = rows(database)
     assert row.lineage == {"job_id": job_id}
 
@@ -99,4 +104,4 @@ def test_database_that_does_not_answer_holds_back_what_is_new(
 ) -> None:
     database = Database(f"sqlite:///{tmp_path}/without_tables")
     with pytest.raises(Unavailable, match=r"whether it knows version 1 .* 'wine'"):
-        Ledger(database).record("wine", 1, directory)
+        ledger(database, directory).record("wine", 1, directory)

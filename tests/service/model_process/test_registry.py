@@ -13,16 +13,17 @@ from service.shared.errors import Unavailable, UnknownModel
 from service.shared.model_messages import VersionState
 from service.shared.route import Route
 from tests import exported_models
+from tests.service.stores import directory_store
 
 
 @pytest.fixture
-def ledger(database: Database) -> Ledger:
-    return Ledger(database)
+def ledger(database: Database, registry_root: Path) -> Ledger:
+    return Ledger(database, directory_store(registry_root))
 
 
 @pytest.fixture
 def registry(registry_root: Path, ledger: Ledger) -> ModelRegistry:
-    registry = ModelRegistry(registry_root, ledger)
+    registry = ModelRegistry(directory_store(registry_root), ledger)
     registry.refresh()
     return registry
 
@@ -168,7 +169,7 @@ def test_root_that_is_itself_a_model_is_warned_of(
     registry_root: Path, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = registry_root / "diabetes" / "2"
-    ModelRegistry(root, ledger).scan()
+    ModelRegistry(directory_store(root), ledger).scan()
     assert f"{root} is not served" in caplog.text
 
 
@@ -181,7 +182,7 @@ def test_names_never_become_paths(registry: ModelRegistry, name: str) -> None:
 def test_missing_root_is_not_ready_until_it_appears(
     tmp_path: Path, ledger: Ledger
 ) -> None:
-    registry = ModelRegistry(tmp_path / "later", ledger)
+    registry = ModelRegistry(directory_store(tmp_path / "later"), ledger)
     registry.refresh()
     with pytest.raises(Unavailable, match="no models directory"):
         registry.check_ready()
@@ -193,11 +194,14 @@ def test_registry_is_not_ready_before_models_are_loaded(
     registry_root: Path, ledger: Ledger
 ) -> None:
     with pytest.raises(Unavailable, match="being loaded"):
-        ModelRegistry(registry_root, ledger).check_ready()
+        ModelRegistry(directory_store(registry_root), ledger).check_ready()
 
 
 def test_watching_takes_up_new_versions(registry_root: Path, ledger: Ledger) -> None:
-    registry, stop = ModelRegistry(registry_root, ledger), threading.Event()
+    registry, stop = (
+        ModelRegistry(directory_store(registry_root), ledger),
+        threading.Event(),
+    )
     watcher = threading.Thread(target=registry.watch, args=(stop, 0.01))
     watcher.start()
     try:

@@ -20,8 +20,13 @@ class Queue:
         self.outcomes: dict[str, Any] = {}
         self.during: Callable[[], object] = lambda: None
         self.speed = Speed(fixed=0.001, per_unit=1e-6)
+        # How many times its work a portion turns out to be.
+        self.more = 1.0
         self.scheduler: Scheduler[str, str] = Scheduler(
-            self.compute, max_seconds, clock=lambda: self.now
+            self.compute,
+            max_seconds,
+            clock=lambda: self.now,
+            work_done=lambda portion, _: portion.work * self.more,
         )
 
     def compute(self, batch: Batch[str, str]) -> Sequence[str]:
@@ -30,7 +35,7 @@ class Queue:
         )
         if any(p.task.subject.startswith("bad") for p in batch):
             raise ValueError("a bad row")
-        self.now += self.speed.seconds(sum(p.work for p in batch))
+        self.now += self.speed.seconds(self.more * sum(p.work for p in batch))
         self.during()
         return [f"{p.task.subject}[{p.rows.start}:{p.rows.stop}]" for p in batch]
 
@@ -251,3 +256,24 @@ def test_speed_follows_the_load_of_the_machine() -> None:
         speed.observe(100, 0.004)
     assert speed.seconds(100) == pytest.approx(0.004, rel=1e-3)
     assert speed.seconds(1100) == pytest.approx(0.006, rel=1e-3)
+
+
+def test_work_that_was_not_expected_leaves_the_speed() -> None:
+    queue = Queue()
+    expected = queue.speed.seconds(1000)
+    queue.more = 50.0
+    queue.submit("a", rows=1000)
+    queue.run()
+    assert queue.speed.seconds(1000) == pytest.approx(expected)
+
+
+def test_scheduler_is_idle_once_nothing_waits_or_is_computed() -> None:
+    queue = Queue()
+    assert queue.scheduler.is_idle()
+    queue.submit("a")
+    assert not queue.scheduler.is_idle()
+    seen = []
+    queue.during = lambda: seen.append(queue.scheduler.is_idle())
+    queue.run()
+    assert seen == [False]
+    assert queue.scheduler.is_idle()

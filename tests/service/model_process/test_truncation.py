@@ -15,7 +15,6 @@ import pytest
 from service.model_process.adoption import Ledger
 from service.model_process.metrics import UncertaintyMetrics
 from service.model_process.predictions import Prediction, Predictions
-from service.model_process.rates import WorkRates
 from service.model_process.recorder import PredictionRecorder
 from service.model_process.registry import ModelRegistry
 from service.model_process.shadow_metrics import ShadowMetrics
@@ -25,6 +24,8 @@ from service.shared.errors import DeadlineExceeded
 from service.shared.frames import Frame
 from service.shared.route import Route
 from service.shared.settings import Settings
+from service.shared.work_rates import WorkRates
+from tests.service.stores import directory_store
 from tfbbb import load
 
 ROWS = [[1.0, 2.0, 3.0]]
@@ -40,7 +41,8 @@ def predictions(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Predictions:
-    registry = ModelRegistry(registry_root, Ledger(database))
+    store = directory_store(registry_root)
+    registry = ModelRegistry(store, Ledger(database, store))
     registry.refresh()
     monkeypatch.setattr(
         "service.model_process.version.ServedVersion.speed",
@@ -48,7 +50,7 @@ def predictions(
     )
     settings = Settings()
     recorder = PredictionRecorder(database, settings)
-    rates = WorkRates(tmp_path, None)
+    rates = WorkRates(tmp_path)
     uncertainty, shadows = UncertaintyMetrics(registry), ShadowMetrics()
     return Predictions(registry, settings, uncertainty, recorder, rates, shadows)
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import httpx
@@ -79,7 +80,13 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext, site: Site) -> Iterator[Page]:
-    """A page that is signed in, and that may neither fail nor load from elsewhere."""
+    with signed_in_page(context, site) as page:
+        yield page
+
+
+@contextmanager
+def signed_in_page(context: BrowserContext, site: Site) -> Iterator[Page]:
+    """Opens a page that may neither fail nor load from elsewhere."""
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -5,20 +5,39 @@ import io
 import json
 import re
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import (
+    Browser,
+    Locator,
+    Page,
+    Route,
+    ViewportSize,
+    expect,
+)
 
 from service.shared.database.tables import Job
 from tests.service.serving import ADMIN_KEY
-from tests.service.web.conftest import PATIENCE, Site, visit
+from tests.service.web.conftest import PATIENCE, Site, signed_in_page, visit
 from tests.service.web.tables import ATTACK, SCRIPT, houses
 
 # For a training of few steps, with TensorFlow to import first.
 TRAINING = 480_000
 MODEL = "houses"
+WIDE: ViewportSize = {"width": 1200, "height": 900}
+# The columns of `tfbbb remote predict`.
+PREDICTED = [
+    *("mean", "standard_deviation", "epistemic_variance", "aleatoric_variance"),
+    *("lower", "upper"),
+]
+SPEC: dict[str, Any] = {
+    "target": "price",
+    "training": {"steps": 60, "kl_schedule": "constant"},
+    "model": {"members": 2, "hidden_units": [8], "likelihood": "normal"},
+}
 SCREENS = {
     "data": "data",
     "dataset": "data/{dataset}",
@@ -60,13 +79,7 @@ def trained(browser: Browser, site: Site) -> dict[str, str]:
     """The ids of a table and of its job, made by the API as the page makes them."""
     form = {"file": (f"{ATTACK}.csv", houses(), "text/csv")}
     dataset = site.client.post("/v1/datasets", files=form).json()["id"]
-    spec: dict[str, Any] = {
-        "dataset_id": dataset,
-        "target": "price",
-        "name": MODEL,
-        "training": {"steps": 60, "kl_schedule": "constant"},
-        "model": {"members": 2, "hidden_units": [8], "likelihood": "normal"},
-    }
+    spec = SPEC | {"dataset_id": dataset, "name": MODEL}
     answer = site.client.post("/v1/jobs", json=spec)
     assert answer.status_code == 201, answer.text
     job = answer.json()["id"]
@@ -97,6 +110,10 @@ def test_a_person_gets_from_a_file_to_a_prediction(
 
         page.get_by_role("link", name="Train a model").click()
         fill_job(page, "60")
+        # A network that is small, so that the test is short.
+        page.get_by_text("Network, posterior and prior", exact=True).click()
+        page.get_by_label("Hidden units", exact=True).fill("8")
+        page.get_by_label("Members", exact=True).fill("2")
         page.get_by_role("button", name="Start training").click()
         expect(page.get_by_role("heading", name=MODEL)).to_be_visible()
         expect(page.get_by_text("succeeded", exact=True)).to_be_visible(
@@ -133,46 +150,89 @@ def test_a_person_gets_from_a_file_to_a_prediction(
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 7
         assert rows[0]["area"] == next(csv.DictReader(io.StringIO(houses(7))))["area"]
-        assert float(rows[0]["lower_0.9"]) < float(rows[0]["mean"])
+        assert list(rows[0]) == [*houses(1).splitlines()[0].split(","), *PREDICTED]
+        assert float(rows[0]["lower"]) < float(rows[0]["mean"])
 
 
-def test_what_users_wrote_stays_text_on_every_screen(
-    page: Page, site: Site, trained: dict[str, str]
-) -> None:
-    seen = ""
-    for place in SCREENS.values():
-        visit(page, site, place.format(**trained))
-        seen += page.locator("#main").inner_text()
-        assert "hacked" not in page.title().replace(f"{ATTACK}.csv", "")
-        assert page.locator("#main img, #main script").count() == 0, place
+@dataclass(frozen=True)
+class Seen:
+    """A screen, as people see it.
+
+    Attributes:
+        text: Its text.
+        title: The title of the document.
+        num_foreign: Number of images and scripts, of which it should have none.
+        violations: What axe finds, by theme.
+        width: The width of the document on a phone.
+    """
+
+    text: str
+    title: str
+    num_foreign: int
+    violations: dict[str, list[tuple[str, str]]]
+    width: int
+
+
+@pytest.fixture(scope="module")
+def screens(browser: Browser, site: Site, trained: dict[str, str]) -> dict[str, Seen]:
+    """Every screen, visited once."""
+    found = {}
+    with browser.new_context(viewport=WIDE) as context:
+        context.set_default_timeout(PATIENCE)
+        with signed_in_page(context, site) as page:
+            for name, place in SCREENS.items():
+                visit(page, site, place.format(**trained))
+                found[name] = look_at(page)
+    return found
+
+
+def look_at(page: Page) -> Seen:
+    """Looks at the screen of a page, in both themes and on a phone."""
+    text = page.locator("#main").inner_text()
+    page.set_viewport_size({"width": 390, "height": 844})
+    width = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size(WIDE)
+    page.locator("#main details").evaluate_all(
+        "all => all.forEach((one) => { one.open = true; })"
+    )
+    violations = {}
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        faults = Axe().run(page).response["violations"]
+        violations[theme] = [(one["id"], one["nodes"][0]["html"]) for one in faults]
+    foreign = page.locator("#main img, #main script").count()
+    return Seen(text, page.title(), foreign, violations, width)
+
+
+def test_what_users_wrote_stays_text_on_every_screen(screens: dict[str, Seen]) -> None:
+    for name, screen in screens.items():
+        assert "hacked" not in screen.title.replace(f"{ATTACK}.csv", ""), name
+        assert screen.num_foreign == 0, name
+    seen = "".join(screen.text for screen in screens.values())
     for text in (f"{ATTACK}.csv", ATTACK, SCRIPT):
         assert text in seen
 
 
 def test_axe_finds_nothing_on_any_screen_in_either_theme(
-    page: Page, site: Site, trained: dict[str, str]
+    screens: dict[str, Seen],
 ) -> None:
-    axe = Axe()
-    for name, place in SCREENS.items():
-        visit(page, site, place.format(**trained))
-        page.locator("#main details").evaluate_all(
-            "all => all.forEach((one) => { one.open = true; })"
-        )
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-            found = axe.run(page).response["violations"]
-            what = [(one["id"], one["nodes"][0]["html"]) for one in found]
-            assert not what, (name, theme, what)
+    for name, screen in screens.items():
+        assert screen.violations == {"light": [], "dark": []}, name
 
 
-def test_every_screen_fits_a_phone(
+def test_every_screen_fits_a_phone(screens: dict[str, Seen]) -> None:
+    assert {name: s.width for name, s in screens.items() if s.width > 390} == {}
+
+
+def test_a_table_fades_on_a_phone_until_its_last_column(
     page: Page, site: Site, trained: dict[str, str]
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    for name, place in SCREENS.items():
-        visit(page, site, place.format(**trained))
-        width = page.evaluate("document.documentElement.scrollWidth")
-        assert width <= 390, (name, width)
+    visit(page, site, SCREENS["dataset"].format(**trained))
+    tables = page.locator(".scroll.more")
+    expect(tables.first).to_be_visible()
+    tables.evaluate_all("all => all.forEach((one) => { one.scrollLeft = 1e6; })")
+    expect(tables).to_have_count(0)
 
 
 def test_signing_in_works_in_both_themes_and_for_axe(
@@ -199,6 +259,13 @@ def test_the_error_of_the_api_stands_beside_its_field(
     expect(field.locator(".problem")).to_contain_text("Received: 'many'")
     expect(page.get_by_label("Steps", exact=True)).to_be_focused()
     page.get_by_label("Steps", exact=True).fill("60")
+    page.get_by_label("Name of the model").fill("")
+    page.get_by_role("button", name="Start training").click()
+    field = page.locator(".field").filter(has=page.get_by_label("Name of the model"))
+    expect(field.locator(".problem")).to_contain_text("must begin with a letter")
+    expect(page.get_by_label("Max seconds")).to_have_attribute(
+        "placeholder", "no limit"
+    )
     page.get_by_label("Name of the model").fill("../houses")
     page.get_by_role("button", name="Start training").click()
     field = page.locator(".field").filter(has=page.get_by_label("Name of the model"))
@@ -266,6 +333,27 @@ def test_a_job_that_fails_says_why_and_can_be_tried_again(
     expect(page.get_by_text(re.compile("cancelled")).first).to_be_visible()
 
 
+def test_a_training_that_diverges_says_what_to_change(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    spec = SPEC | {"dataset_id": trained["dataset"], "name": "diverges"}
+    spec["training"] = {"steps": 60, "learning_rate": 1e9}
+    job = site.client.post("/v1/jobs", json=spec).json()["id"]
+    visit(page, site, f"jobs/{job}")
+    failure = page.locator(".notice.error")
+    expect(failure).to_contain_text("Training diverged", timeout=TRAINING)
+    expect(failure).to_contain_text("lower `learning_rate`")
+    expect(page.get_by_text("failed", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("See version"))).to_have_count(0)
+    found = site.client.get(f"/v1/jobs/{job}").json()
+    assert (found["state"], found["version"]) == ("failed", None)
+    assert found["error"] in failure.inner_text()
+    # The log is open, and tells more than the error.
+    expect(page.get_by_label("Log", exact=True)).to_be_visible()
+    expect(page.get_by_label("Log", exact=True)).not_to_have_text("Nothing yet.")
+
+
 def test_a_revoked_key_leads_to_signing_in_and_back(
     browser: Browser, site: Site, trained: dict[str, str]
 ) -> None:
@@ -309,6 +397,8 @@ def test_fifty_models_come_in_pages_and_are_found(page: Page, site: Site) -> Non
             "task": "regression",
             "target": ATTACK,
             "labels": {"latest": "1", "champion": "1"},
+            "canaries": {"champion": {"version": "2", "weight": 0.1}},
+            "shadows": {"champion": "3"},
             "versions": versions,
         }
         for number in range(50)
@@ -317,6 +407,8 @@ def test_fifty_models_come_in_pages_and_are_found(page: Page, site: Site) -> Non
     visit(page, site, "models")
     rows: Locator = page.locator("tbody tr")
     expect(rows).to_have_count(20)
+    trials = "champion → 1, canary 2 10.0 %, shadow 3"
+    expect(rows.first).to_contain_text(trials)
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("Page 2 of 3")).to_be_visible()
     page.get_by_label("Find").fill("model-49")
@@ -331,6 +423,60 @@ def test_a_version_without_a_report_says_so(
     visit(page, site, SCREENS["report"])
     expect(page.locator(".notice")).to_contain_text("has no report")
     expect(page.get_by_role("table").first).to_contain_text("linear model")
+
+
+def test_json_lines_are_predicted_and_binary_files_are_refused(
+    page: Page, site: Site, trained: dict[str, str]
+) -> None:
+    visit(page, site, SCREENS["file"])
+    drop(page, ".drop", "new.parquet", "PAR1\0\0")
+    expect(page.locator(".notice.error")).to_contain_text("`tfbbb remote predict`")
+    drop(page, ".drop", "new.jsonl", '{"area": 50}\n[1]\n')
+    expect(page.locator(".notice.error")).to_contain_text(
+        "Line 2 must be a JSON object"
+    )
+    rows = [{"area": 50 + row, ATTACK: SCRIPT, "mean": row} for row in range(3)]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    with page.expect_download() as saved:
+        drop(page, ".drop", "new.jsonl", lines)
+        page.get_by_role("link", name=re.compile("Download")).click()
+    found = csv.reader(io.StringIO(saved.value.path().read_text("utf-8-sig")))
+    header, first, *others = found
+    assert header == ["area", ATTACK, "mean_given", *PREDICTED]
+    assert first[:3] == ["50", SCRIPT, "0"]
+    assert len(others) == 2
+
+
+@pytest.mark.parametrize("kind", ["numeric", "date"])
+def test_a_slider_shows_that_its_value_is_missing(
+    page: Page, site: Site, trained: dict[str, str], kind: str
+) -> None:
+    def change_kind(route: Route) -> None:
+        found = route.fetch().json()
+        (area,) = (
+            feature
+            for feature in found["metadata"]["manifest"]["features"]
+            if feature["name"] == "area"
+        )
+        area["kind"] = kind
+        if kind == "date":
+            # Two years around 2020, in seconds.
+            area |= {"low": 1.55e9, "high": 1.61e9}
+        route.fulfill(json=found)
+
+    page.route("**/metadata", change_kind)
+    visit(page, site, SCREENS["ask"])
+    slider = page.get_by_label("area, slider")
+    field = page.locator(".feature").filter(has=slider).locator("input.value")
+    expect(page.locator(".slider.missing")).to_have_count(0)
+    typed = field.input_value()
+    field.fill("")
+    expect(slider).to_have_attribute("aria-valuetext", "missing")
+    expect(page.locator(".slider.missing .absent")).to_be_visible()
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".slider.missing")).to_have_count(0)
+    assert field.input_value() not in ("", typed)
 
 
 def test_only_the_newest_question_is_asked_and_drawn(

@@ -1,11 +1,15 @@
 """`tfbbb remote feedback`."""
 
-from typing import Annotated, Any
+import hashlib
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tfbbb.cli.prediction_options import Sheet, Table, echo_note
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def feedback(
@@ -24,7 +28,8 @@ def feedback(
     """Tell the service what came true: the targets of a table's rows.
 
     Rows without a target are left out. Prints the running figures of the version beside
-    its held-out ones, and whether the rows drift.
+    its held-out ones, and whether the rows drift. The same table counts once for each
+    version, so an interrupted command can be repeated.
 
     Example: tfbbb remote feedback houses sold.csv
     """
@@ -56,12 +61,28 @@ def feedback(
         targets = read_labels_or_numbers(
             table, target, description["classes"], notation
         )
-        scored = remote_model.feedback(table, targets, version=version, label=label)
+        # Where the label has moved, the same rows score another version.
+        labelled = remote_model.labels().get(label or "latest")
+        scored = remote_model.feedback(
+            table,
+            targets,
+            version=version,
+            label=label,
+            idempotency_key=f"{_digest(table)} {labelled}",
+        )
         for number in scored:
             typer.echo(
                 f"{len(targets)} rows scored version {number} of {model}", err=True
             )
             _echo(remote_model.describe_feedback(number))
+
+
+def _digest(table: "pa.Table") -> str:
+    """Returns the SHA-256 of the names and the values of a table."""
+    digest = hashlib.sha256(repr(table.column_names).encode())
+    for row in table.to_pylist():
+        digest.update(repr(row).encode())
+    return digest.hexdigest()
 
 
 def _echo(found: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """`tfbbb remote predict`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,11 +20,14 @@ from tfbbb.cli.prediction_options import (
 from tfbbb.cli.remote.service import Key, ModelName, Url, service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    import numpy as np
     import pyarrow as pa
 
-    from tfbbb.client import Prediction
+    from tfbbb.client import Model, Prediction
+    from tfbbb.data import TableScan
+    from tfbbb.data.notations import Notation
 
 
 def predict(
@@ -57,7 +60,8 @@ def predict(
 ) -> None:
     """Predict the rows of a table with the service.
 
-    The output has the columns of `tfbbb predict`.
+    The output has the columns of `tfbbb predict`. Rows are read, sent and written in
+    blocks, so the table may be larger than the memory.
 
     Example: tfbbb remote predict houses new.csv --output answer.csv
     """
@@ -66,16 +70,13 @@ def predict(
             "give either --label or --version.", param_hint="--label"
         )
     with service(url, key) as client:
-        from tfbbb.cli.kept_columns import with_kept_columns
+        from tfbbb.cli.kept_columns import may_be_kept, with_kept_columns
         from tfbbb.cli.prediction_options import interval_levels
-        from tfbbb.cli.shown_table import output_table
-        from tfbbb.cli.table_targets import (
-            empty_log_prob,
-            fill_targets,
-            read_labels_or_numbers,
-        )
-        from tfbbb.data import read_table
+        from tfbbb.cli.shown_table import output_table, with_digits_for
+        from tfbbb.cli.spooled_table import SpooledTable
+        from tfbbb.data import TableScan
         from tfbbb.data.notations import notation_from_dict
+        from tfbbb.data.reading import notify_of_reading
         from tfbbb.data.writing import check_writable
 
         if output is not None:
@@ -92,66 +93,184 @@ def predict(
         notation = notation_from_dict(description.get("target_notation"))
         if notation is not None:
             texts.append(description["target"])
-        table = read_table(data, text_columns=texts, sheet=sheet, notify=echo_note)
-        targets = missing = None
-        if log_prob:
-            target = description["target"]
-            filled, missing = fill_targets(table, target, notation)
-            targets = read_labels_or_numbers(
-                filled, target, description["classes"], notation
-            )
+        scan = TableScan(data, text_columns=texts, sheet=sheet)
+        notify_of_reading(scan, echo_note)
         levels = interval_levels(intervals) or {"": level}
-        blocks = remote_model.predict_blocks(
-            table,
-            intervals=[] if description["classes"] else list(levels.values()),
-            prediction_sets=[level] if prediction_sets else [],
-            targets=targets,
-            num_samples=num_samples,
-            seed=seed,
-            version=version,
-            label=label,
-            routing_key=routing_key,
+        asking = _Asking(
+            remote_model,
+            _KnownTargets(description, notation) if log_prob else None,
+            list(levels),
+            {
+                "intervals": [] if description["classes"] else list(levels.values()),
+                "prediction_sets": [level] if prediction_sets else [],
+                "num_samples": num_samples,
+                "seed": seed,
+            },
+            {"version": version, "label": label, "routing_key": routing_key},
         )
         used = [*(feature["name"] for feature in features), description["target"]]
-        version, predictions = _collect(blocks, table.num_rows, list(levels))
-        if missing is not None:
-            predictions = empty_log_prob(predictions, missing)
-        output_table(
-            predictions,
-            output,
-            lambda answers: with_kept_columns(answers, table, used, keep=keep),
-        )
+        kept = may_be_kept(scan.schema, used, keep=keep)
+        with SpooledTable() as given, SpooledTable() as answered:
+            for block, predictions in asking.answers(scan):
+                given.append(block.select(kept))
+                answered.append(with_digits_for(output, predictions))
+            asking.check_targets()
+            answers = answered.table()
+            if not asking.has_warnings:
+                answers = answers.drop_columns("warnings")
+            output_table(
+                answers,
+                output,
+                lambda answers: with_kept_columns(
+                    answers, given.table(), used, keep=keep
+                ),
+                rounded=True,
+            )
+        version = asking.route["version"]
         typer.echo(f"predicted by version {version} of {model}", err=True)
 
 
-def _collect(
-    blocks: "Iterator[Prediction]", num_rows: int, levels: list[str]
-) -> "tuple[int, pa.Table]":
-    """Returns the version that predicts and its predictions, with a progress bar."""
+class _KnownTargets:
+    """Reads the targets of blocks of a table, as the service takes them.
+
+    Args:
+        description: The description of the version.
+        notation: How texts of the target are read.
+    """
+
+    def __init__(
+        self, description: "Mapping[str, Any]", notation: "Notation | None"
+    ) -> None:
+        self._target, self._classes = description["target"], description["classes"]
+        self._notation = notation
+        self.has_one = False
+
+    def read(self, block: "pa.Table") -> "tuple[Any, np.ndarray]":
+        """Returns the targets of the rows, None if no row has one, and which lack it.
+
+        A row without a target gets that of another row, so that all can be asked for.
+        """
+        from tfbbb.cli.table_targets import fill_targets, read_labels_or_numbers
+        from tfbbb.data.column_names import check_column_exists
+        from tfbbb.data.values import missing_values
+
+        check_column_exists(block, self._target, role="target")
+        missing = missing_values(block, self._target, self._notation)
+        if missing.all():
+            return None, missing
+        self.has_one = True
+        filled, missing = fill_targets(block, self._target, self._notation)
+        return (
+            read_labels_or_numbers(filled, self._target, self._classes, self._notation),
+            missing,
+        )
+
+    def check(self) -> None:
+        """Raises `TableError` if no row of any block has a target."""
+        from tfbbb.data import TableError
+
+        if not self.has_one:
+            raise TableError(
+                f"No row of the table has a target: column {self._target!r} is empty."
+            )
+
+
+class _Asking:
+    """Predicts a table block by block, all of it by the same version.
+
+    Args:
+        model: The model.
+        targets: Reads the targets whose `log_prob` to ask for, if any.
+        levels: Names of the intervals.
+        options: Options of each prediction.
+        route: The options that choose the version. After the first block, the version
+            that has answered.
+
+    Attributes:
+        has_warnings: Whether a row had a warning so far.
+    """
+
+    def __init__(
+        self,
+        model: "Model",
+        targets: _KnownTargets | None,
+        levels: list[str],
+        options: dict[str, Any],
+        route: dict[str, Any],
+    ) -> None:
+        self._model, self._targets = model, targets
+        self._levels, self._options = levels, options
+        self.route = route
+        self.has_warnings = False
+
+    def answers(self, scan: "TableScan") -> "Iterator[tuple[pa.Table, pa.Table]]":
+        """Yields blocks of the table, and their predictions with a progress bar."""
+        import pyarrow as pa
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TimeRemainingColumn,
+        )
+
+        console = Console(stderr=True)
+        columns = ("rows", BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as progress:
+            task = progress.add_task("", total=scan.num_rows)
+            first = 0
+            for batch in scan.batches():
+                block = pa.Table.from_batches([batch])
+                for answer in self._answers(block, first):
+                    stop = first + answer.num_rows
+                    yield block.slice(0, answer.num_rows), answer
+                    block = block.slice(answer.num_rows)
+                    first = stop
+                    progress.advance(task, answer.num_rows)
+
+    def check_targets(self) -> None:
+        """Raises `TableError` if targets are asked for and no row has one."""
+        if self._targets is not None:
+            self._targets.check()
+
+    def _answers(self, block: "pa.Table", first: int) -> "Iterator[pa.Table]":
+        """Yields the predictions of a block, of which `first` rows come before."""
+        from tfbbb.cli.answer_table import with_warning_texts
+        from tfbbb.client.errors import ServiceError
+
+        targets = missing = None
+        if self._targets is not None:
+            targets, missing = self._targets.read(block)
+        options = {**self._options, **self.route, "targets": targets}
+        start = 0
+        try:
+            for prediction in self._model.predict_blocks(block, **options):
+                self.route = {"version": prediction.version}
+                self.has_warnings |= any(prediction.warnings or ())
+                table = _build_table(prediction, self._levels)
+                if missing is not None:
+                    part = missing[start : start + len(table)]
+                    table = _with_log_prob(table, part)
+                start += len(table)
+                yield with_warning_texts(table, prediction.warnings)
+        except ServiceError as error:
+            if not first:
+                raise
+            message = f"Counted from row {first + 1}: {error.message}"
+            raise ServiceError(error.status, message) from None
+
+
+def _with_log_prob(table: "pa.Table", missing: "np.ndarray") -> "pa.Table":
+    """Empties `log_prob` in rows without a target; adds it where none has one."""
     import pyarrow as pa
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TimeRemainingColumn,
-    )
 
-    from tfbbb.cli.answer_table import with_warnings
+    from tfbbb.cli.table_targets import empty_log_prob
 
-    console = Console(stderr=True)
-    columns = ("rows", BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn())
-    tables, warnings, version = [], [], 0
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("", total=num_rows)
-        for prediction in blocks:
-            version = prediction.version
-            tables.append(_build_table(prediction, levels))
-            warnings += prediction.warnings or [[] for _ in range(len(prediction))]
-            progress.advance(task, len(prediction))
-    return version, with_warnings(pa.concat_tables(tables), warnings)
+    if "log_prob" in table.column_names:
+        return empty_log_prob(table, missing)
+    return table.append_column("log_prob", pa.nulls(len(table), pa.float64()))
 
 
 def _build_table(prediction: "Prediction", levels: list[str]) -> "pa.Table":

@@ -13,10 +13,12 @@ from tfbbb.cli.remote.watch import follow
 from tfbbb.cli.training_options import (
     BatchSize,
     Columns,
+    Devices,
     Epochs,
     Hidden,
     Ignore,
     LearningRate,
+    Partitions,
     Seed,
     Spec,
     StartFrom,
@@ -68,6 +70,8 @@ def train(
     validation_column: ValidationColumn = None,
     validation_time: ValidationTime = None,
     validation_group: ValidationGroup = None,
+    partitions: Partitions = None,
+    devices: Devices = None,
     seed: Seed = None,
     start_from: StartFrom = None,
     spec: Spec = None,
@@ -103,6 +107,8 @@ def train(
             validation_column=validation_column,
             validation_time=validation_time,
             validation_group=validation_group,
+            partitions=partitions,
+            devices=devices,
             seed=seed,
         )
         dataset = _find_or_upload_dataset(client, data)
@@ -118,7 +124,7 @@ def train(
 
 def _find_or_upload_dataset(client: "Client", data: str) -> "Dataset":
     if Path(data).exists():
-        return upload_with_bar(client, Path(data), None)
+        return upload_with_bar(client, [Path(data)], None)
     if re.fullmatch(ID, data):
         return client.dataset(data)
     raise CommandError(

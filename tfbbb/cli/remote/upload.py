@@ -1,5 +1,6 @@
 """`tfbbb remote upload`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,15 @@ if TYPE_CHECKING:
 
 def upload(
     data: Annotated[
-        Path, typer.Argument(help="Table: CSV, gzipped CSV, Parquet or Arrow IPC.")
+        list[Path],
+        typer.Argument(
+            help="Table: CSV, gzipped CSV, Parquet or Arrow IPC; several files of the "
+            "same columns become one dataset."
+        ),
     ],
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the dataset; the name of the file by default."),
+        typer.Option(help="Name of the dataset; that of the first file by default."),
     ] = None,
     url: Url = None,
     key: Key = None,
@@ -30,8 +35,10 @@ def upload(
         typer.echo(upload_with_bar(client, data, name).id)
 
 
-def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset":
-    """Uploads a file with a progress bar, and prints the problems of its columns."""
+def upload_with_bar(
+    client: "Client", data: Sequence[Path], name: str | None
+) -> "Dataset":
+    """Uploads files with a progress bar, and prints the problems of its columns."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -45,7 +52,7 @@ def upload_with_bar(client: "Client", data: Path, name: str | None) -> "Dataset"
         def show(sent: int, total: int) -> None:
             progress.update(task, completed=sent, total=total)
 
-        dataset = client.upload(data, name=name, progress=show)
+        dataset = client.upload([*data], name=name, progress=show)
     typer.echo(
         f"{dataset.name}: {dataset.num_rows} rows, {len(dataset.columns)} columns",
         err=True,

@@ -6,7 +6,7 @@ import marshal
 import pickle
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 import keras
 import tensorflow as tf
 import tensorflow_probability as tfp

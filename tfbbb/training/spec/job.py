@@ -130,6 +130,7 @@ class JobSpec(SpecPart):
             "higher percentile among rows that the model was not trained on, unless "
             "a request says otherwise; by default all rows are answered.",
             examples=[99],
+            json_schema_extra={"x-empty": "all rows are answered"},
         ),
     ] = None
     start_from: Annotated[
@@ -190,6 +191,35 @@ class JobSpec(SpecPart):
             raise ValueError(
                 f"the recalibration '{self.recalibration.name}' is for a "
                 f"{self.recalibration.task}; received a {task}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_partitions(self) -> Self:
+        if self.training.partitions is None:
+            return self
+        if self.start_from is not None:
+            raise ValueError(
+                "a training with a parent version has one partition: leave "
+                "`start_from` or `partitions` out"
+            )
+        if (self.model.members or 1) > 1:
+            raise ValueError(
+                "partitions are trained for one posterior: leave `members` or "
+                f"`partitions` out; received {self.model.members} members"
+            )
+        if reason := self.model.why_not_in_partitions:
+            raise ValueError(f"{reason}: change the layers, or leave `partitions` out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_devices(self) -> Self:
+        types = [layer.type for layer in self.model.layers or ()]
+        if self.training.devices == "all" and "batch_normalization" in types:
+            raise ValueError(
+                "batch normalization needs the rows of a batch on one device: use "
+                "`layer_normalization`, or leave `devices` out; received the devices "
+                "'all'"
             )
         return self
 

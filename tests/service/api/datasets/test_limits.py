@@ -286,3 +286,14 @@ def test_first_rows_do_not_wait_for_whole_tables(
 
     monkeypatch.setattr(inspection, "_run", run)
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["TFBBB_ADMIN_KEY", "TFBBB_DATABASE_URL", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"],
+)
+def test_reader_of_tables_gets_no_secret(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "secret")
+    assert "secret" not in inspection._environment().values()

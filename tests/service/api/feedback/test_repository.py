@@ -12,31 +12,19 @@ import numpy as np
 import pytest
 
 from service.api.feedback.repository import Receipt, count, find
-from service.shared.database import Database, upgrade
+from service.shared.database import Database
 from service.shared.database.tables import ModelVersion, RecordedRow
 from service.shared.errors import FeedbackConflict, UnknownModel
 from service.shared.model_messages import ScoredRows
+from tests.service.recorded import database_with_versions
 
 NO_MODELS = Path("/nonexistent")
 
 
 @pytest.fixture
 def database(database_url: str, tmp_path: Path) -> Iterator[Database]:
-    database = Database(database_url)
-    upgrade(database, tmp_path)
-    with database.writing() as session:
-        for number in (1, 2):
-            session.add(
-                ModelVersion(
-                    name="m",
-                    number=number,
-                    digest="0" * 64,
-                    lineage={},
-                    created_at=0.0,
-                )
-            )
-    yield database
-    database.close()
+    with database_with_versions(database_url, tmp_path, "m", 1, 2) as database:
+        yield database
 
 
 def scored(

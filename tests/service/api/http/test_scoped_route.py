@@ -76,8 +76,12 @@ def ask(
 
     scopes = [Scope(scope) for scope in (key or "").split()]
     implied = frozenset[Scope]().union(*(scope.implied for scope in scopes))
-    caller = Caller("1", "a test", implied, 1, 1, 1)
-    keyring = SimpleNamespace(find_cached=lambda _: caller, is_use_due=lambda _: False)
+    caller = Caller("1", "a test", implied, 1, 1, 1, None)
+
+    async def find(credential: object) -> Caller:
+        return caller
+
+    keyring = SimpleNamespace(find=find, is_use_due=lambda _: False)
     models = ModelsClient(Homes([ModelHost(Path("none"))], SETTINGS), SETTINGS)
     service = SimpleNamespace(settings=SETTINGS, keyring=keyring, models=models)
     given = {"content-type": "application/json"} | (headers or {})
@@ -216,7 +220,7 @@ def test_every_route_is_closed_or_known_to_be_open(app: FastAPI) -> None:
     assert open_paths == {
         *("/", "/web/1/1", "/guide", "/guide/1"),
         *("/docs", "/docs/1", "/openapi.json"),
-        *("/health/live", "/health/ready"),
+        *("/health/live", "/health/ready", "/health/predicting"),
         *("/v2/health/live", "/v2/health/ready"),
         "/v1/session",
     }

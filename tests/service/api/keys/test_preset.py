@@ -1,10 +1,16 @@
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
 import pytest
 
 from service.api.keys.credential import Credential, CredentialError
 from service.api.keys.keyring import Keyring
 from service.api.keys.repository import add_key, list_keys, preset_admin_key, revoke_key
 from service.api.keys.scope import Scope
-from service.shared.database import Database
+from service.api.patience import Patience
+from service.shared.database import Database, upgrade
 from service.shared.errors import Unauthenticated
 from service.shared.settings import Settings
 
@@ -25,7 +31,7 @@ def test_a_changed_secret_takes_the_place_of_the_earlier_one(
 ) -> None:
     preset_admin_key(database, FIRST)
     preset_admin_key(database, SECOND)
-    keyring = Keyring(database, settings)
+    keyring = Keyring(database, settings, Patience())
     assert keyring.authenticate(Credential.parse(SECOND)).scopes == set(Scope)
     with pytest.raises(Unauthenticated, match="no such key"):
         keyring.authenticate(Credential.parse(FIRST))
@@ -42,7 +48,7 @@ def test_a_revoked_key_does_not_come_back(
     preset_admin_key(database, FIRST)
     assert "was revoked" in caplog.text
     with pytest.raises(Unauthenticated, match="was revoked"):
-        Keyring(database, settings).authenticate(Credential.parse(FIRST))
+        Keyring(database, settings, Patience()).authenticate(Credential.parse(FIRST))
 
 
 def test_another_key_is_not_taken_over(database: Database) -> None:
@@ -65,3 +71,18 @@ def test_invalid_key_is_refused_by_the_name_of_its_setting(
 ) -> None:
     with pytest.raises(CredentialError, match=r"^TFBBB_ADMIN_KEY: .*Received: "):
         preset_admin_key(database, text)
+
+
+def test_services_that_start_at_once_add_the_key_once(
+    postgresql: str, tmp_path: Path
+) -> None:
+    url = f"{postgresql}/test_{secrets.token_hex(4)}"
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
+        connection.execute(f"create database {url.rpartition('/')[2]}")
+    database = Database(url)
+    upgrade(database, tmp_path)
+    with ThreadPoolExecutor(8) as executor:
+        list(executor.map(lambda _: preset_admin_key(database, FIRST), range(8)))
+    with database.reading() as session:
+        assert len(list_keys(session)) == 1
+    database.close()

@@ -143,6 +143,16 @@ def test_canary_is_the_version_that_is_new_to_the_label(
     for number in ("1", "2"):
         version = client.get(f"/v1/models/{name}/versions/{number}").json()
         assert version["labels"]["live"] == number
+    assert put(client, canary, {"version": 1, "shadow": 2}).status_code == 200
+    models = client.get("/v1/models").json()["models"]
+    (listed,) = (model for model in models if model["name"] == name)
+    assert (listed["canaries"], listed["shadows"]) == ({}, {"live": "2"})
+    assert put(client, canary, {"versions": {"1": 0.9, "2": 0.1}}).status_code == 200
+    models = client.get("/v1/models").json()["models"]
+    (listed,) = (model for model in models if model["name"] == name)
+    assert listed["labels"]["live"] == "1"
+    assert listed["canaries"]["live"]["version"] == "2"
+    assert listed["canaries"]["live"]["weight"] == pytest.approx(0.1)
     assert put(client, canary, {"version": 2}).json()["canary"] is None
 
 

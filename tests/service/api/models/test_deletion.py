@@ -14,6 +14,7 @@ from service.shared.version_deletion import delete_version, finish_deletions
 from tests.service.api.models.conftest import wait_until_latest
 from tests.service.api.models.test_labels import put
 from tests.service.serving import ask
+from tests.service.stores import directory_store
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "2" / "columns"
 BODY = {"instances": [[1, 2, 3]]}
@@ -25,7 +26,9 @@ def root(tmp_path: Path, database: Database) -> Path:
     for number in (1, 2):
         place = tmp_path / "models" / "wine.red" / str(number)
         shutil.copytree(GOLDEN, place)
-        Ledger(database).record("wine.red", number, place)
+        Ledger(database, directory_store(place.parents[1])).record(
+            "wine.red", number, place
+        )
     return tmp_path / "models"
 
 
@@ -37,8 +40,8 @@ def deleted_at(database: Database) -> float | None:
 def test_deleted_version_leaves_its_row_and_no_file(
     database: Database, root: Path
 ) -> None:
-    delete_version(database, root, "wine.red", 1)
-    finish_deletions(database, root)
+    delete_version(database, directory_store(root), "wine.red", 1)
+    finish_deletions(database, directory_store(root))
     assert deleted_at(database) is not None
     assert [path.name for path in (root / "wine.red").iterdir()] == ["2"]
     assert list((root / ".staging").iterdir()) == []
@@ -52,9 +55,9 @@ def test_version_returns_if_the_process_stopped_before_its_deletion(
 
     monkeypatch.setattr(database, "now", stop)
     with pytest.raises(KeyboardInterrupt):
-        delete_version(database, root, "wine.red", 1)
+        delete_version(database, directory_store(root), "wine.red", 1)
     assert not (root / "wine.red" / "1").exists()
-    finish_deletions(database, root)
+    finish_deletions(database, directory_store(root))
     assert (root / "wine.red" / "1" / "saved_model.pb").exists()
     assert deleted_at(database) is None
 
@@ -62,9 +65,9 @@ def test_version_returns_if_the_process_stopped_before_its_deletion(
 def test_files_go_if_the_process_stopped_once_it_was_deleted(
     database: Database, root: Path
 ) -> None:
-    delete_version(database, root, "wine.red", 1)
+    delete_version(database, directory_store(root), "wine.red", 1)
     assert list((root / ".staging").iterdir()) != []
-    finish_deletions(database, root)
+    finish_deletions(database, directory_store(root))
     assert list((root / ".staging").iterdir()) == []
 
 
@@ -73,8 +76,8 @@ def test_version_with_a_label_is_not_deleted(database: Database, root: Path) -> 
         label = Label(name="wine.red", label="champion", number=1, moved_at=0.0)
         session.add(label)
     with pytest.raises(VersionInUse, match="has the labels 'champion'; move"):
-        delete_version(database, root, "wine.red", 1)
-    delete_version(database, root, "wine.red", 2)
+        delete_version(database, directory_store(root), "wine.red", 1)
+    delete_version(database, directory_store(root), "wine.red", 2)
 
 
 def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
@@ -99,10 +102,10 @@ def test_version_that_an_unfinished_job_starts_from_is_not_deleted(
                 )
             )
     with pytest.raises(VersionInUse, match="The jobs one start from"):
-        delete_version(database, root, "wine.red", 1)
+        delete_version(database, directory_store(root), "wine.red", 1)
     with database.writing() as session:
         session.get_one(Job, "one").state = "succeeded"
-    delete_version(database, root, "wine.red", 1)
+    delete_version(database, directory_store(root), "wine.red", 1)
 
 
 def test_version_is_kept_if_the_database_is_lost(
@@ -111,7 +114,7 @@ def test_version_is_kept_if_the_database_is_lost(
     with database.engine.begin() as connection:
         ModelVersion.metadata.tables["labels"].drop(connection)
     with pytest.raises(SQLAlchemyError):
-        delete_version(database, root, "wine.red", 1)
+        delete_version(database, directory_store(root), "wine.red", 1)
     assert (root / "wine.red" / "1" / "saved_model.pb").exists()
 
 

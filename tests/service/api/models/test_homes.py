@@ -26,6 +26,7 @@ class Host(ModelHost):
         self.restarts = 0
         self.may_load = True
         self.size = 0
+        self.is_idle_now = True
         self.is_starting = False
 
     @property
@@ -48,6 +49,7 @@ class Host(ModelHost):
             settled=sorted(self.kept if self.may_load else self.kept & self.settled),
             computed={},
             resident_bytes=self.size,
+            is_idle=self.is_idle_now,
         )
         return Frame({}, report.model_dump_json().encode())
 
@@ -61,9 +63,11 @@ class Host(ModelHost):
         self.size = 0
 
 
-def cluster(count: int, models: Collection[str]) -> tuple[Homes, list[Host]]:
+def cluster(
+    count: int, models: Collection[str], **settings: Any
+) -> tuple[Homes, list[Host]]:
     hosts = [Host(models) for _ in range(count)]
-    return Homes(hosts, Settings(model_memory_bytes=2**30)), hosts
+    return Homes(hosts, Settings(model_memory_bytes=2**30, **settings)), hosts
 
 
 def look(homes: Homes, times: int = 3) -> None:
@@ -169,6 +173,34 @@ def test_process_with_too_much_memory_restarts_without_its_models() -> None:
     assert b.kept == {"p", "q"}
     assert a.restarts == 0  # A request still waits for it.
     a.num_waiting = 0
+    look(homes)
+    assert a.restarts == 1
+
+
+def test_process_that_answers_another_api_process_is_not_restarted() -> None:
+    homes, (a, _) = cluster(2, "pq")
+    look(homes)
+    a.size, a.is_idle_now = 2**31, False
+    look(homes)
+    assert a.restarts == 0
+    a.is_idle_now = True
+    look(homes)
+    assert a.restarts == 1
+
+
+def test_further_api_processes_have_time_to_follow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("service.api.models.homes.time.monotonic", lambda: now[0])
+    homes, (a, _) = cluster(2, "pq", workers=2, poll_seconds=5.0)
+    look(homes)
+    a.size = 2**31
+    look(homes)
+    now[0] = 9.0
+    look(homes)
+    assert a.restarts == 0
+    now[0] = 11.0
     look(homes)
     assert a.restarts == 1
 

@@ -8,10 +8,10 @@ import pytest
 
 from service.api.labels.repository import find_route, move
 from service.shared.database import Database
-from service.shared.database.tables import ModelVersion
 from service.shared.errors import LabelRefused
 from service.shared.route import Route
 from tests.service.api.models.conftest import wait_until_latest
+from tests.service.recorded import add_versions
 from tests.service.serving import ask
 
 Publish = Callable[..., None]
@@ -79,17 +79,7 @@ def test_label_moves_to_nothing_that_does_not_answer(
 
 
 def test_one_of_two_concurrent_creations_of_a_label_fails(database: Database) -> None:
-    with database.writing() as session:
-        for number in (1, 2):
-            session.add(
-                ModelVersion(
-                    name="wine",
-                    number=number,
-                    digest="0" * 64,
-                    lineage={},
-                    created_at=0.0,
-                )
-            )
+    add_versions(database, "wine", 1, 2)
     together, refused = threading.Barrier(2), []
 
     def make(number: int) -> None:

@@ -95,8 +95,9 @@ def test_other_process_answers_when_one_is_gone(
         name: sum("ended during the request" in answer.text for answer in found)
         for name, found in answers.items()
     }
-    # At most the request that the process computed is lost, and nothing of the other.
-    assert sum(lost.values()) <= 1
+    # Each client has one request at a time, and loses no other: a busy model may have a
+    # home in both processes.
+    assert max(lost.values()) <= 1
     for found in answers.values():
         # Where the cores are busy, the service refuses some at its door.
         assert {answer.status_code for answer in found} <= {200, 503}

@@ -215,7 +215,7 @@ def test_a_writer_on_postgresql_waits_for_nobody_for_ever(postgresql: str) -> No
         assert isinstance(driver, psycopg.Connection)
         with socket.socket(fileno=os.dup(driver.fileno())) as connected:
             option = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
-            assert option == 30_000
+            assert option == 10_000
     with database.engine.connect() as connection:
         assert connection.scalar(text(f"show {limits[0]}")) == "0"
     database.close()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from service.model_process.rates import WorkRates
 from service.shared.errors import RateExceeded
+from service.shared.work_rates import Payer, WorkRates
 
 RATE = 100.0
 MOST = 1000.0  # The credit of ten seconds.
 PAUSE = 1e-4
+KEY = Payer("key", RATE)
 
 
 class Rates(WorkRates):
@@ -22,7 +23,8 @@ class Rates(WorkRates):
     def __init__(self, directory: Path, per_second: float | None = RATE) -> None:
         self.now = 5.0
         self.pause = 0.0
-        super().__init__(directory, per_second, self._time)
+        self.per_second = per_second
+        super().__init__(directory, self._time)
 
     def _time(self) -> float:
         time.sleep(self.pause)  # Lets others come between a check and its charge.
@@ -30,7 +32,7 @@ class Rates(WorkRates):
 
     def is_charged(self, key_id: str | None, work: float) -> bool:
         try:
-            self.charge(key_id, work)
+            self.charge(Payer(key_id, self.per_second), work)
         except RateExceeded:
             return False
         return True
@@ -42,7 +44,7 @@ def rates(tmp_path: Path) -> Rates:
 
 
 def test_credit_grows_by_the_rate(rates: Rates) -> None:
-    rates.charge("key", MOST)
+    rates.charge(KEY, MOST)
     assert not rates.is_charged("key", 1)
     rates.now += 2.5
     assert rates.is_charged("key", 2.5 * RATE)
@@ -50,16 +52,16 @@ def test_credit_grows_by_the_rate(rates: Rates) -> None:
 
 
 def test_credit_is_ten_seconds_of_work_at_most(rates: Rates) -> None:
-    rates.charge("key", 1)
+    rates.charge(KEY, 1)
     rates.now += 1e6
-    rates.charge("key", MOST)
+    rates.charge(KEY, MOST)
     assert not rates.is_charged("key", 1)
 
 
 def test_refusal_says_when_the_credit_suffices(rates: Rates) -> None:
-    rates.charge("key", MOST)
+    rates.charge(KEY, MOST)
     with pytest.raises(RateExceeded, match="Received: 250 units") as caught:
-        rates.charge("key", 250)
+        rates.charge(KEY, 250)
     assert caught.value.headers["Retry-After"] == "3"
     rates.now += 2.4
     assert not rates.is_charged("key", 250)
@@ -84,9 +86,9 @@ def test_key_is_not_limited_by_the_others(rates: Rates) -> None:
 
 
 def test_work_that_was_not_done_is_given_back(rates: Rates) -> None:
-    rates.charge("key", MOST)
-    rates.correct("key", -MOST)
-    rates.correct("key", -MOST)
+    rates.charge(KEY, MOST)
+    rates.correct(KEY, -MOST)
+    rates.correct(KEY, -MOST)
     assert rates.is_charged("key", MOST)
     assert not rates.is_charged("key", 1)
 
@@ -99,7 +101,7 @@ def test_without_a_rate_nothing_is_limited(tmp_path: Path) -> None:
 def test_threads_and_processes_share_the_credit_exactly(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from tests.service.model_process.test_rates import Rates
+from tests.service.shared.test_work_rates import Rates
 rates = Rates(Path({str(tmp_path)!r}))
 rates.pause = {PAUSE}
 print(sum(rates.is_charged("key", 7) for _ in range(200)))

@@ -1,0 +1,61 @@
+"""The versions that labels point at, also while the database is lost."""
+
+import asyncio
+import time
+from functools import partial
+
+from service.api.labels.repository import find_route
+from service.api.labels.schemas import LATEST
+from service.api.patience import NoAnswerError, Patience
+from service.shared.database import Database
+from service.shared.errors import UnknownLabel
+from service.shared.route import Route
+
+
+class LabelRoutes:
+    """Finds the versions of a label for predictions.
+
+    Queries the database for each request, because any process may move labels: a
+    request that comes after a move is answered by the new version, everywhere. While
+    the database is slow or lost, the versions that a label had last answer.
+
+    Args:
+        database: Holds the labels.
+        patience: Bounds the time to wait for the database.
+    """
+
+    def __init__(self, database: Database, patience: Patience) -> None:
+        self._database = database
+        self._patience = patience
+        # With the times at which the database was asked.
+        self._last: dict[tuple[str, str], tuple[float, Route]] = {}
+
+    async def find(self, name: str, label: str) -> Route:
+        """Returns the versions of a label; the models resolve `latest`.
+
+        Raises:
+            UnknownLabel: If there is no such label.
+        """
+        if label == LATEST:
+            return Route()
+        ask = partial(self._ask, name, label)
+        known = self._last.get((name, label))
+        if known is None:
+            return await asyncio.to_thread(ask)
+        try:
+            return await self._patience.ask(f"the label {label!r} of {name!r}", ask)
+        except NoAnswerError:
+            _, route = self._last.get((name, label), known)
+            return route
+
+    def _ask(self, name: str, label: str) -> Route:
+        asked_at = time.monotonic()
+        try:
+            route = find_route(self._database, name, label)
+        except UnknownLabel:
+            self._last.pop((name, label), None)
+            raise
+        # A slow answer must not replace a newer one.
+        if asked_at >= self._last.get((name, label), (asked_at, route))[0]:
+            self._last[name, label] = asked_at, route
+        return route

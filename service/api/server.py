@@ -1,0 +1,39 @@
+"""The HTTP server of an API process."""
+
+import socket
+from contextlib import ExitStack
+
+import uvicorn
+from fastapi import FastAPI
+
+from service.api.http.protocol import JsonErrorProtocol
+from service.shared.settings import Settings
+
+SECONDS_TO_FINISH_REQUESTS = 30
+# Each further one costs a microsecond per new connection.
+_ACCEPTED_PER_TURN = 32
+
+
+def server(app: FastAPI, settings: Settings) -> uvicorn.Server:
+    """Creates the server of an app."""
+    config = uvicorn.Config(
+        app,
+        http=JsonErrorProtocol,
+        access_log=settings.access_log == "text",
+        timeout_graceful_shutdown=SECONDS_TO_FINISH_REQUESTS,
+    )
+    return uvicorn.Server(config)
+
+
+def run(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Answers the requests of a listening socket until a signal ends the process."""
+    # `dup` would make it block, also in the processes that share it, whose event loops
+    # would then wait in `accept`.
+    listener.setblocking(False)
+    # The event loop accepts one connection per turn and socket: while its turns are
+    # long, others would wait for seconds to be accepted.
+    with ExitStack() as others:
+        more = [
+            others.enter_context(listener.dup()) for _ in range(_ACCEPTED_PER_TURN - 1)
+        ]
+        server.run(sockets=[listener, *more])

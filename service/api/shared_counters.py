@@ -1,0 +1,21 @@
+"""Adds up the counters of several API processes."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+# Where the library of the metrics keeps the counters of all processes. It reads this
+# variable when it is imported, so this module must not import it.
+VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+
+@contextmanager
+def shared_counters() -> Iterator[None]:
+    """Makes this process and its children share their counters until the block ends."""
+    with TemporaryDirectory(prefix="tfbbb-metrics-") as directory:
+        os.environ[VARIABLE] = directory
+        try:
+            yield
+        finally:
+            del os.environ[VARIABLE]

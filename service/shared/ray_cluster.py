@@ -1,0 +1,82 @@
+"""Checks at the start whether jobs can run on a Ray cluster; does not import Ray."""
+
+import importlib.metadata
+import ipaddress
+from urllib.parse import urlsplit
+
+import httpx
+
+from service.shared.database import Database
+from service.shared.settings import Settings
+
+_SECONDS_TO_ANSWER = 10.0
+
+
+class RayClusterError(Exception):
+    """Jobs cannot run on the cluster; the message says why."""
+
+
+def check_cluster(settings: Settings) -> str | None:
+    """Checks the settings, and whether the cluster answers.
+
+    Returns:
+        A warning, if the cluster runs another version of Ray.
+
+    Raises:
+        RayClusterError: If jobs cannot run on the cluster.
+    """
+    address = settings.ray_address
+    if address is None:
+        raise RayClusterError(
+            "The launcher `ray` needs the address of the cluster's Jobs API: "
+            "--ray-address http://HOST:8265."
+        )
+    try:
+        here = importlib.metadata.version("ray")
+    except importlib.metadata.PackageNotFoundError:
+        raise RayClusterError(
+            "The launcher `ray` needs the package `ray`: pip install 'tfbbb[ray]'."
+        ) from None
+    database = Database(settings.effective_database_url)
+    if database.is_sqlite and not _is_this_machine(address):
+        raise RayClusterError(
+            "Trainers on other machines cannot share a SQLite database; name a "
+            f"PostgreSQL database with --database-url. Received: {database.url}"
+        )
+    there = _version(address)
+    if there.split(".")[0] != here.split(".")[0]:
+        raise RayClusterError(
+            f"The cluster at {address} runs Ray {there}, which the client {here} does "
+            f"not support: install ray=={there} here, or Ray {here} there."
+        )
+    if there != here:
+        return (
+            f"The cluster at {address} runs Ray {there}, and this machine has Ray "
+            f"{here}: install the same version if jobs cannot be submitted."
+        )
+    return None
+
+
+def _version(address: str) -> str:
+    try:
+        response = httpx.get(f"{address}/api/version", timeout=_SECONDS_TO_ANSWER)
+        response.raise_for_status()
+        return str(response.json()["ray_version"])
+    except httpx.HTTPStatusError as error:
+        reason = f"it answered with status {error.response.status_code}"
+    except httpx.HTTPError as error:
+        reason = str(error) or type(error).__name__
+    except (ValueError, KeyError, TypeError):
+        reason = "what answers there is not the Jobs API"
+    raise RayClusterError(
+        f"No Ray cluster answers at {address}: {reason}. Start one with `ray start "
+        "--head`, or name the address of its dashboard with --ray-address."
+    )
+
+
+def _is_this_machine(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

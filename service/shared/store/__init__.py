@@ -1,0 +1,21 @@
+"""The store: where all machines keep datasets, checkpoints and versions of models."""
+
+from service.shared.settings import Settings
+from service.shared.store.directory_store import DirectoryStore
+from service.shared.store.store import STAGING, Store, StoreError, StoreOutageError
+
+__all__ = ["STAGING", "Store", "StoreError", "StoreOutageError", "open_store"]
+
+
+def open_store(settings: Settings) -> Store:
+    """Returns the store that the settings name; does not connect to it yet.
+
+    Raises:
+        StoreError: If the package for the store's URL is not installed.
+    """
+    if settings.store is None:
+        return DirectoryStore(settings)
+    # Imported late: a store of directories needs no fsspec.
+    from service.shared.store.object_store import ObjectStore
+
+    return ObjectStore(settings)

@@ -1,0 +1,177 @@
+"""The work per second that each key may ask for."""
+
+import fcntl
+import math
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from service.shared.errors import RateExceeded
+
+# A key that asked for nothing this long may ask for as many seconds' work at once.
+_SECONDS_OF_CREDIT = 10.0
+# The directory of the accounts, beside the sockets of the model processes.
+RATES = "rates"
+# What a service without keys counts all requests as.
+_ANYBODY = "anybody"
+
+
+class Payer(NamedTuple):
+    """A key that asks for predictions.
+
+    Args:
+        key_id: Id of the key; None in a service without keys.
+        work_per_second: Its rate, in units of work; None if there is no limit.
+    """
+
+    key_id: str | None
+    work_per_second: float | None
+
+
+class _Account(NamedTuple):
+    """The state of a key.
+
+    Args:
+        credit: The work that it may ask for.
+        at: The time at which that was counted.
+        per_second: Its rate.
+        used: The work that was taken since the start of the service.
+    """
+
+    credit: float
+    at: float
+    per_second: float
+    used: float
+
+    @property
+    def most(self) -> float:
+        """The most credit."""
+        return self.per_second * _SECONDS_OF_CREDIT
+
+    def grown(self, now: float) -> Self:
+        """Returns the account with the credit of a later time."""
+        credit = self.credit + self.per_second * (now - self.at)
+        return self._replace(credit=min(self.most, credit), at=now)
+
+    def minus(self, work: float) -> Self:
+        """Returns the account without some work."""
+        # A correction may give back what has grown anew meanwhile.
+        return self._replace(credit=min(self.most, self.credit - work))
+
+
+_STATE = struct.Struct("dddd")
+
+
+class WorkRates:
+    """A credit of work for each key, which grows with time up to a most.
+
+    The model processes share one file per key, whose lock makes a check and a charge
+    one step: however many requests come at the same time, wherever they are computed,
+    a key gets its rate exactly. A process that ends frees its locks. Services on other
+    machines take their part with `take`.
+
+    Args:
+        directory: A directory of the files alone; created if it does not exist.
+        clock: Returns a time that is the same in all processes of the machine.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        directory.mkdir(exist_ok=True)
+        self._directory = directory
+        self._clock = clock
+
+    def charge(self, payer: Payer, work: float) -> None:
+        """Takes work from the credit of a key.
+
+        A request of more work than the most credit needs the most, and leaves a debt.
+
+        Raises:
+            RateExceeded: If the credit is too small; nothing is taken.
+        """
+        per_second = payer.work_per_second
+        if per_second is None:
+            return
+        needed = min(work, per_second * _SECONDS_OF_CREDIT)
+        missing = needed - self._change(payer.key_id, work, needed, per_second)
+        if missing > 0:
+            raise RateExceeded(
+                f"The key has used up its {per_second:g} units of work per second "
+                "(TFBBB_MAX_WORK_PER_SECOND, or a limit of its own), which are rows × "
+                f"draws × answers; ask again in {math.ceil(missing / per_second)} s. "
+                f"Received: {work:g} units",
+                missing / per_second,
+            )
+
+    def correct(self, payer: Payer, work: float) -> None:
+        """Takes more work from the credit of a key, or gives back a negative amount."""
+        if payer.work_per_second is not None and work:
+            self._change(payer.key_id, work, -math.inf, payer.work_per_second)
+
+    def used(self) -> dict[str, float]:
+        """Returns the work of each key that has a rate, since the start."""
+        found = {}
+        for path in self._directory.iterdir():
+            with _opened(path, os.O_RDONLY) as file:
+                if (account := _read(file)) is not None:
+                    found[path.name] = account.used
+        return found
+
+    def take(self, key: str, *, work: float = 0.0, seconds: float = 0.0) -> None:
+        """Takes what other services have counted; may leave a debt.
+
+        Args:
+            key: The name of a key, as in `used`; nothing is taken of an unknown key.
+            work: Units of work.
+            seconds: Seconds of work at the rate of the key, beside `work`.
+        """
+        with (
+            suppress(FileNotFoundError),
+            _opened(self._directory / key, os.O_RDWR) as file,
+        ):
+            if (account := _read(file)) is not None:
+                grown = account.grown(self._clock())
+                _write(file, grown.minus(work + seconds * account.per_second))
+
+    def _change(
+        self, key_id: str | None, work: float, needed: float, per_second: float
+    ) -> float:
+        """Takes work if the credit is as large as needed; returns the credit before."""
+        path = self._directory / (key_id or _ANYBODY)
+        with _opened(path, os.O_RDWR | os.O_CREAT) as file:
+            account, now = _read(file), self._clock()
+            if account is None:
+                most = per_second * _SECONDS_OF_CREDIT
+                account = _Account(most, now, per_second, 0.0)
+            account = account._replace(per_second=per_second).grown(now)
+            if account.credit >= needed:
+                used = account.used + work
+                _write(file, account.minus(work)._replace(used=used))
+            return account.credit
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """Opens and locks the file of a key."""
+    file = os.open(path, flags, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+    finally:
+        os.close(file)
+
+
+def _read(file: int) -> _Account | None:
+    state = os.pread(file, _STATE.size, 0)
+    return _Account(*_STATE.unpack(state)) if state else None
+
+
+def _write(file: int, account: _Account) -> None:
+    os.pwrite(file, _STATE.pack(*account), 0)

@@ -1,0 +1,151 @@
+"""`tfbbb remote predict` holds a few blocks of rows, however many the table has."""
+
+import weakref
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tfbbb.client.errors import ServiceError
+from tfbbb.client.model import Model
+from tfbbb.client.prediction import Prediction
+from tfbbb.data import TableScan, read_table
+
+BLOCK, BLOCKS = 100, 30
+# The first row of a block that the service refuses.
+FAULTY = 10 * BLOCK * BLOCKS
+DESCRIPTION = {
+    "target": "y",
+    "classes": None,
+    "features": [{"name": "x", "kind": "numeric"}],
+}
+
+
+class HeldRows:
+    """Counts the rows of objects that still exist."""
+
+    def __init__(self):
+        self.now = self.most = 0
+
+    def hold(self, thing, rows):
+        self.now += rows
+        self.most = max(self.most, self.now)
+        weakref.finalize(thing, self._release, rows)
+
+    def _release(self, rows):
+        self.now -= rows
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Predicts without a service, by the mean 2 x; returns the rows that are held."""
+    held = HeldRows()
+
+    def batches(scan):
+        for start in range(0, scan.num_rows, BLOCK):
+            block = whole(scan).slice(start, BLOCK)
+            # A copy, which is freed when nobody needs it.
+            (batch,) = pa.table(block.to_pydict(), schema=block.schema).to_batches()
+            held.hold(batch, batch.num_rows)
+            yield batch
+            del batch
+
+    def predict_blocks(model, rows, *, targets=None, version=None, **options):
+        assert version in (None, 3)
+        if rows["x"][0].as_py() == FAULTY:
+            raise ServiceError(400, "Row 2 is wrong.")
+        for start in range(0, len(rows), BLOCK // 2):
+            x = rows["x"].slice(start, BLOCK // 2).to_numpy()[:, None]
+            given = None if targets is None else np.zeros(len(x))
+            ones = np.ones_like(x)
+            answer = Prediction(
+                model="m",
+                version=3,
+                num_samples=1,
+                mean=2 * x,
+                variance=2 * ones,
+                epistemic=ones,
+                aleatoric=ones,
+                lower=(2 * x - 1)[:, None],
+                upper=(2 * x + 1)[:, None],
+                log_prob=given,
+                warnings=[["far"] if value > 2000 else [] for value in x[:, 0]],
+            )
+            held.hold(answer, len(x))
+            yield answer
+            del answer
+
+    tables = {}
+
+    def whole(scan):
+        if scan.path not in tables:
+            tables[scan.path] = read_table(scan.path)
+        return tables[scan.path]
+
+    monkeypatch.setattr(TableScan, "batches", batches)
+    monkeypatch.setattr(Model, "predict_blocks", predict_blocks)
+    monkeypatch.setattr(
+        Model, "describe_version", lambda *_: {"description": DESCRIPTION}
+    )
+    return held
+
+
+@pytest.fixture
+def rows(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = (f"{x},id{x},{'' if x % 7 else x}" for x in range(BLOCK * BLOCKS))
+    path.write_text("\n".join(["x,name,y", *lines]))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "xlsx"])
+def test_few_rows_are_held_at_a_time(tfbbb, held, rows, tmp_path, suffix):
+    output = tmp_path / f"answers.{suffix}"
+    result = tfbbb("remote", "predict", "m", rows, "--output", output, "--key", "a.b")
+    assert result.exit_code == 0, result.output
+    # A block and its answer; those before may be freed a moment later.
+    assert held.most <= 4 * BLOCK < BLOCK * BLOCKS
+    if suffix == "xlsx":
+        pytest.importorskip("python_calamine")
+    answers = read_table(output)
+    assert answers.column_names[:3] == ["name", "mean", "standard_deviation"]
+    x = np.arange(BLOCK * BLOCKS)
+    np.testing.assert_allclose(answers["mean"].to_numpy(), 2 * x)
+    assert answers["name"].to_pylist() == [f"id{value}" for value in x]
+    warned = [text or "" for text in answers["warnings"].to_pylist()]
+    assert warned == ["far" if value > 2000 else "" for value in x]
+
+
+def test_an_error_names_the_row_of_its_block(tfbbb, held, tmp_path):
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+    rows = [*range(BLOCK), FAULTY, FAULTY + 1]
+    path.write_text("\n".join(["x", *map(str, rows)]))
+    result = tfbbb("remote", "predict", "m", path, "--output", output, "--key", "a.b")
+    assert result.exit_code == 1
+    assert f"Counted from row {BLOCK + 1}: Row 2 is wrong." in result.stderr
+    assert not output.exists()
+
+
+def test_rows_without_a_target_have_no_log_prob(tfbbb, held, tmp_path):
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+    # The first block has no target at all.
+    lines = (f"{x},{x if x >= BLOCK and x % 2 else ''}" for x in range(3 * BLOCK))
+    path.write_text("\n".join(["x,y", *lines]))
+    options = ("--log-prob", "--output", output, "--key", "a.b")
+    result = tfbbb("remote", "predict", "m", path, *options)
+    assert result.exit_code == 0, result.output
+    answers = read_table(output)
+    assert "warnings" not in answers.column_names
+    known = np.array([value is not None for value in answers["log_prob"].to_pylist()])
+    x = np.arange(3 * BLOCK)
+    np.testing.assert_array_equal(known, (x >= BLOCK) & (x % 2 == 1))
+
+
+def test_a_table_without_targets_is_refused(tfbbb, held, tmp_path):
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.csv"
+    path.write_text("x,y\n1,\n2,\n")
+    options = ("--log-prob", "--output", output, "--key", "a.b")
+    result = tfbbb("remote", "predict", "m", path, *options)
+    assert result.exit_code == 1
+    assert "No row of the table has a target" in result.stderr
+    assert not output.exists()

@@ -1,0 +1,164 @@
+"""Samples beside each other in the channels give the answers of samples in the rows."""
+
+import keras
+import numpy as np
+import pytest
+
+from tests.posterior_draws import engine_draws
+from tfbbb.layers import (
+    Conv1DVariational,
+    Conv2DVariational,
+    DenseVariational,
+    SeparableConv2DVariational,
+)
+from tfbbb.layers.conv_variational import ConvVariational
+from tfbbb.posteriors import MeanFieldNormal
+from tfbbb.prediction import engine, folding
+
+WIDE = {
+    "posterior": MeanFieldNormal(initial_scale=1.0),
+    "bias_posterior": MeanFieldNormal(initial_scale=0.3),
+    "bias_initializer": "random_normal",
+}
+GENERATOR = np.random.default_rng(0)
+IMAGES = GENERATOR.normal(size=(3, 6, 6, 2)).astype("float32")
+SEQUENCES = GENERATOR.normal(size=(3, 8, 2)).astype("float32")
+
+
+class FlippedPooling(keras.layers.MaxPooling2D):
+    """A subclass that does not treat every channel alike."""
+
+    def call(self, inputs):
+        return keras.ops.flip(super().call(inputs), axis=-1)
+
+
+class FlippedConv(Conv2DVariational):
+    """A subclass with a call of its own."""
+
+    def call(self, inputs, training=None):
+        return keras.ops.flip(super().call(inputs, training), axis=-1)
+
+
+class MirroredConv(Conv2DVariational):
+    """A subclass with a convolution of its own."""
+
+    def convolve(self, inputs, kernel):
+        return keras.ops.flip(super().convolve(inputs, kernel), axis=1)
+
+
+def normalization():
+    return keras.layers.BatchNormalization(
+        beta_initializer="random_normal",
+        moving_mean_initializer="random_normal",
+        moving_variance_initializer=keras.initializers.RandomUniform(0.5, 2.0),
+    )
+
+
+def plain(x, **options):
+    x = Conv2DVariational(4, 3, activation="relu", padding="same", **options)(x)
+    x = keras.layers.MaxPooling2D()(x)
+    x = Conv2DVariational(3, 2, activation="tanh", **options)(x)
+    return keras.layers.Flatten()(x)
+
+
+def groups_and_strides(x, **options):
+    x = Conv2DVariational(4, 2, groups=2, use_bias=False, **options)(x)
+    x = keras.layers.ZeroPadding2D()(keras.layers.LeakyReLU()(x))
+    x = Conv2DVariational(6, 3, strides=2, groups=2, **options)(x)
+    return keras.layers.Flatten()(keras.layers.UpSampling2D()(x))
+
+
+def residual(x, **options):
+    x = Conv2DVariational(4, 3, padding="same", **options)(x)
+    inner = keras.layers.ReLU()(normalization()(x))
+    inner = Conv2DVariational(4, 3, padding="same", **options)(inner)
+    return keras.layers.GlobalAveragePooling2D()(keras.layers.Add()([x, inner]))
+
+
+def left_and_entered_again(x, **options):
+    gate = keras.layers.AveragePooling2D(6)(x)[..., :1]
+    x = Conv2DVariational(2, 1, activation="softmax", **options)(x)
+    x = keras.layers.Multiply()([Conv2DVariational(2, 2, **options)(x), gate])
+    x = keras.layers.Activation("softmax")(Conv2DVariational(4, 2, **options)(x))
+    x = FlippedPooling()(Conv2DVariational(3, 1, activation="elu", **options)(x))
+    x = SeparableConv2DVariational(3, 1, **options)(keras.layers.Dense(2)(x))
+    return keras.layers.Flatten()(x)
+
+
+def of_subclasses(x, **options):
+    x = Conv2DVariational(4, 3, activation="relu", **options)(x)
+    x = FlippedConv(3, 2, activation="tanh", **options)(x)
+    return keras.layers.Flatten()(MirroredConv(2, 2, **options)(x))
+
+
+def with_constant(x, **options):
+    x = Conv2DVariational(4, 3, **options)(x)
+    scales = np.array([0.5, 1.0, 2.0, 3.0], "float32").reshape(1, 1, 1, 4)
+    x = keras.layers.Multiply()([x, keras.ops.convert_to_tensor(scales)])
+    return keras.layers.Flatten()(Conv2DVariational(3, 2, **options)(x))
+
+
+def of_batch_statistics(x, **options):
+    x = Conv2DVariational(4, 3, **options)(x)
+    return keras.layers.Flatten()(normalization()(x, training=True))
+
+
+def causal(x, **options):
+    x = Conv1DVariational(4, 3, padding="causal", **options)(x)
+    x = normalization()(keras.layers.MaxPooling1D()(x))
+    x = Conv1DVariational(3, 2, padding="causal", **options)(x)
+    return keras.layers.GlobalMaxPooling1D()(x)
+
+
+def image_of_outputs(x, **options):
+    return Conv2DVariational(2, 3, padding="same", **options)(x)
+
+
+BODIES = [
+    plain,
+    groups_and_strides,
+    residual,
+    left_and_entered_again,
+    of_subclasses,
+    with_constant,
+    of_batch_statistics,
+    causal,
+    image_of_outputs,
+]
+
+
+def network(body, x, members=1):
+    keras.utils.set_random_seed(1)
+    inputs = keras.Input(x.shape[1:])
+    outputs = body(inputs, members=members, **WIDE)
+    if body is not image_of_outputs:
+        outputs = DenseVariational(2, members=members, **WIDE)(outputs)
+    return keras.Model(inputs, outputs)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("members", [1, 2])
+def test_samples_in_channels_answer_as_samples_in_rows(body, members, monkeypatch):
+    x = SEQUENCES if body is causal else IMAGES
+    model = network(body, x, members)
+    found = engine_draws(model, x, "weight", 6)
+    monkeypatch.setattr(ConvVariational, "takes_channels_beside", False)
+    expected = engine_draws(model, x, "weight", 6)
+    # Single precision, summed in another order.
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert np.ptp(expected, axis=0).min() > 0.01
+
+
+def test_samples_stay_in_channels_between_convolutions(monkeypatch):
+    moved = []
+
+    def without_channels(*arguments):
+        moved.append(arguments)
+        return folding.without_channels(*arguments)
+
+    monkeypatch.setattr(engine, "without_channels", without_channels)
+    monkeypatch.setattr(engine, "without_rows", None)
+    for body, x in ((plain, IMAGES), (residual, IMAGES), (causal, SEQUENCES)):
+        moved.clear()
+        engine_draws(network(body, x), x, "weight", 4)
+        assert len(moved) == 1

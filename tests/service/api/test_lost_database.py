@@ -1,0 +1,224 @@
+"""What goes on while the database is lost: keys and labels as they were last."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from service.api.keys.credential import Credential
+from service.api.keys.keyring import Keyring
+from service.api.keys.repository import add_key, revoke_key
+from service.api.keys.scope import Scope
+from service.api.labels.repository import delete, move
+from service.api.labels.routes import LabelRoutes
+from service.api.patience import Patience
+from service.shared.database import Database
+from service.shared.errors import Unauthenticated, UnknownLabel
+from service.shared.route import Route
+from service.shared.settings import Settings
+from tests.service.recorded import database_with_versions
+
+Lose = Callable[[], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    url = f"sqlite:///{tmp_path}/tfbbb.sqlite3"
+    with database_with_versions(url, tmp_path, "houses", 1, 2) as database:
+        yield database
+
+
+@pytest.fixture
+def lose(database: Database, monkeypatch: pytest.MonkeyPatch) -> Lose:
+    """Loses the database until a block ends."""
+
+    @contextmanager
+    def lost() -> Iterator[None]:
+        def fail() -> Iterator[Session]:
+            raise OperationalError("select 1", {}, Exception("refused"))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database, "reading", fail)
+            yield
+
+    return lost
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that keys and labels see, which only a test changes."""
+    now = [1000.0]
+
+    class Time:
+        monotonic = staticmethod(lambda: now[0])
+
+    for module in ("keys.keyring", "labels.routes", "patience"):
+        monkeypatch.setattr(f"service.api.{module}.time", Time)
+    return now
+
+
+def make_key(database: Database, **limits: Any) -> tuple[Credential, str]:
+    credential = Credential.generate()
+    with database.writing() as session:
+        key = add_key(
+            database, session, credential, "a robot", [Scope.PREDICT], **limits
+        )
+        return credential, key.id
+
+
+async def wait_until_asked_again(patience: Patience) -> None:
+    while any(trouble.is_asked for trouble in patience._troubles.values()):
+        await asyncio.sleep(0.01)
+
+
+def test_known_key_is_accepted_for_ten_minutes(
+    database: Database, lose: Lose, clock: list[float]
+) -> None:
+    keyring = Keyring(database, Settings(), Patience())
+    known, _ = make_key(database)
+    unknown, _ = make_key(database)
+
+    async def check() -> None:
+        caller = await keyring.find(known)
+        with lose():
+            with pytest.raises(OperationalError):
+                await keyring.find(unknown)
+            clock[0] += 599
+            for _ in range(3):
+                assert await keyring.find(known) == caller
+            forged = Credential.parse(f"{known.prefix}.{'0' * 40}")
+            with pytest.raises(OperationalError):
+                await keyring.find(forged)
+            clock[0] += 2
+            with pytest.raises(OperationalError):
+                await keyring.find(known)
+
+    asyncio.run(check())
+
+
+def test_key_expires_without_the_database(
+    database: Database, lose: Lose, clock: list[float]
+) -> None:
+    with database.reading() as session:
+        now = database.now(session)
+    keyring = Keyring(database, Settings(), Patience())
+    credential, _ = make_key(database, expires_at=now + 60)
+    keyring.authenticate(credential)
+    clock[0] += 61
+    with lose(), pytest.raises(OperationalError):
+        asyncio.run(keyring.find(credential))
+
+
+def test_revoked_key_is_refused_once_the_database_is_back(
+    database: Database, lose: Lose, clock: list[float]
+) -> None:
+    patience = Patience()
+    keyring = Keyring(database, Settings(), patience)
+    credential, key_id = make_key(database)
+
+    async def check() -> None:
+        caller = await keyring.find(credential)
+        with database.writing() as session:
+            revoke_key(database, session, key_id)
+        clock[0] += 6
+        with lose():
+            assert await keyring.find(credential) == caller
+        clock[0] += 6
+        # The last request that is answered by what is known; it asks the database.
+        assert await keyring.find(credential) == caller
+        await wait_until_asked_again(patience)
+        with pytest.raises(Unauthenticated, match="revoked"):
+            await keyring.find(credential)
+        with lose(), pytest.raises(OperationalError):
+            await keyring.find(credential)
+
+    asyncio.run(check())
+
+
+def test_key_that_is_revoked_during_a_query_is_not_revived(
+    database: Database, lose: Lose, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring = Keyring(database, Settings(), Patience())
+    credential, _ = make_key(database)
+    keyring.authenticate(credential)
+    reading = database.reading
+
+    def clear_and_read() -> AbstractContextManager[Session]:
+        keyring.clear_cache()
+        return reading()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "reading", clear_and_read)
+        keyring.authenticate(credential)
+    with lose(), pytest.raises(OperationalError):
+        asyncio.run(keyring.find(credential))
+
+
+def test_label_answers_as_before(
+    database: Database, lose: Lose, clock: list[float]
+) -> None:
+    def point(number: int, seen_at: int | None) -> None:
+        move(database, "houses", "live", Route(number), seen_at=seen_at, key_id=None)
+
+    patience = Patience()
+    routes = LabelRoutes(database, patience)
+
+    async def check() -> None:
+        point(1, None)
+        assert await routes.find("houses", "live") == Route(1)
+        point(2, 1)
+        with lose():
+            assert await routes.find("houses", "live") == Route(1)
+            with pytest.raises(OperationalError):
+                await routes.find("houses", "other")
+            assert await routes.find("houses", "latest") == Route()
+        # The database is asked again after a second, not at each request.
+        assert await routes.find("houses", "live") == Route(1)
+        assert not any(trouble.is_asked for trouble in patience._troubles.values())
+        clock[0] += 2
+        await routes.find("houses", "live")
+        await wait_until_asked_again(patience)
+        assert await routes.find("houses", "live") == Route(2)
+        delete(database, "houses", "live")
+        with pytest.raises(UnknownLabel):
+            await routes.find("houses", "live")
+        with lose(), pytest.raises(OperationalError):
+            await routes.find("houses", "live")
+
+    asyncio.run(check())
+
+
+def test_slow_database_delays_one_request_only(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = threading.Event()
+    reading = database.reading
+
+    def wait_and_read() -> AbstractContextManager[Session]:
+        answer.wait()
+        return reading()
+
+    move(database, "houses", "live", Route(1), seen_at=None, key_id=None)
+    patience = Patience()
+    routes = LabelRoutes(database, patience)
+
+    async def check() -> None:
+        await routes.find("houses", "live")
+        move(database, "houses", "live", Route(2), seen_at=1, key_id=None)
+        with monkeypatch.context() as patch:
+            patch.setattr(database, "reading", wait_and_read)
+            # The first waits a second, and the others not at all.
+            for _ in range(50):
+                assert await routes.find("houses", "live") == Route(1)
+            answer.set()
+        while await routes.find("houses", "live") == Route(1):
+            await asyncio.sleep(0.01)
+        assert await routes.find("houses", "live") == Route(2)
+
+    asyncio.run(check())

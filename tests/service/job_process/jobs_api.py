@@ -1,0 +1,99 @@
+"""A stand-in for the Jobs API of a Ray cluster, over HTTP."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class JobsApi:
+    """The jobs of a cluster without nodes: tests say what becomes of them.
+
+    Attributes:
+        address: Where the API is.
+        version: The version of Ray that it tells.
+        jobs: What was submitted and what became of it, by submission id.
+        logs: The output of each job.
+        submissions: How many submissions were accepted.
+        stopped: The submission ids that were asked to stop, in order.
+        uploads: The zip files that were uploaded for jobs.
+    """
+
+    def __init__(self, address: str, version: str) -> None:
+        self.address = address
+        self.version = version
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.logs: dict[str, str] = {}
+        self.submissions = 0
+        self.stopped: list[str] = []
+        self.uploads: list[bytes] = []
+
+    def set(self, submission_id: str, status: str, **fields: Any) -> None:
+        """Changes the state of a job."""
+        self.jobs[submission_id] |= {"status": status, **fields}
+
+    def answer(self, method: str, path: list[str], body: Any) -> tuple[int, Any]:
+        match method, path:
+            case "GET", ["version"]:
+                return 200, {"ray_version": self.version, "version": "4"}
+            case "GET", ["packages", *_]:
+                return 404, "not uploaded yet"
+            case "PUT", ["packages", *_]:
+                self.uploads.append(body)
+                return 200, {}
+            case "POST", ["jobs"]:
+                return self._submit(body)
+            case _, ["jobs", name, *_] if name not in self.jobs:
+                return 404, f"Job {name} does not exist"
+            case "GET", ["jobs", name]:
+                return 200, self.jobs[name]
+            case "GET", ["jobs", name, "logs"]:
+                return 200, {"logs": self.logs.get(name, "")}
+            case "POST", ["jobs", name, "stop"]:
+                self.stopped.append(name)
+                return 200, {"stopped": True}
+        return 404, "no such path"
+
+    def _submit(self, request: dict[str, Any]) -> tuple[int, Any]:
+        name = request["submission_id"]
+        if name in self.jobs:
+            return 400, f"Job with submission_id {name} already exists."
+        self.submissions += 1
+        self.jobs[name] = {"type": "SUBMISSION", "status": "PENDING", **request}
+        return 200, {"job_id": name, "submission_id": name}
+
+
+@contextmanager
+def jobs_api(version: str) -> Iterator[JobsApi]:
+    """Runs the stand-in until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            length = int(self.headers.get("content-length", 0))
+            body: Any = self.rfile.read(length)
+            if self.command == "POST":
+                body = json.loads(body) if body else None
+            path = [part for part in self.path.split("/") if part][1:]
+            status, content = api.answer(self.command, path, body)
+            text = content if isinstance(content, str) else json.dumps(content)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        do_POST = do_PUT = do_GET
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    api = JobsApi(f"http://127.0.0.1:{server.server_port}", version)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield api
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,30 @@
+"""A database with versions of models, without their files."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from service.shared.database import Database, upgrade
+from service.shared.database.tables import ModelVersion
+
+
+@contextmanager
+def database_with_versions(
+    url: str, backups: Path, name: str, *numbers: int
+) -> Iterator[Database]:
+    """Opens a database with its tables and some versions of a model."""
+    database = Database(url)
+    upgrade(database, backups)
+    add_versions(database, name, *numbers)
+    yield database
+    database.close()
+
+
+def add_versions(database: Database, name: str, *numbers: int) -> None:
+    """Records versions of a model."""
+    with database.writing() as session:
+        for number in numbers:
+            version = ModelVersion(
+                name=name, number=number, digest="0" * 64, lineage={}, created_at=0.0
+            )
+            session.add(version)

@@ -1,0 +1,101 @@
+"""A relay of TCP connections that can misbehave, between a replica and its database."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+_PIECE = 65536
+
+
+class Relay:
+    """Passes connections on to another port, in a thread.
+
+    Args:
+        target: The port on 127.0.0.1 to which it connects.
+        host: The address on which it listens.
+
+    Attributes:
+        port: The port on which it listens.
+        silent: Whether it accepts bytes and connections, and passes nothing on.
+        delay: Seconds by which it delays each direction.
+    """
+
+    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
+        self.silent = False
+        self.delay = 0.0
+        self.port = 0
+        self._target = target
+        self._host = host
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._started.wait(10)
+        return self
+
+    def __exit__(
+        self,
+        type_: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._accept, self._host, 0)
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        self._started.set()
+        self._loop.run_forever()
+        server.close()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.close()
+
+    async def _accept(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with suppress(OSError):
+            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+        async def read() -> None:
+            piece = b"?"
+            while piece:
+                piece = await reader.read(_PIECE)
+                await pieces.put((loop.time() + self.delay, piece))
+
+        async def write() -> None:
+            piece = b"?"
+            while piece:
+                due, piece = await pieces.get()
+                await asyncio.sleep(due - loop.time())
+                while self.silent:
+                    await asyncio.sleep(0.05)
+                writer.write(piece)
+                await writer.drain()
+
+        with suppress(OSError):
+            await _both(read, write)
+        with suppress(OSError):
+            writer.close()
+
+
+async def _both(*parts: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.gather(*(part() for part in parts))

@@ -1,0 +1,192 @@
+"""Two whole services that share PostgreSQL and an object store."""
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url
+
+from service.shared.queue import Queue
+from tests.service.replicas.relay import Relay
+from tests.service.replicas.running import (
+    ROW,
+    TABLE,
+    Replica,
+    check_that_work_here_counts_there,
+    means_of_two_versions,
+    new_key,
+    point,
+    stopped_at_the_end,
+    version_of,
+    wait_until,
+)
+
+
+@pytest.fixture(scope="module")
+def relay(postgresql: str) -> Iterator[Relay]:
+    """The way of the second replica to the database."""
+    port = make_url(postgresql).port
+    assert port is not None
+    with Relay(port) as relay:
+        yield relay
+
+
+@pytest.fixture(scope="module")
+def replicas(
+    shared_url: str, store: str, root: Path, relay: Relay
+) -> Iterator[list[Replica]]:
+    """Both start at once on an empty database, and run no jobs."""
+    through = make_url(shared_url).set(port=relay.port).render_as_string()
+    found = [
+        Replica(root / name, address, store, TFBBB_START_DISPATCHER="0")
+        for name, address in (("first", shared_url), ("second", through))
+    ]
+    with stopped_at_the_end(*found):
+        for replica in found:
+            replica.wait_until_ready()
+        yield found
+
+
+@pytest.fixture(scope="module")
+def means(
+    replicas: list[Replica], elsewhere: Queue, saved_models: Path
+) -> dict[int, float]:
+    return means_of_two_versions(replicas, elsewhere, saved_models)
+
+
+def test_version_published_elsewhere_answers_everywhere(
+    replicas: list[Replica], means: dict[int, float]
+) -> None:
+    for replica in replicas:
+        while version_of(means, replica.predict("diabetes", ROW)) != 2:
+            time.sleep(0.05)
+
+
+def test_request_after_a_move_gets_the_new_version(
+    replicas: list[Replica], means: dict[int, float]
+) -> None:
+    first, second = replicas
+    for number in 1, 2, 1, 2, 1:
+        point(first, number)
+        answer = second.predict("diabetes/labels/live", ROW)
+        assert version_of(means, answer) == number
+
+
+def test_answers_during_moves_are_each_of_one_version(
+    replicas: list[Replica], means: dict[int, float]
+) -> None:
+    over = threading.Event()
+
+    def ask(replica: Replica) -> list[int]:
+        found = []
+        while not over.is_set():
+            answer = replica.predict("diabetes/labels/live", ROW)
+            found.append(version_of(means, answer))
+        return found
+
+    with ThreadPoolExecutor(8) as executor:
+        asking = [executor.submit(ask, replica) for replica in 4 * replicas]
+        try:
+            for move in range(20):
+                point(replicas[move % 2], 1 + move % 2)
+        finally:
+            over.set()
+        answers = [number for each in asking for number in each.result()]
+    assert set(answers) == {1, 2}
+
+
+def test_new_key_is_known_everywhere(replicas: list[Replica]) -> None:
+    first, second = replicas
+    _, headers = new_key(first)
+    assert second.client.get("/v1/models", headers=headers).status_code == 200
+
+
+def test_revoked_key_is_refused_everywhere(replicas: list[Replica]) -> None:
+    first, second = replicas
+    key_id, headers = new_key(first)
+    assert second.client.get("/v1/models", headers=headers).status_code == 200
+    assert first.client.delete(f"/v1/keys/{key_id}").status_code == 200
+    # Within the five seconds for which a key is cached.
+    wait_until(
+        lambda: second.client.get("/v1/models", headers=headers).status_code == 401
+    )
+
+
+def test_quota_holds_for_requests_at_the_same_time(replicas: list[Replica]) -> None:
+    _, headers = new_key(replicas[0], max_queued_jobs=3)
+    csv = {"Content-Type": "text/csv"} | headers
+    table = replicas[0].post("/v1/datasets", content=TABLE, headers=csv)
+    body = {"dataset_id": table["id"], "target": "y", "task": "regression"}
+
+    def submit(place: int) -> int:
+        made = replicas[place % 2].client.post(
+            "/v1/jobs", json=body | {"name": f"model{place}"}, headers=headers
+        )
+        assert made.status_code in (201, 429), made.text
+        return made.status_code
+
+    for place in range(2):
+        assert submit(place) == 201
+    with ThreadPoolExecutor(8) as executor:
+        statuses = list(executor.map(submit, range(8)))
+    assert statuses.count(201) == 1
+
+
+def test_work_at_one_replica_takes_from_the_credit_at_the_other(
+    replicas: list[Replica], means: dict[int, float]
+) -> None:
+    check_that_work_here_counts_there(*replicas)
+
+
+def test_slow_database_does_not_slow_predictions(
+    replicas: list[Replica], means: dict[int, float], relay: Relay
+) -> None:
+    second = replicas[1]
+    version_of(means, second.predict("diabetes/labels/live", ROW))
+    relay.delay = 2.0
+    try:
+        statuses = [
+            second.predict(path, ROW).status_code
+            for path in 50 * ("diabetes", "diabetes/labels/live")
+        ]
+        assert set(statuses) == {200}
+    finally:
+        relay.delay = 0.0
+    wait_until(second.is_ready)
+
+
+def test_replica_without_database_predicts_and_takes_nothing(
+    replicas: list[Replica], means: dict[int, float], relay: Relay
+) -> None:
+    first, second = replicas
+    point(first, 1)
+    wait_until(
+        lambda: version_of(means, second.predict("diabetes/labels/live", ROW)) == 1
+    )
+    relay.silent = True
+    try:
+        wait_until(lambda: not second.is_ready())
+        problem = second.client.get("/health/ready").json()["error"]
+        assert problem.startswith("database: ")
+        assert "go on predicting" in problem
+        assert second.is_ready("/health/predicting")
+        assert (
+            second.client.post(
+                "/v1/keys", json={"name": "x", "scopes": ["train"]}
+            ).status_code
+            == 503
+        )
+        for path in "diabetes", "diabetes/labels/live", "diabetes/versions/2":
+            version_of(means, second.predict(path, ROW))
+        point(first, 2)
+        assert version_of(means, first.predict("diabetes/labels/live", ROW)) == 2
+        assert version_of(means, second.predict("diabetes/labels/live", ROW)) == 1
+    finally:
+        relay.silent = False
+    wait_until(second.is_ready)
+    wait_until(
+        lambda: version_of(means, second.predict("diabetes/labels/live", ROW)) == 2
+    )

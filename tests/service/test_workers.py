@@ -1,0 +1,178 @@
+"""Several API processes that share a port, the models and the counters."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.service.serving import ADMIN_KEY, AS_ADMIN
+
+PATH = "/v1/models/diabetes:predict"
+BODY = b'{"instances": [[1, 2, 3]]}'
+
+
+class Service:
+    """A service of three API processes and two model processes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}"
+
+    def ask(self) -> httpx.Response:
+        """Predicts over a new connection, which any of the processes may accept."""
+        return httpx.post(self.url + PATH, content=BODY, headers=AS_ADMIN, timeout=60)
+
+    def ask_often(self, times: int) -> list[httpx.Response]:
+        with ThreadPoolExecutor(16) as executor:
+            return list(executor.map(lambda _: self.ask(), range(times)))
+
+    def count(self) -> float:
+        """Returns how many predictions the service has counted."""
+        text = httpx.get(self.url + "/metrics", headers=AS_ADMIN, timeout=60).text
+        return sum(
+            sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == "tfbbb_http_requests_total"
+            and sample.labels["route"].endswith(":predict")
+        )
+
+    def children(self, module: str) -> list[psutil.Process]:
+        return [
+            child
+            for child in psutil.Process(self.process.pid).children(recursive=True)
+            if module in " ".join(command_of(child))
+        ]
+
+    def further(self) -> list[psutil.Process]:
+        """Returns the API processes beside the first that answer requests."""
+        return [
+            process
+            for process in self.children("service.api.worker")
+            if process.net_connections("tcp")
+        ]
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.1)
+
+
+@contextmanager
+def serving_by_several(
+    models: Path, data_dir: Path, **settings: str
+) -> Iterator[Service]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "TFBBB_ADMIN_KEY": ADMIN_KEY,
+        "TFBBB_START_DISPATCHER": "0",
+        "TFBBB_ACCESS_LOG": "off",
+        "TFBBB_DATA_DIR": str(data_dir),
+    }
+    environment |= settings
+    command = [
+        *(sys.executable, "-m", "tfbbb", "serve", "--workers", "3"),
+        *("--port", str(port), "--models", str(models)),
+    ]
+    process = subprocess.Popen(command, env=environment)
+    service = Service(process, port)
+    try:
+
+        def is_ready() -> bool:
+            assert process.poll() is None
+            try:
+                answer = httpx.get(service.url + "/health/ready", timeout=60)
+            except httpx.ConnectError:
+                return False
+            return answer.status_code == 200
+
+        wait_for(is_ready)
+        yield service
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def service(
+    saved_models: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    with serving_by_several(saved_models, tmp_path_factory.mktemp("data")) as service:
+        wait_for(lambda: len(service.further()) == 2)
+        yield service
+
+
+def test_processes_share_the_models_and_the_counters(service: Service) -> None:
+    before = service.count()
+    answers = service.ask_often(60)
+    assert {answer.status_code for answer in answers} == {200}
+    means = {answer.json()["predictions"][0]["mean"][0] for answer in answers}
+    # Single precision, in batches of several sizes.
+    assert max(means) - min(means) < 1e-5 * min(means)
+    # A request is counted when its response is sent.
+    wait_for(lambda: service.count() == before + 60)
+    assert len(service.children("service.model_process.worker")) == 2
+
+
+def test_every_process_answers(service: Service) -> None:
+    for stopped in psutil.Process(service.process.pid), *service.further():
+        stopped.suspend()
+        try:
+            assert service.ask().status_code == 200
+        finally:
+            stopped.resume()
+
+
+def test_process_that_is_killed_is_started_anew(service: Service) -> None:
+    before = service.count()
+    killed, other = service.further()
+    killed.kill()
+    killed.wait()
+    answers = service.ask_often(20)
+    assert {answer.status_code for answer in answers} == {200}
+    # The counts of the killed process are kept.
+    wait_for(lambda: service.count() == before + 20)
+    wait_for(lambda: len(service.further()) == 2)
+    assert killed not in service.further()
+    assert other in service.further()
+
+
+def test_sigterm_ends_the_service_and_leaves_no_file(
+    saved_models: Path, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {"TMPDIR": str(temporary), "TFBBB_START_MODELS": "0"}
+    with serving_by_several(saved_models, tmp_path, **environment) as service:
+        assert list(temporary.iterdir())
+    assert service.process.returncode == 0
+    assert list(temporary.iterdir()) == []
+
+
+def test_processes_end_with_the_first(service: Service) -> None:
+    # The last test of this file: it ends the service.
+    children = psutil.Process(service.process.pid).children(recursive=True)
+    service.process.send_signal(signal.SIGKILL)
+    gone, alive = psutil.wait_procs(children, timeout=60)
+    assert gone
+    assert not alive

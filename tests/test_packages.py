@@ -1,0 +1,152 @@
+"""The wheel and the source distribution: their files, and a wheel that works alone."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import service
+import tfbbb
+
+ROOT = Path(tfbbb.__file__).parent.parent
+
+
+def run(*command, cwd):
+    """Returns the output of a command."""
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """A source distribution, and the wheel that is built from it alone."""
+    output = tmp_path_factory.mktemp("packages")
+    build = (sys.executable, "-m", "hatchling", "build", "--directory", output)
+    run(*build, "--target", "sdist", cwd=ROOT)
+    (sdist,) = output.glob("*.tar.gz")
+    unpacked = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(unpacked, filter="data")
+    (source,) = unpacked.iterdir()
+    run(*build, "--target", "wheel", cwd=source)
+    (wheel,) = output.glob("*.whl")
+    return sdist, wheel
+
+
+def make_environment(folder):
+    """Makes a virtual environment without packages; returns its Python."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    return folder / "bin" / "python"
+
+
+def install(python, *what, cwd):
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
+    run(*pip, "--no-compile", *what, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def installed(packages, tmp_path_factory):
+    """The commands of an environment with the wheel beside the present packages."""
+    folder = tmp_path_factory.mktemp("installed")
+    python = make_environment(folder)
+    _, wheel = packages
+    install(python, "--no-deps", "--no-index", wheel, cwd=folder)
+    site = run(
+        python,
+        "-c",
+        "import sysconfig; print(sysconfig.get_path('purelib'))",
+        cwd=folder,
+    )
+    present = [path for path in sys.path if Path(path).name == "site-packages"]
+    # A path of a .pth file has its own .pth files ignored, so that the editable
+    # installation of the tree is not found.
+    Path(site.strip(), "present.pth").write_text("\n".join(present))
+    return folder / "bin"
+
+
+def test_twine_finds_no_fault(packages, tmp_path):
+    said = run(
+        sys.executable, "-m", "twine", "check", "--strict", *packages, cwd=tmp_path
+    )
+    assert said.count("PASSED") == 2, said
+
+
+def test_the_wheel_has_every_file_of_the_packages(packages):
+    expected = {
+        path.relative_to(ROOT).as_posix()
+        for package in (tfbbb, service)
+        for path in Path(package.__file__).parent.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {"tfbbb/py.typed", "service/web/index.html"} < expected
+    expected |= {
+        f"tfbbb/benchmark_programs/{path.name}"
+        for pattern in ("*.py", "*.toml")
+        for path in (ROOT / "benchmarks").glob(pattern)
+    }
+    with ZipFile(packages[1]) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    programs = "tfbbb/benchmark_programs/"
+    assert {name for name in names if not name.startswith(programs)} == {
+        name for name in expected if not name.startswith(programs)
+    }
+    assert expected <= names
+
+
+def test_the_source_distribution_has_the_files_to_build_and_test(packages):
+    with tarfile.open(packages[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"):
+        assert name in names
+    for name in (
+        "tests/test_packages.py",
+        "docs/keras.md",
+        "benchmarks/published.toml",
+    ):
+        assert name in names
+
+
+def test_both_packages_are_imported_from_the_wheel(installed, tmp_path):
+    program = "import tfbbb, service; print(tfbbb.__file__); print(service.__file__)"
+    for place in run(installed / "python", "-c", program, cwd=tmp_path).splitlines():
+        assert Path(place).is_relative_to(installed.parent), place
+
+
+def test_the_commands_of_the_wheel_have_help(installed, tmp_path):
+    said = run(installed / "tfbbb", "--help", cwd=tmp_path)
+    for command in ("train", "predict", "serve", "demo", "remote", "benchmark"):
+        assert re.search(rf"\b{command}\b", said), said
+    assert "published" in run(installed / "tfbbb", "benchmark", "--help", cwd=tmp_path)
+
+
+def test_the_wheel_creates_a_database(installed, tmp_path):
+    """The migrations are files that no import names."""
+    program = (
+        "from pathlib import Path\n"
+        "from service.shared.database import Database, upgrade\n"
+        "upgrade(Database('sqlite:///jobs.sqlite3'), Path())\n"
+    )
+    run(installed / "python", "-c", program, cwd=tmp_path)
+    assert (tmp_path / "jobs.sqlite3").stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_the_demo_runs_in_a_bare_environment(packages, tmp_path):
+    """Installs TensorFlow anew, of 2 GB, which are deleted at the end."""
+    _, wheel = packages
+    with tempfile.TemporaryDirectory() as folder:
+        python = make_environment(Path(folder))
+        install(python, f"{wheel}[service]", cwd=tmp_path)
+        said = run(python.with_name("tfbbb"), "demo", cwd=tmp_path)
+    assert "stopped the service" in said
+    assert (tmp_path / "diabetes.png").is_file()
+    assert list(tmp_path.glob("saved_models/diabetes/1/saved_model.pb"))

@@ -1,0 +1,192 @@
+"""Training on all devices: on two logical CPUs, in a process of their own."""
+
+from concurrent.futures import ProcessPoolExecutor
+from itertools import count
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from tfbbb.data import samples
+
+SPEC = {
+    "target": "progression",
+    "model": {"hidden_units": [8], "members": 2},
+    "training": {
+        "epochs": 40,
+        "validation": {"fraction": 0.3},
+        "kl_schedule": "constant",
+    },
+}
+
+
+def spec(devices):
+    training = {**SPEC["training"], "devices": devices}
+    return {**SPEC, "training": training}
+
+
+def train(devices):
+    """Returns the trained table and the stages of its reports."""
+    from tfbbb.training import train_table
+
+    stages = set()
+    trained = train_table(
+        samples.diabetes(), spec(devices), report=lambda at: stages.add(at.stage)
+    )
+    return trained, stages
+
+
+def log_likelihoods(trained):
+    """Returns the log likelihood of each held-out row."""
+    rows = samples.diabetes().take(trained.held_out_rows)
+    prediction = trained.model.predictive(
+        trained.schema.inputs(rows), num_samples=200, seed=0
+    )
+    return np.ravel(prediction.log_prob(trained.schema.targets(rows)))
+
+
+def two_devices(folder):
+    """Returns what is found with two logical CPUs."""
+    import tensorflow as tf
+
+    (device,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        device, [tf.config.LogicalDeviceConfiguration()] * 2
+    )
+    import tfbbb
+    from tests.ensembles import X, Y, network
+    from tfbbb.optimizers import Adam
+    from tfbbb.training.devices import run_on_replicas, training_strategy
+    from tfbbb.training.loop import fit
+    from tfbbb.training.progress import Interrupted
+
+    strategy = training_strategy("all")
+    found = {"replicas": strategy.num_replicas_in_sync}
+
+    @tf.function(autograph=False)
+    def parts(batch):
+        seen = []
+        # Each replica traces the step.
+        run_on_replicas(strategy, lambda rows: seen.append(tf.identity(rows)), batch)
+        return seen
+
+    # Two replicas need three rows or fewer to have unequal and empty parts.
+    found["parts"] = {
+        number: [part.numpy().tolist() for part in parts(tf.range(number))]
+        for number in (0, 1, 2, 3, 8)
+    }
+
+    class Rows:
+        """41 rows: in the last batch of 20, one replica has a row and one has none."""
+
+        num_rows = 41
+        sha256 = ""
+
+        def targets(self):
+            return np.concatenate([Y, Y[:1]])
+
+        def batches(self, batch_size, *, seed, epoch=0, batch=0):
+            rows = tf.data.Dataset.from_tensor_slices(
+                (np.concatenate([X, X[:1]]), self.targets())
+            )
+            return rows.batch(batch_size).repeat().skip(batch)
+
+    def without_noise(devices, folder=None, executions=None):
+        with training_strategy(devices).scope():
+            model = network(2, "weight")
+            model.compile(Adam(0.05))
+        asked = count()
+        outcome = fit(
+            model,
+            Rows(),
+            epochs=4,
+            batch_size=20,
+            held_out=(X[:9], Y[:9]),
+            checkpoint_directory=folder,
+            should_stop=lambda: next(asked) == executions,
+        )
+        return outcome.losses, [v.numpy() for v in model.trainable_variables]
+
+    found["without noise"] = without_noise("one"), without_noise("all")
+    for first, then in (("one", "all"), ("all", "one")):
+        checkpoints = folder / f"from {first}"
+        # Within the first epoch: an execution takes a step, or two if it is fast.
+        with pytest.raises(Interrupted, match=r"stopped after [23] of 12 steps"):
+            without_noise(first, checkpoints, executions=2)
+        found[f"from {first} to {then}"] = without_noise(then, checkpoints)
+
+    one, _ = train("one")
+    trained, found["stages"] = train("all")
+    found["log likelihoods"] = [
+        (model.metrics["log_likelihood"], log_likelihoods(model))
+        for model in (one, trained)
+    ]
+    trained.export_to(folder / "model")
+    options = {"num_samples": 20, "seed": 1, "method": "local"}
+    inputs = trained.schema.inputs(samples.diabetes())
+    found["means"] = [
+        model.predictive(inputs, **options).mean
+        for model in (tfbbb.load(folder / "model"), trained.model)
+    ]
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(two_devices, tmp_path_factory.mktemp("devices")).result()
+
+
+def test_all_devices_are_used(found):
+    assert found["replicas"] == 2
+    (stage,) = found["stages"]
+    assert stage.endswith("on 2 CPUs, which share the rows of each batch")
+
+
+def test_each_row_of_a_batch_is_in_one_part(found):
+    for number, parts in found["parts"].items():
+        assert [*parts[0], *parts[1]] == list(range(number))
+        assert len(parts[1]) - len(parts[0]) in (0, 1)
+
+
+def test_two_devices_take_the_steps_of_one(found):
+    one, two = found["without noise"]
+    assert_alike(two, one)
+
+
+@pytest.mark.parametrize("devices", ["from one to all", "from all to one"])
+def test_a_training_resumes_on_another_number_of_devices(found, devices):
+    assert_alike(found[devices], found["without noise"][0])
+
+
+def assert_alike(training, expected):
+    (losses, variables), (expected_losses, expected_variables) = training, expected
+    assert len(losses) == 4
+    # The loss has the divergence once, however many replicas there are.
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
+    for found, variable in zip(variables, expected_variables, strict=True):
+        np.testing.assert_allclose(found, variable, rtol=1e-4, atol=1e-5)
+
+
+def test_two_devices_predict_held_out_rows_as_well_as_one(found):
+    (one, by_row), (two, others) = found["log likelihoods"]
+    # Both train with noise of their own. The error of one mean covers the rows' share.
+    error = np.std(by_row - others) / np.sqrt(len(by_row))
+    assert abs(np.mean(by_row - others)) < 4.0 * error + 0.02
+    assert one == pytest.approx(two, abs=np.std(by_row) / np.sqrt(len(by_row)))
+
+
+def test_model_of_two_devices_is_exported_as_it_is(found):
+    exported, live = found["means"]
+    np.testing.assert_allclose(exported, live, rtol=1e-4)
+
+
+def test_only_device_is_used_and_named():
+    trained, (stage,) = train("all")
+    assert stage.endswith("on one CPU, as TensorFlow sees no other device")
+    assert trained.num_training_rows == 309
+
+
+def test_one_device_is_the_default():
+    _, (stage,) = train("one")
+    assert " on " not in stage

@@ -1,0 +1,118 @@
+"""The table and the output directory of a training, checked before TensorFlow loads."""
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tfbbb.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tfbbb.data import Schema
+    from tfbbb.data.table_error import ColumnError
+    from tfbbb.training import JobSpec
+    from tfbbb.training.record import TrainingRecord
+
+# Every exported model is larger.
+_MIN_MODEL_BYTES = 2**16
+
+
+def read_training_table(
+    path: Path,
+    fields: dict[str, Any],
+    ignored: Sequence[str],
+    *,
+    sheet: str | None,
+    text_columns: Sequence[str] = (),
+) -> "tuple[pa.Table, JobSpec]":
+    """Reads a table, and prints what was found about its file.
+
+    Args:
+        path: The file.
+        fields: The fields of the job.
+        ignored: Columns to leave out.
+        sheet: The sheet of a spreadsheet.
+        text_columns: Columns to read as text, beside those of the fields.
+
+    Returns:
+        The table, and the spec without the ignored columns.
+
+    Raises:
+        CommandError: A field is not valid, or names no column of the table.
+        TableError: The file cannot be read as a table.
+    """
+    from tfbbb.cli.job_fields import leave_out, validate_fields
+    from tfbbb.data import read_table
+    from tfbbb.data.column_names import check_column_exists
+
+    job = validate_fields(fields)
+    texts = (*job.read_as_text, *text_columns)
+    table = read_table(path, text_columns=texts, sheet=sheet, notify=typer.echo)
+    for name in job.text_columns:
+        check_column_exists(table, name, role="text")
+    return table, validate_fields(leave_out(fields, table.column_names, ignored))
+
+
+def find_schema(
+    table: "pa.Table", job: "JobSpec", record: "TrainingRecord | None"
+) -> "Schema":
+    """Returns the schema of the parent version, else infers it from the table."""
+    if record is not None:
+        from tfbbb.training.continuation import check_continuation
+
+        check_continuation(job, record, table.column_names)
+        return record.schema
+    import pyarrow as pa
+
+    from tfbbb.data.table_error import ColumnError
+    from tfbbb.training.rows_with_target import find_rows_with_target, infer_schema
+
+    known = find_rows_with_target(table, job)
+    if not known.all():
+        number = int((~known).sum())
+        rows = "1 row has" if number == 1 else f"{number} rows have"
+        typer.echo(f"{rows} no target {job.target!r} and are left out.")
+        table = table.filter(pa.array(known))
+    try:
+        return infer_schema(table, job)
+    except ColumnError as error:
+        if error.column == job.target:
+            raise
+        raise CommandError(f"{error} {_suggest_options(error)}") from None
+
+
+def _suggest_options(error: "ColumnError") -> str:
+    column = shlex.quote(error.column)
+    options = f"--ignore {column} leaves it out"
+    if error.may_be_text:
+        options += f", --text {column} reads it as text"
+        options += f", --column {column}=KIND sets its kind"
+    return f"({options}.)"
+
+
+def check_output(output: Path) -> None:
+    """Raises `CommandError` before training if the model could not be written after."""
+    if output.exists() and not output.is_dir():
+        raise CommandError(f"{output} is a file; name a directory with --output.")
+    if (output / "saved_model.pb").exists():
+        raise CommandError(
+            f"{output} is a version of a model; name the directory above it."
+        )
+    if output.name.isdecimal():
+        raise CommandError(
+            f"{output} names a version, but the command numbers versions itself; name "
+            "the directory of the model, e.g. saved_models/NAME."
+        )
+    existing = next(path for path in (output, *output.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(_MIN_MODEL_BYTES))
+    except OSError as error:
+        raise CommandError(
+            f"Cannot write a model under {output}: {error.strerror}."
+        ) from None

@@ -1,0 +1,186 @@
+"""`tfbbb tune`."""
+
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tfbbb.cli.errors import CommandError, errors_in_one_sentence
+from tfbbb.cli.executor_options import Processes, RayAddress, open_executor
+from tfbbb.cli.prediction_options import Sheet, Table
+from tfbbb.cli.training_options import (
+    BatchSize,
+    Columns,
+    Epochs,
+    Hidden,
+    Ignore,
+    LearningRate,
+    Output,
+    Seed,
+    Spec,
+    Target,
+    Task,
+    Text,
+    ValidationColumn,
+    ValidationFraction,
+    ValidationGroup,
+    ValidationTime,
+)
+from tfbbb.cli.training_table import check_output, find_schema, read_training_table
+
+if TYPE_CHECKING:
+    from tfbbb.training.progress import Progress
+    from tfbbb.tuning import Trial
+
+
+def tune(
+    data: Table,
+    target: Target,
+    output: Output,
+    trials: Annotated[
+        int,
+        typer.Option(min=1, help="Trials, of which the first one is the default."),
+    ] = 20,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="SQLite file that keeps the finished trials: the same command goes "
+            "on from there, and one with more --trials adds to them.",
+        ),
+    ] = None,
+    processes: Processes = None,
+    ray_address: RayAddress = None,
+    round_size: Annotated[
+        int,
+        typer.Option(
+            "--round",
+            min=1,
+            metavar="N",
+            help="Trials that start from the same knowledge, and so the most that run "
+            "at the same time; the results depend on this number.",
+        ),
+    ] = 4,
+    sheet: Sheet = None,
+    task: Task = None,
+    ignore: Ignore = None,
+    text: Text = None,
+    column: Columns = None,
+    hidden: Hidden = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    learning_rate: LearningRate = None,
+    validation_fraction: ValidationFraction = None,
+    validation_column: ValidationColumn = None,
+    validation_time: ValidationTime = None,
+    validation_group: ValidationGroup = None,
+    seed: Seed = None,
+    spec: Spec = None,
+) -> None:
+    """Search for a better network than the default; train and export it.
+
+    Each trial trains another spec, and is measured by rows left out. Options
+    that you give are not searched. No trial sees the rows that --validation-...
+    names, by default a tenth: they compare the best trial with the default.
+
+    Example: tfbbb tune houses.csv --target price --output saved_models/houses
+    """
+    with errors_in_one_sentence():
+        from tfbbb.cli.job_fields import job_fields
+        from tfbbb.extras import import_extra
+
+        check_output(output)
+        try:
+            import_extra("tune", "optuna")
+        except ImportError as error:
+            raise CommandError(str(error)) from None
+        fields = job_fields(
+            target,
+            spec,
+            name=output.resolve().name,
+            start_from=None,
+            task=task,
+            text=text,
+            columns=column,
+            hidden=hidden,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            partitions=None,
+            devices=None,
+            validation_fraction=validation_fraction,
+            validation_column=validation_column,
+            validation_time=validation_time,
+            validation_group=validation_group,
+            seed=seed,
+        )
+        table, job = read_training_table(data, fields, ignore or (), sheet=sheet)
+        schema = find_schema(table, job, None)
+
+        from tfbbb.cli.column_report import echo_columns
+        from tfbbb.cli.imports import import_tensorflow
+        from tfbbb.cli.report import echo_figures, echo_schema
+
+        echo_schema(schema)
+        echo_columns(schema)
+        executor = open_executor(processes, ray_address)
+        import_tensorflow()
+        from rich.console import Console
+
+        from tfbbb import tuning
+        from tfbbb.cli.epoch_bar import EpochBar
+        from tfbbb.cli.trial_table import describe_trial, echo_comparison, echo_trials
+        from tfbbb.diverged_training import TrainingDivergedError
+        from tfbbb.executor import TaskError
+
+        found: list[Trial] = []
+
+        def show(trial: "Trial") -> None:
+            found.append(trial)
+            typer.echo(f"trial {trial.number}: {describe_trial(trial)}")
+
+        bars: list[EpochBar] = []
+
+        def show_epoch(at: "Progress") -> None:
+            if not bars:
+                # After the bar of the trials: there can be one at a time.
+                bars.append(stack.enter_context(EpochBar(Console(stderr=True))))
+            bars[0].show(at.epoch, at.epochs, at.figures, at.stage)
+
+        try:
+            with executor, ExitStack() as stack:
+                tuned = tuning.tune(
+                    table,
+                    job,
+                    trials=trials,
+                    study=study,
+                    executor=executor,
+                    round_size=round_size,
+                    progress="trials",
+                    finished=show,
+                    report=show_epoch,
+                )
+        except KeyboardInterrupt:
+            if found:
+                echo_trials(found)
+            goes_on = "The same command starts anew; --study FILE would keep trials."
+            if study is not None:
+                goes_on = f"The same command goes on. Study: {study}"
+            typer.echo(f"Interrupted after {len(found)} of {trials} trials. {goes_on}")
+            raise typer.Exit(128 + signal.SIGINT) from None
+        except tuning.StudyError as error:
+            raise CommandError(str(error)) from None
+        except TaskError as error:
+            # Of a table or a spec that cannot be trained, for example.
+            raise error.__cause__ or CommandError(str(error)) from None
+        except TrainingDivergedError as error:
+            raise CommandError(
+                "The training of every trial diverged; lower --learning-rate. "
+                f"Received: --learning-rate {error.learning_rate:g}"
+            ) from None
+        echo_trials(tuned.trials)
+        echo_figures(tuned.trained)
+        echo_comparison(tuned)
+        typer.echo(f"exported to {tuned.export(output)}")

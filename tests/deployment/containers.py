@@ -1,0 +1,29 @@
+"""What a container of the service must fit: its settings, and the image."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from service.app import create_app
+from service.shared.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+_DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+PORT = int(re.findall(r"^EXPOSE (\d+)$", _DOCKERFILE, re.MULTILINE)[-1])
+USER = re.findall(r"^USER (\S+)$", _DOCKERFILE, re.MULTILINE)[-1]
+VOLUMES = set(re.findall(r'"(/[^"]+)"', _DOCKERFILE.partition("\nVOLUME ")[2]))
+
+
+def settings(environment: Mapping[str, str]) -> Settings:
+    """Returns the settings of an environment, all of which must exist."""
+    ours = {name: value for name, value in environment.items() if name[:6] == "TFBBB_"}
+    known = {Settings.variable(name) for name in Settings.model_fields}
+    assert ours.keys() <= known
+    return Settings.from_environment(ours)
+
+
+def answers_without_key(path: str) -> bool:
+    """Returns whether the service answers GET of a path, and asks for no key."""
+    operation = create_app(Settings()).openapi()["paths"].get(path, {}).get("get")
+    return operation is not None and "security" not in operation

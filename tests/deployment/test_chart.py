@@ -1,0 +1,235 @@
+"""The Helm chart renders valid objects that fit the settings and the image."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from tests.deployment.containers import (
+    PORT,
+    ROOT,
+    USER,
+    VOLUMES,
+    answers_without_key,
+    settings,
+)
+from tests.deployment.programs import program
+from tfbbb.version import __version__
+
+CHART = ROOT / "deploy" / "helm" / "tfbbb"
+REQUIRED = {"existingSecret": "tfbbb", "store": "s3://bucket/tfbbb"}
+# Every optional object and field.
+ALL = {
+    "image": {"repository": "registry.example/tfbbb", "pullSecrets": ["pull"]},
+    "environment": {"AWS_ENDPOINT_URL": "http://store:8333"},
+    "api": {
+        "autoscaling": {"enabled": True},
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "api", "operator": "Exists"}],
+    },
+    "trainer": {
+        "environment": {"TFBBB_JOB_SLOTS": "3"},
+        "resources": {"limits": {"nvidia.com/gpu": 1}},
+        "affinity": {"podAntiAffinity": {}},
+    },
+    "ingress": {
+        "enabled": True,
+        "className": "nginx",
+        "host": "tfbbb.example",
+        "tlsSecret": "tls",
+        "annotations": {"nginx.ingress.kubernetes.io/proxy-body-size": "0"},
+    },
+    "serviceAccount": {"annotations": {"role": "store"}},
+}
+VALUES = {"required": {}, "all": ALL}
+WORKLOADS = ["api", "trainer"]
+
+# The oldest Kubernetes that the chart supports, and the newest whose schemas there are.
+KUBERNETES = ["1.25", kubernetes_validate.latest_version()]
+
+
+class Helm:
+    """The commands of Helm.
+
+    Args:
+        path: The program.
+        folder: A folder for values.
+    """
+
+    def __init__(self, path: str, folder: Path) -> None:
+        self._path, self._values = path, folder / "values.json"
+
+    def run(
+        self, *command: str, values: dict[str, Any]
+    ) -> subprocess.CompletedProcess[str]:
+        self._values.write_text(json.dumps(values))
+        arguments = (self._path, *command, CHART, "--values", self._values)
+        return subprocess.run(arguments, capture_output=True, text=True)
+
+    def render(self, values: dict[str, Any]) -> list[Any]:
+        """Returns the objects of a release named `test`."""
+        done = self.run("template", "test", values=REQUIRED | values)
+        assert done.returncode == 0, done.stderr
+        return [found for found in yaml.safe_load_all(done.stdout) if found]
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    path = program("helm", "`make helm` puts it beside Python")
+    return Helm(path, tmp_path_factory.mktemp("helm"))
+
+
+@pytest.fixture(scope="module")
+def objects(helm: Helm) -> dict[str, list[Any]]:
+    """The rendered objects by the name of their values."""
+    return {name: helm.render(values) for name, values in VALUES.items()}
+
+
+def of_kind(objects: list[Any], kind: str) -> list[Any]:
+    return [found for found in objects if found["kind"] == kind]
+
+
+def deployment(objects: list[Any], workload: str) -> Any:
+    (found,) = (
+        found
+        for found in of_kind(objects, "Deployment")
+        if found["metadata"]["name"] == f"test-tfbbb-{workload}"
+    )
+    return found["spec"]
+
+
+def pod(objects: list[Any], workload: str) -> Any:
+    return deployment(objects, workload)["template"]["spec"]
+
+
+def environment(objects: list[Any], workload: str) -> dict[str, str]:
+    (container,) = pod(objects, workload)["containers"]
+    return {variable["name"]: variable["value"] for variable in container["env"]}
+
+
+def test_chart_has_the_version_of_the_package() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == __version__
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_finds_no_fault_in_the_chart(helm: Helm, values: str) -> None:
+    done = helm.run("lint", "--strict", values=REQUIRED | VALUES[values])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("values", VALUES)
+def test_rendered_objects_follow_the_schemas_of_kubernetes(
+    objects: dict[str, list[Any]], values: str, version: str
+) -> None:
+    for found in objects[values]:
+        kubernetes_validate.validate(found, version, strict=True)
+
+
+def test_optional_objects_are_rendered_on_demand(
+    objects: dict[str, list[Any]],
+) -> None:
+    kinds = {name: {found["kind"] for found in objects[name]} for name in VALUES}
+    always = {"Deployment", "Service", "ServiceAccount", "PodDisruptionBudget"}
+    assert kinds["required"] == always
+    assert kinds["all"] == always | {"Ingress", "HorizontalPodAutoscaler"}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+@pytest.mark.parametrize("values", VALUES)
+def test_settings_of_each_container_exist(
+    objects: dict[str, list[Any]], values: str, workload: str
+) -> None:
+    found = settings(environment(objects[values], workload))
+    assert found.store == REQUIRED["store"]
+    assert found.start_models == (workload == "api")
+    assert found.start_dispatcher == (workload == "trainer")
+
+
+def test_given_variables_replace_those_of_the_chart(
+    objects: dict[str, list[Any]],
+) -> None:
+    assert environment(objects["required"], "trainer")["TFBBB_JOB_SLOTS"] == "1"
+    trainer = environment(objects["all"], "trainer")
+    assert trainer["TFBBB_JOB_SLOTS"] == "3"
+    assert trainer["AWS_ENDPOINT_URL"] == "http://store:8333"
+    assert "TFBBB_JOB_SLOTS" not in environment(objects["all"], "api")
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_containers_fit_the_image(objects: dict[str, list[Any]], workload: str) -> None:
+    spec = pod(objects["required"], workload)
+    (container,) = spec["containers"]
+    assert container["image"] == f"tfbbb:{__version__}"
+    assert [port["containerPort"] for port in container["ports"]] == [PORT]
+    assert str(spec["securityContext"]["runAsUser"]) == USER
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    # The models are in the store.
+    assert mounts == VOLUMES - {"/app/saved_models"} | {"/tmp"}
+    # The addresses of services would be variables TFBBB_PORT, ..., unknown settings.
+    assert spec["enableServiceLinks"] is False
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_probes_ask_paths_of_the_service(
+    objects: dict[str, list[Any]], workload: str
+) -> None:
+    (container,) = pod(objects["required"], workload)["containers"]
+    paths = {
+        probe: container[f"{probe}Probe"]["httpGet"]["path"]
+        for probe in ("startup", "liveness", "readiness")
+    }
+    assert paths["startup"] == paths["liveness"] == "/health/live"
+    predicting = "/health/predicting" if workload == "api" else "/health/ready"
+    assert paths["readiness"] == predicting
+    assert all(map(answers_without_key, set(paths.values())))
+
+
+def test_service_and_budget_select_the_replicas_alone(
+    objects: dict[str, list[Any]],
+) -> None:
+    (service,) = of_kind(objects["required"], "Service")
+    (budget,) = of_kind(objects["required"], "PodDisruptionBudget")
+    selector = service["spec"]["selector"]
+    assert budget["spec"]["selector"]["matchLabels"] == selector
+    for workload in WORKLOADS:
+        spec = deployment(objects["required"], workload)
+        labels = spec["template"]["metadata"]["labels"]
+        assert spec["selector"]["matchLabels"].items() <= labels.items()
+        assert (selector.items() <= labels.items()) == (workload == "api")
+
+
+def test_autoscaler_decides_the_number_of_replicas(
+    objects: dict[str, list[Any]],
+) -> None:
+    (scaler,) = of_kind(objects["all"], "HorizontalPodAutoscaler")
+    assert scaler["spec"]["scaleTargetRef"]["name"] == "test-tfbbb-api"
+    assert "replicas" not in deployment(objects["all"], "api")
+    assert deployment(objects["required"], "api")["replicas"] == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"existingSecret": ""}, "existingSecret"),
+        ({"store": "/a/directory"}, "store"),
+        ({"api": {"replica": 3}}, "replica"),
+        ({"environment": {"TFBBB_ADMIN_KEY": "a.b"}}, "TFBBB_ADMIN_KEY"),
+        # Helm would write the number as 2.147483648e+09.
+        ({"environment": {"TFBBB_MAX_UPLOAD_BYTES": 2147483648}}, "want string"),
+        ({"ingress": {"enabled": True}}, "host"),
+    ],
+)
+def test_wrong_values_are_refused(
+    helm: Helm, values: dict[str, Any], message: str
+) -> None:
+    done = helm.run("template", "test", values=REQUIRED | values)
+    assert done.returncode != 0
+    assert message in done.stderr

@@ -1,0 +1,144 @@
+"""`compose.yaml` is valid, and fits the settings and the image of the service."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from compose_spec import PyCompose
+
+from tests.deployment.containers import (
+    PORT,
+    ROOT,
+    USER,
+    VOLUMES,
+    answers_without_key,
+    settings,
+)
+
+SECRETS = {"TFBBB_ADMIN_KEY", "POSTGRES_PASSWORD", "STORE_SECRET"}
+API, TRAINERS = ["api-1", "api-2"], ["trainer"]
+
+# ${NAME:-default} and ${NAME:?message}
+_VARIABLE = re.compile(r"\$\{(\w+):([-?])([^}]*)\}")
+
+
+def interpolated(text: str, variables: dict[str, str]) -> str:
+    """Replaces variables as Docker Compose does."""
+
+    def value(match: re.Match[str]) -> str:
+        name, operator, rest = match.groups()
+        if operator == "?" and name not in variables:
+            raise KeyError(name)
+        return variables.get(name, rest)
+
+    return _VARIABLE.sub(value, text)
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return (ROOT / "compose.yaml").read_text()
+
+
+@pytest.fixture(scope="module")
+def compose(text: str) -> Any:
+    secrets = {name: f"of.{name}" for name in SECRETS}
+    return yaml.safe_load(interpolated(text, secrets))
+
+
+@pytest.fixture(scope="module")
+def services(compose: Any) -> Any:
+    return compose["services"]
+
+
+def test_file_follows_the_compose_specification(compose: Any) -> None:
+    PyCompose.from_yaml(yaml.safe_dump(compose)).validate()
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+def test_missing_secret_stops_the_start(text: str, name: str) -> None:
+    with pytest.raises(KeyError, match=name):
+        interpolated(text, dict.fromkeys(SECRETS - {name}, "x"))
+
+
+def test_every_secret_comes_from_a_variable(services: Any) -> None:
+    given = {
+        f"{service}.{name}": value
+        for service, definition in services.items()
+        for name, value in definition.get("environment", {}).items()
+        if re.search("SECRET|PASSWORD|ADMIN_KEY|DATABASE_URL", name)
+    }
+    assert len(given) == 3 * len(API + TRAINERS) + 2
+    assert all(
+        any(f"of.{name}" in value for name in SECRETS) for value in given.values()
+    )
+
+
+@pytest.mark.parametrize("name", API + TRAINERS)
+def test_settings_of_each_service_exist(services: Any, name: str) -> None:
+    found = settings(services[name]["environment"])
+    assert found.start_models == (name in API)
+    assert found.start_dispatcher == (name in TRAINERS)
+    memory = services[name]["deploy"]["resources"]["limits"]["memory"]
+    processes = (
+        found.model_processes * found.model_memory_bytes
+        if found.start_models
+        else found.job_slots * found.job_memory_bytes
+    )
+    assert processes < int(memory.removesuffix("G")) * 2**30
+
+
+@pytest.mark.parametrize("name", API + TRAINERS)
+def test_mounts_of_each_service_fit_the_image(services: Any, name: str) -> None:
+    (volume,) = services[name]["volumes"]
+    source, target = volume.split(":")
+    assert source == name, "two services would write the same copies"
+    # Docker makes a new volume at each start for what has no mount.
+    assert {target} | set(services[name]["tmpfs"]) >= VOLUMES
+
+
+def test_every_named_volume_is_declared_and_used(compose: Any) -> None:
+    used = {
+        volume.split(":")[0]
+        for definition in compose["services"].values()
+        for volume in definition["volumes"]
+    }
+    assert used == compose["volumes"].keys()
+
+
+@pytest.mark.parametrize("name", API + TRAINERS)
+def test_health_check_asks_a_path_of_the_service(services: Any, name: str) -> None:
+    command = services[name]["healthcheck"]["test"][-1]
+    (port, path) = re.findall(r"http://127\.0\.0\.1:(\d+)([\w/]+)", command)[0]
+    assert int(port) == PORT
+    assert answers_without_key(path)
+
+
+def test_proxy_knows_every_replica(services: Any) -> None:
+    replicas = services["proxy"]["environment"]["REPLICAS"].split()
+    assert replicas == [f"{name}:{PORT}" for name in API]
+
+
+def test_no_container_runs_as_root(services: Any) -> None:
+    # The service has the user of its image, and PostgreSQL that of its own.
+    users = {name: definition.get("user") for name, definition in services.items()}
+    assert USER != "0"
+    assert [name for name, user in users.items() if user is None] == API + TRAINERS
+    assert not {"0", "root", "0:0"} & set(users.values())
+
+
+def test_only_the_proxy_is_reachable(compose: Any) -> None:
+    services = compose["services"]
+    assert [name for name in services if "ports" in services[name]] == ["proxy"]
+    assert compose["networks"]["inside"]["internal"] is True
+    for name in services.keys() - {"proxy"}:
+        assert services[name]["networks"] == ["inside"]
+
+
+def test_every_service_is_limited_and_restarted(services: Any) -> None:
+    for definition in services.values():
+        assert definition["restart"] == "unless-stopped"
+        assert definition["deploy"]["resources"]["limits"]["memory"]
+        assert definition["healthcheck"]["test"]
+        assert definition["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in definition["security_opt"]

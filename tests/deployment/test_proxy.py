@@ -1,0 +1,139 @@
+"""Caddy with `deploy/Caddyfile` in front of two replicas on this machine."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.deployment.containers import ROOT, answers_without_key
+from tests.deployment.programs import program
+from tests.free_port import free_port
+
+_PATIENCE = 30.0
+
+
+class Replica:
+    """A process that stands for a replica.
+
+    Args:
+        name: The text of its answers.
+    """
+
+    def __init__(self, name: str) -> None:
+        command = (sys.executable, Path(__file__).with_name("replica.py"), name)
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        assert self._process.stdout is not None
+        self.address = f"127.0.0.1:{int(self._process.stdout.readline())}"
+
+    def send_last_event(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        with self._process as process:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def caddy() -> str:
+    return program("caddy", "`apt-get install caddy` installs it")
+
+
+@pytest.fixture
+def replicas() -> Iterator[list[Replica]]:
+    replicas = [Replica("one"), Replica("two")]
+    yield replicas
+    for replica in replicas:
+        replica.kill()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A self-signed certificate of 127.0.0.1, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+    command += " -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -days 2"
+    command += f" -keyout {key} -out {certificate}"
+    subprocess.run(command.split(), check=True, capture_output=True)
+    return certificate, key
+
+
+@contextmanager
+def running(
+    caddy: str, folder: Path, certificate: tuple[Path, Path], replicas: list[Replica]
+) -> Iterator[httpx.Client]:
+    """Runs the proxy until the block ends; yields a client of it."""
+    url = f"https://127.0.0.1:{free_port()}"
+    environment = os.environ | {
+        "SITE_ADDRESS": url,
+        "TLS": " ".join(map(str, certificate)),
+        "REPLICAS": " ".join(replica.address for replica in replicas),
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+    }
+    adapt = (caddy, "adapt", "--config", ROOT / "deploy" / "Caddyfile")
+    adapted = subprocess.run(adapt, env=environment, capture_output=True, check=True)
+    configuration = json.loads(adapted.stdout)
+    # Port 80, from which clients are sent to TLS, may belong to somebody else here.
+    for server in configuration["apps"]["http"]["servers"].values():
+        server["automatic_https"] = {"disable_redirects": True}
+    file = folder / "caddy.json"
+    file.write_text(json.dumps(configuration))
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            (caddy, "run", "--config", file), env=environment, stdout=log, stderr=log
+        )
+    try:
+        context = ssl.create_default_context(cafile=str(certificate[0]))
+        transport = httpx.HTTPTransport(verify=context, retries=10)
+        with httpx.Client(
+            base_url=url, transport=transport, timeout=_PATIENCE
+        ) as client:
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_proxy_asks_a_path_of_the_service_for_health() -> None:
+    text = (ROOT / "deploy" / "Caddyfile").read_text()
+    (path,) = (line.split()[1] for line in text.splitlines() if "health_uri" in line)
+    assert answers_without_key(path)
+
+
+def test_proxy_serves_tls_and_outlives_a_replica(
+    caddy: str,
+    tmp_path: Path,
+    certificate: tuple[Path, Path],
+    replicas: list[Replica],
+) -> None:
+    with running(caddy, tmp_path, certificate, replicas) as client:
+        answer = client.get("/")
+        assert answer.headers["X-Scheme"] == "https"
+        assert {client.get("/").text for _ in range(20)} == {"one", "two"}
+        # Caddy has no limit of its own: the service has one.
+        assert client.post("/", content=bytes(40 * 2**20)).text == str(40 * 2**20)
+
+        # An event arrives before the next one is sent.
+        with client.stream("GET", "/events") as response:
+            lines = response.iter_lines()
+            assert next(lines) == "data: first"
+            for replica in replicas:
+                replica.send_last_event()
+            assert "data: last" in list(lines)
+
+        replicas[0].kill()
+        # Caddy repeats GET, if it had a connection that is now broken, and then
+        # every request, because the replica refuses new connections.
+        assert {client.get("/").text for _ in range(20)} == {"two"}
+        assert {client.post("/", content=b"body").text for _ in range(20)} == {"4"}

@@ -9,10 +9,12 @@ generator whose seed is the number of the split.
 """
 
 import argparse
+import functools
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +23,21 @@ from environments import Peer
 from program import (
     Comparison,
     DataError,
+    add_executor_options,
     add_table_options,
     argument_parser,
     decimals,
     markdown_table,
     mean_and_error,
-    run,
+    run_tasks,
     skipped_lines,
     splits_line,
     with_error,
 )
-from records import RecordFile, SkippedError
+from records import Measurement, RecordFile, SkippedError
 from scores import class_scores
+
+from tfbbb.executor import Executor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,11 +85,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS, sets=SETS, splits=10)
+    add_executor_options(parser)
     options = parser.parse_args(arguments)
-    run(__file__, options, lambda measured: measure(measured, options), report, draw)
+    run_tasks(__file__, options, measure, report, draw)
 
 
-def measure(measured: RecordFile, options: argparse.Namespace) -> None:
+def measure(
+    measured: RecordFile, options: argparse.Namespace, executor: Executor
+) -> None:
     """Adds one record per set, method and split."""
     tables = find_tables(options.data, options.sets)
     for method in options.methods:
@@ -94,19 +102,23 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
             except SkippedError as reason:
                 measured.skip({"method": method}, str(reason))
                 continue
-        for table in tables:
-            for seed in range(1 if options.smoke else options.splits):
-                found = measured.measure(
+        by_table = [
+            [
+                Measurement(
                     {"set": table.name, "method": method, "split": seed},
-                    lambda m=method, t=table, s=seed: score(
-                        m, t, seed=s, smoke=options.smoke
+                    functools.partial(
+                        score, method, table, seed=seed, smoke=options.smoke
                     ),
-                    settings={**SETTINGS[method], "data": table.digest},
-                    seed=seed,
+                    {**SETTINGS[method], "data": table.digest},
+                    seed,
                 )
-                if found is None and method == "catboost":
-                    # The other splits would fail alike.
-                    break
+                for seed in range(1 if options.smoke else options.splits)
+            ]
+            for table in tables
+        ]
+        if method == "catboost":
+            by_table = measured.without_failing(by_table, executor)
+        measured.measure_all(list(chain(*by_table)), executor)
 
 
 def find_tables(directory: Path, names: Sequence[str] | None = None) -> list[Table]:

@@ -6,6 +6,8 @@ sockets: the less it costs, the more of the cores the server has.
 
 import asyncio
 import json
+import ssl
+import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -36,6 +38,7 @@ class Client(asyncio.Protocol):
 
     def give_up(self) -> None:
         """Hangs up on a request that was not answered in time."""
+        self._load.record(self._begin, 0)
         self._begin = 0.0
         self._load.waiting.pop(self, None)
         self._transport.abort()
@@ -49,17 +52,20 @@ class Client(asyncio.Protocol):
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         if len(body) < int(length):
             return
-        twice = len(body) > int(length) or not self._begin
+        self._load.twice += len(body) > int(length) or not self._begin
         self._received.clear()
         self._load.waiting.pop(self, None)
-        self._load.answered(int(head[9:12]), time.perf_counter() - self._begin, twice)
+        self._load.record(self._begin, int(head[9:12]))
         self._begin = 0.0
         self._load.idle(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Counts the request that got no response."""
-        lost = self._load.waiting.pop(self, None) is not None
-        self._load.disconnected(self, lost)
+        begin = self._load.waiting.pop(self, None)
+        if begin is not None:
+            self._load.lost += 1
+            self._load.record(begin, 0)
+        self._load.disconnected(self)
 
 
 class Load:
@@ -71,14 +77,24 @@ class Load:
         rate: Requests per second; 0 for a closed loop, in which every connection sends
             its next request when it has its response.
         patience: Seconds after which a client of an open loop gives up and hangs up.
+        tls: Whether to use TLS, with any certificate.
     """
 
-    def __init__(self, request: bytes, port: int, rate: float, patience: float) -> None:
+    def __init__(
+        self,
+        request: bytes,
+        port: int,
+        rate: float,
+        patience: float,
+        *,
+        tls: bool = False,
+    ) -> None:
         self.request = request
         self.lost = self.unsent = self.gave_up = self.twice = 0
         # How late each turn of an open loop comes.
         self.lags: list[float] = []
-        self.seconds: dict[int, list[float]] = {}
+        # When each request was due, its seconds and status; 0 without a response.
+        self.records: list[tuple[float, float, int]] = []
         # When each request that waits was due, the oldest first.
         self.waiting: dict[Client, float] = {}
         self._port = port
@@ -87,6 +103,7 @@ class Load:
         self._idle: deque[Client] = deque()
         self._is_running = False
         self._connecting: set[asyncio.Task[Any]] = set()
+        self._tls = _any_certificate() if tls else None
 
     def idle(self, client: Client) -> None:
         """Gives a connection its next request."""
@@ -95,14 +112,12 @@ class Load:
         else:
             self._idle.append(client)
 
-    def answered(self, status: int, seconds: float, twice: bool) -> None:
-        """Counts a response."""
-        self.twice += twice
-        self.seconds.setdefault(status, []).append(seconds)
+    def record(self, begin: float, status: int) -> None:
+        """Records the end of the request that was due at `begin`."""
+        self.records.append((begin, time.perf_counter() - begin, status))
 
-    def disconnected(self, client: Client, lost: bool) -> None:
+    def disconnected(self, client: Client) -> None:
         """Replaces a connection that has ended, in an open loop."""
-        self.lost += lost
         if client in self._idle:
             self._idle.remove(client)
         if self._is_running and self._rate:
@@ -130,10 +145,18 @@ class Load:
                 self._give_up_late()
             await asyncio.sleep(_TICK)
         self.lost += len(self.waiting)
+        for begin in self.waiting.values():
+            self.record(begin, 0)
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: Client(self), "127.0.0.1", self._port)
+        await loop.create_connection(
+            lambda: Client(self),
+            "127.0.0.1",
+            self._port,
+            ssl=self._tls,
+            server_hostname="localhost" if self._tls else None,
+        )
 
     async def _send_at_rate(self, begin: float, seconds: float) -> None:
         sent = 0
@@ -160,29 +183,85 @@ class Load:
             client.give_up()
 
 
+def send_load(
+    port: int,
+    path: str,
+    body: Any,
+    key: str,
+    *,
+    connections: int,
+    seconds: float,
+    deadline: float,
+    rate: float = 0.0,
+    tls: bool = False,
+    list_requests: bool = False,
+) -> dict[str, Any]:
+    """Sends requests from another process; returns the figures.
+
+    Args:
+        port: Port of the service on this machine.
+        path: Path of the requests.
+        body: Body of the requests, which becomes JSON.
+        key: Key of the service.
+        connections: Connections that are open at the same time.
+        seconds: For how long requests are sent.
+        deadline: Time in seconds after which an answer is late.
+        rate: Requests per second; with 0, each connection sends its next request when
+            it has its answer.
+        tls: Whether to use TLS, with any certificate.
+        list_requests: Whether the figures have `requests`: when each one was due, by
+            `time.perf_counter`, its seconds, and its status, 0 without a response.
+    """
+    given = {
+        "port": port,
+        "path": path,
+        "headers": [f"Authorization: Bearer {key}"],
+        "body": json.dumps(body),
+        "connections": connections,
+        "seconds": seconds,
+        "rate": rate,
+        "deadline": deadline,
+        "tls": tls,
+        "list_requests": list_requests,
+    }
+    output = subprocess.run(
+        [sys.executable, __file__],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    figures: dict[str, Any] = json.loads(output)
+    return figures
+
+
 def main() -> None:
     """Sends the load that standard input describes."""
     given = json.load(sys.stdin)
     body = given["body"].encode()
     lines = [
         f"POST {given['path']} HTTP/1.1",
-        "Host: 127.0.0.1",
+        "Host: localhost",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",
         *given["headers"],
     ]
     request = "\r\n".join([*lines, "", ""]).encode() + body
     limit = given["deadline"]
-    load = Load(request, given["port"], given["rate"], limit)
+    load = Load(request, given["port"], given["rate"], limit, tls=given["tls"])
     asyncio.run(load.run(given["connections"], given["seconds"]))
-    good = sorted(load.seconds.get(200, []))
+    seconds: dict[int, list[float]] = {}
+    for _, taken, status in load.records:
+        if status:
+            seconds.setdefault(status, []).append(taken)
+    good = sorted(seconds.get(200, []))
     figures = {
         "answered": len(good),
         "in_time": sum(seconds <= limit for seconds in good),
-        "statuses": Counter({k: len(v) for k, v in load.seconds.items()}),
+        "statuses": Counter({k: len(v) for k, v in seconds.items()}),
         "p50_ms": 1e3 * good[len(good) // 2] if good else None,
         "p99_ms": _p99_ms(good),
-        "refused_p99_ms": _p99_ms(load.seconds.get(503, [])),
+        "refused_p99_ms": _p99_ms(seconds.get(503, [])),
         "lost": load.lost,
         "gave_up": load.gave_up,
         "twice": load.twice,
@@ -190,7 +269,16 @@ def main() -> None:
         "client_lag_p99_ms": _p99_ms(load.lags),
         "client_cpu": time.process_time() / given["seconds"],
     }
+    if given["list_requests"]:
+        figures["requests"] = load.records
     json.dump(figures, sys.stdout)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def _p99_ms(seconds: list[float]) -> float | None:

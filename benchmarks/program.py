@@ -1,6 +1,7 @@
 """What all programs of `tfbbb benchmark` share: options, tables, pictures, report."""
 
 import argparse
+import functools
 import math
 import os
 import signal
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from records import RecordFile
+
+from tfbbb.executor import Executor, TaskError, make_executor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,11 +121,63 @@ def add_table_options(
     )
     parser.add_argument(
         "--splits",
-        type=number_of_splits,
+        type=positive_integer,
         default=splits,
         metavar="N",
         help=f"the first N splits (default: {splits or 'all'})",
     )
+
+
+def add_executor_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say where measurements run."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--processes",
+        type=positive_integer,
+        metavar="N",
+        help="measure N splits at a time, each in a process with one thread (default: "
+        "one after the other in this process, with all threads)",
+    )
+    where.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="measure on a Ray cluster, in place of --processes: HOST:PORT, auto or "
+        "local",
+    )
+
+
+def open_executor(options: argparse.Namespace) -> Executor:
+    """Returns the executor of `add_executor_options`; ends the program without one."""
+    try:
+        return make_executor(options.processes, options.ray_address)
+    except (ImportError, ConnectionError) as error:
+        sys.exit(f"Error: {error}")
+
+
+def run_tasks(
+    program: str,
+    options: argparse.Namespace,
+    measure: Callable[[RecordFile, argparse.Namespace, Executor], object],
+    report: Callable[[RecordFile], str],
+    draw: Callable[[RecordFile], Mapping[str, "Figure"]] | None = None,
+) -> None:
+    """Runs a benchmark, as `run` does, whose measurements are tasks of an executor.
+
+    Args:
+        program: As for `run`.
+        options: The options of `argument_parser` and `add_executor_options`.
+        measure: Adds records, measured by the executor.
+        report: As for `run`.
+        draw: As for `run`.
+    """
+    with open_executor(options) as executor:
+        run(
+            program,
+            options,
+            lambda measured: measure(measured, options, executor),
+            report,
+            draw,
+        )
 
 
 def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:
@@ -140,7 +195,7 @@ def names_among(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def number_of_splits(text: str) -> int:
+def positive_integer(text: str) -> int:
     """Parses a positive integer, as the type of an option."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text!r}")
@@ -172,9 +227,12 @@ def run(
     stopped = None
     try:
         measure(measured)
-    except DataError as error:
+    except (DataError, TaskError) as error:
+        reason = error.__cause__ if isinstance(error, TaskError) else error
+        if not isinstance(reason, DataError):
+            raise
         # Old results would look like those that were asked for.
-        sys.exit(f"Error: {error}")
+        sys.exit(f"Error: {reason}")
     except KeyboardInterrupt:
         stopped = f"Interrupted; the same command goes on. Records: {output}"
     lines = [report(measured)] if measured.records else skipped_lines(measured)
@@ -287,7 +345,12 @@ def skipped_lines(measured: RecordFile) -> list[str]:
 
 def published(name: str) -> dict[str, Any]:
     """Returns the published figures of a benchmark, a table of `published.toml`."""
-    return tomllib.loads((FOLDER / "published.toml").read_text("utf-8"))[name]
+    return _published()[name]
+
+
+@functools.cache
+def _published() -> dict[str, Any]:
+    return tomllib.loads((FOLDER / "published.toml").read_text("utf-8"))
 
 
 def published_score(method: str, score: str, name: str) -> float | None:

@@ -8,24 +8,49 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from device import describe_device
 from timing import rounded
 
 import tfbbb
+from tfbbb.executor import Executor, InProcessExecutor, Task
 from tfbbb.tensorflow_startup import import_tensorflow
 
 _LIBRARIES = ("tfbbb", "tensorflow", "keras", "tensorflow-probability", "numpy")
 _DIGITS = 6
 
 
+# Figures, and the device that they were measured on.
+_Measured = tuple[dict[str, Any], dict[str, Any]]
+
+
 class SkippedError(Exception):
     """Something cannot be measured on this machine; the message says why."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measurement, which makes one record.
+
+    Attributes:
+        key: Names and values that no two records share.
+        function: Measures; returns figures by name, as plain JSON values. If they have
+            no `seconds`, the time of the call is recorded. It may raise `SkippedError`.
+        settings: What else the figures depend on, as plain JSON values.
+        seed: The seed of the measurement.
+    """
+
+    key: Mapping[str, Any]
+    function: Callable[[], Mapping[str, Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = 0
 
 
 class RecordFile:
@@ -33,9 +58,9 @@ class RecordFile:
 
     A record is a mapping: its key (such as set, method and split), `settings`, `seed`,
     the figures, `seconds`, and `run_index`, the place in `runs` of the time, the
-    machine and the versions. The file holds one record per key. A record of the same
-    key with other settings is measured anew and replaced. Several processes may write
-    to one file.
+    machine, the device that measured, and the versions. The file holds one record per
+    key. A record of the same key with other settings is measured anew and replaced.
+    Several processes may write to one file.
 
     Args:
         path: The JSON file; created with the first record.
@@ -47,22 +72,24 @@ class RecordFile:
         self.path = path
         self._smoke = smoke
         self._again = again
+        self._found: tuple[Any, dict[str, Any]] | None = None
         self._run: dict[str, Any] | None = None
+        self._places: int | None = None
 
     @property
     def records(self) -> list[dict[str, Any]]:
         """All records, in the order of their measurement."""
-        return self._read()["records"]
+        return self._content()["records"]
 
     @property
     def skipped(self) -> list[dict[str, Any]]:
         """Keys, or parts of keys, each with the `reason` why it was not measured."""
-        return self._read()["skipped"]
+        return self._content()["skipped"]
 
     @property
     def runs(self) -> list[dict[str, Any]]:
         """The machine and the versions of each run."""
-        return self._read()["runs"]
+        return self._content()["runs"]
 
     def select(self, **fields: Any) -> list[dict[str, Any]]:
         """Returns the records with these values."""
@@ -79,54 +106,111 @@ class RecordFile:
         """Returns the record of a key; measures and writes it if the file lacks it.
 
         Args:
-            key: Names and values that no two records share.
-            function: Measures; returns figures by name, as plain JSON values. If they
-                have no `seconds`, the time of the call is recorded. It may raise
-                `SkippedError`.
-            settings: What else the figures depend on, as plain JSON values.
-            seed: The seed of the measurement.
+            key: As for `Measurement`, and so are the others.
+            function: Measures, in this process.
+            settings: What else the figures depend on.
+            seed: The seed.
 
         Returns:
             The record; None if `function` skipped the measurement.
         """
-        settings = dict(settings or {}) | ({"smoke": True} if self._smoke else {})
-        wanted = {**key, "settings": rounded(settings, _DIGITS)}
-        found = self.select(**wanted)
-        if found and not self._measures_again(found[0]):
-            return found[0]
-        name = ", ".join(f"{name} {value}" for name, value in key.items())
+        wanted = Measurement(key, function, settings or {}, seed)
+        (found,) = self.measure_all([wanted], InProcessExecutor())
+        return found
+
+    def measure_all(
+        self, measurements: Sequence[Measurement], executor: Executor
+    ) -> list[dict[str, Any] | None]:
+        """Measures what the file lacks, as tasks; writes each record as it comes.
+
+        Args:
+            measurements: What to measure.
+            executor: Where to measure.
+
+        Returns:
+            The records, in the order of the measurements; None for what was skipped.
+        """
+        wanted = {_named(each.key): each for each in measurements}
+        missing = {
+            name: each for name, each in wanted.items() if self._misses(self._key(each))
+        }
         # Before the clock starts: the import takes seconds.
-        import_tensorflow()
-        start = time.perf_counter()
-        try:
-            figures = dict(function())
-        except SkippedError as reason:
-            self.skip(key, str(reason))
-            return None
-        figures.setdefault("seconds", time.perf_counter() - start)
-        self._add(key, {**wanted, "seed": seed, **figures})
-        print(f"{name}: {figures['seconds']:.1f} s", flush=True)
-        return self.select(**wanted)[0]
+        if missing and isinstance(executor, InProcessExecutor):
+            import_tensorflow()
+        elif missing:
+            self._places = executor.places
+
+        def write(task: Task, result: _Measured | SkippedError) -> None:
+            each = missing[task.key]
+            if isinstance(result, SkippedError):
+                self.skip(each.key, str(result))
+                return
+            figures, device = result
+            record = {**self._key(each), "seed": each.seed, **figures}
+            self._add(each.key, record, device)
+            print(f"{task.key}: {figures['seconds']:.1f} s", flush=True)
+
+        executor.run(
+            [
+                Task(name, _measured, {"function": each.function})
+                for name, each in missing.items()
+            ],
+            progress=None if executor.places == 1 else "measurements",
+            finished=write,
+        )
+        return [
+            next(iter(self.select(**self._key(each))), None) for each in measurements
+        ]
+
+    def without_failing(
+        self, by_set: Sequence[Sequence[Measurement]], executor: Executor
+    ) -> list[Sequence[Measurement]]:
+        """Measures the first split of each set; returns the sets that did not fail.
+
+        The other splits of a set would fail alike, after hours.
+        """
+        firsts = [of_set[0] for of_set in by_set]
+        found = self.measure_all(firsts, executor)
+        return [of_set for of_set, record in zip(by_set, found, strict=True) if record]
+
+    def _key(self, measurement: Measurement) -> dict[str, Any]:
+        """Returns what the record of a measurement must have to count as it."""
+        settings = dict(measurement.settings) | ({"smoke": True} if self._smoke else {})
+        return {**measurement.key, "settings": rounded(settings, _DIGITS)}
+
+    def _misses(self, wanted: Mapping[str, Any]) -> bool:
+        found = self.select(**wanted)
+        return not found or self._measures_again(found[0])
 
     def skip(self, key: Mapping[str, Any], reason: str) -> None:
         """Writes why something is not measured; the next run tries it again."""
-        name = ", ".join(f"{name} {value}" for name, value in key.items())
-        print(f"{name}: skipped, {reason}", flush=True)
+        print(f"{_named(key)}: skipped, {reason}", flush=True)
         with self._changing() as content:
             self._forget_skipped(content, key)
             content["skipped"].append({**key, "reason": reason})
 
     def _measures_again(self, record: Mapping[str, Any]) -> bool:
-        runs = self.runs
-        return self._again and runs[record["run_index"]] != self._run
+        run = self.runs[record["run_index"]]
+        device = {"device": run.get("device")}
+        return self._again and (self._run is None or run != self._run | device)
 
-    def _add(self, key: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+    def _add(
+        self,
+        key: Mapping[str, Any],
+        record: Mapping[str, Any],
+        device: Mapping[str, Any],
+    ) -> None:
         with self._changing() as content:
             if self._run is None:
                 self._run = describe_run()
-            if self._run not in content["runs"]:
-                content["runs"].append(self._run)
-            run = content["runs"].index(self._run)
+                if self._places is not None:
+                    self._run["places"] = self._places
+            # The places of an executor may be machines with different devices.
+            described = {**self._run, "device": device}
+            if described not in content["runs"]:
+                content["runs"].append(described)
+                print(f"device: {device['kind']}, {device['name']}", flush=True)
+            run = content["runs"].index(described)
             records = content["records"]
             new = rounded({**record, "run_index": run}, _DIGITS)
             content["records"] = [r for r in records if not _has(r, key)] + [new]
@@ -139,6 +223,16 @@ class RecordFile:
             for entry in content["skipped"]
             if not all(key.get(k) == v for k, v in entry.items() if k != "reason")
         ]
+
+    def _content(self) -> dict[str, Any]:
+        """Returns what the file has, not to be changed; reads it if it is another."""
+        if not self.path.exists():
+            return self._read()
+        state = self.path.stat()
+        stamp = (state.st_ino, state.st_mtime_ns, state.st_size)
+        if self._found is None or self._found[0] != stamp:
+            self._found = (stamp, self._read())
+        return self._found[1]
 
     def _read(self) -> dict[str, Any]:
         if not self.path.exists():
@@ -163,6 +257,25 @@ class RecordFile:
             Path(file.name).replace(self.path)
         finally:
             os.close(directory)
+
+
+def _measured(function: Callable[[], Mapping[str, Any]]) -> _Measured | SkippedError:
+    """Returns the figures of a function, with its `seconds`, and the device.
+
+    Returns the reason if the function skipped the measurement.
+    """
+    import_tensorflow()
+    start = time.perf_counter()
+    try:
+        figures = dict(function())
+    except SkippedError as reason:
+        return reason
+    figures.setdefault("seconds", time.perf_counter() - start)
+    return figures, describe_device()
+
+
+def _named(key: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in key.items())
 
 
 def describe_run() -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""Memory, crashes and large bodies of the service.
+"""Memory, crashes, large bodies and trainings of the service.
 
-    python benchmarks/robustness.py --part memory,requests,crashes,large_body
+    python benchmarks/robustness.py --part memory,requests,crashes,large_body,training
 
 - memory: resident memory of a model process, by models that it has loaded.
 - requests: growth of resident memory over many requests.
 - crashes: time until a model answers again after its process is killed or stopped.
 - large_body: the slowest small prediction while others send 30 MB of JSON.
+- training: the 99th percentile at half of the capacity while a job trains, beside that
+  without a job.
 """
 
 import json
@@ -24,10 +26,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import psutil
+import pyarrow as pa
+from load_generator import send_load
 from program import argument_parser, markdown_table, names_among, run
 from records import RecordFile, SkippedError
 from serving import export_network
+
+from tfbbb.client import Client
 
 _FOLDER = Path(__file__).resolve().parent
 _PORT = 8394
@@ -89,7 +96,7 @@ def _measure_memory(measured: RecordFile, model: Path, smoke: bool) -> None:
 
 
 def _measure_requests(measured: RecordFile, model: Path, smoke: bool) -> None:
-    count = 200 if smoke else 100_000
+    count = 200 if smoke else 1_000_000
 
     def send() -> Mapping[str, Any]:
         with _running(model, models=1, processes=1) as service:
@@ -157,11 +164,47 @@ def _measure_large_body(measured: RecordFile, model: Path, smoke: bool) -> None:
     _record(measured, "large_body", f"beside {_LARGE_MB} MB of JSON", disturb)
 
 
+def _measure_training(measured: RecordFile, model: Path, smoke: bool) -> None:
+    seconds = 1.0 if smoke else 20.0
+    random = np.random.default_rng(0)
+    x = random.normal(size=(200 if smoke else 20_000, 5))
+    y = x.sum(axis=1) + random.normal(size=len(x))
+    columns = {f"x{i}": column for i, column in enumerate(x.T)}
+    table = pa.table(columns | {"y": y})
+
+    def train() -> Mapping[str, Any]:
+        with (
+            _running(model, models=1, processes=2, trains=True) as service,
+            Client(str(service.client.base_url), _KEY) as client,
+        ):
+            half = service.load(seconds)["answered"] / seconds / 2
+            alone = service.load(seconds, half)
+            job = client.train(client.upload(table, name="rows"), "y", name="trained")
+            events = job.events()
+            while next(events).type != "epoch":
+                pass
+            beside = service.load(seconds, half)
+            state = job.refresh().state
+            job.cancel()
+        if state != "running" and not smoke:
+            raise SkippedError(f"the job did not train all the time: it is {state}")
+        return _value(
+            "p99 beside a training / p99", beside["p99_ms"] / alone["p99_ms"]
+        ) | {
+            "per_second": half,
+            "alone": alone,
+            "beside": beside,
+        }
+
+    _record(measured, "training", "a job of 20 000 rows", train)
+
+
 PARTS: Mapping[str, Callable[[RecordFile, Path, bool], None]] = {
     "memory": _measure_memory,
     "requests": _measure_requests,
     "crashes": _measure_crashes,
     "large_body": _measure_large_body,
+    "training": _measure_training,
 }
 
 _JSON = {"Content-Type": "application/json"}
@@ -237,26 +280,22 @@ class _Service:
         return longest
 
     def send(self, count: int) -> None:
-        """Sends predictions over eight connections."""
-        given = {
-            "port": _PORT,
-            "path": _path(0),
-            "headers": [f"Authorization: Bearer {_KEY}"],
-            "body": json.dumps(_BODY),
-            "connections": 8,
-            "seconds": 5.0,
-            "rate": 0.0,
-            "deadline": 1.0,
-        }
+        """Sends predictions over 64 connections."""
         while count > 0:
-            output = subprocess.run(
-                [sys.executable, _FOLDER / "load_generator.py"],
-                input=json.dumps(given),
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-            count -= json.loads(output)["answered"]
+            count -= self.load(2.0 if count < 10_000 else 20.0)["answered"]
+
+    def load(self, seconds: float, rate: float = 0.0) -> dict[str, Any]:
+        """Sends predictions for a time, as fast as possible or at a rate."""
+        return send_load(
+            _PORT,
+            _path(0),
+            _BODY,
+            _KEY,
+            connections=64,
+            seconds=seconds,
+            deadline=1.0,
+            rate=rate,
+        )
 
     def _ask(self, number: int) -> int:
         try:
@@ -266,7 +305,9 @@ class _Service:
 
 
 @contextmanager
-def _running(model: Path, models: int, processes: int) -> Iterator[_Service]:
+def _running(
+    model: Path, models: int, processes: int, trains: bool = False
+) -> Iterator[_Service]:
     """Runs the service with some models until the block ends."""
     with tempfile.TemporaryDirectory() as directory:
         root = Path(directory, "models")
@@ -283,7 +324,7 @@ def _running(model: Path, models: int, processes: int) -> Iterator[_Service]:
                 "TFBBB_MODELS": str(root),
                 "TFBBB_DATA_DIR": str(Path(directory, "data")),
                 "TFBBB_ADMIN_KEY": _KEY,
-                "TFBBB_START_DISPATCHER": "false",
+                "TFBBB_START_DISPATCHER": str(trains),
                 "TFBBB_MODEL_PROCESSES": str(processes),
             },
         )

@@ -26,7 +26,7 @@ import orjson
 from timing import interleaved, machine, print_table, write_json
 
 from service.api.keys.credential import Credential
-from service.model_process.query import parse_query
+from service.model_process.codecs import json_rows
 from service.model_process.table import from_rows
 from tfbbb import BayesianModel
 from tfbbb.export import load
@@ -156,7 +156,7 @@ def many_rows(
     )
 
     def read() -> None:
-        from_rows(parse_query(body).rows, model.manifest, "instances")
+        from_rows(json_rows.read(body, {}).rows, model.manifest, "instances")
 
     return {
         f"request, {len(body) / 1e6:.0f} MB of JSON": request(

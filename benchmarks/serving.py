@@ -27,6 +27,7 @@ from typing import Any
 
 import psutil
 from environments import PROGRAMS, Peer, environment_variables
+from load_generator import send_load
 from program import argument_parser, markdown_table, run
 from records import RecordFile, SkippedError
 
@@ -352,25 +353,17 @@ def _send(
     body = dict(SERVERS[name].body)
     if rate and name == "tfbbb":
         body["parameters"] = {"deadline_ms": 1e3 * _DEADLINE}
-    given = {
-        "port": _PORT,
-        "path": SERVERS[name].path,
-        "headers": [f"Authorization: Bearer {_KEY}"],
-        "body": json.dumps(body),
-        "connections": connections,
-        "seconds": seconds,
-        "rate": rate,
-        "deadline": _DEADLINE,
-    }
     before = _cpu(server)
-    output = subprocess.run(
-        [sys.executable, _FOLDER / "load_generator.py"],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    figures: dict[str, Any] = json.loads(output)
+    figures = send_load(
+        _PORT,
+        SERVERS[name].path,
+        body,
+        _KEY,
+        connections=connections,
+        seconds=seconds,
+        deadline=_DEADLINE,
+        rate=rate,
+    )
     return figures | {
         "answered_per_second": figures["answered"] / seconds,
         "server_cpu": (_cpu(server) - before) / seconds,

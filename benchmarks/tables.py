@@ -21,16 +21,19 @@ from environments import Peer
 from program import (
     Comparison,
     DataError,
+    add_executor_options,
     add_table_options,
     argument_parser,
     markdown_table,
-    run,
+    run_tasks,
     skipped_lines,
     with_error,
 )
-from records import RecordFile, SkippedError
+from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, class_scores, mixture_scores, prediction_scores
 from table_sources import FOLDS, SourceTable, find_sources
+
+from tfbbb.executor import Executor
 
 if TYPE_CHECKING:
     from tfbbb.prediction import Predictive
@@ -57,22 +60,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each fold, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS, splits=FOLDS)
+    add_executor_options(parser)
     options = parser.parse_args(arguments)
-    run(__file__, options, lambda measured: measure(measured, options), report)
+    run_tasks(__file__, options, measure, report)
 
 
-def measure(measured: RecordFile, options: argparse.Namespace) -> None:
+def measure(
+    measured: RecordFile, options: argparse.Namespace, executor: Executor
+) -> None:
     """Adds one record per table, method and fold."""
     tables = _tables(measured, options)
-    for split in range(1 if options.smoke else options.splits):
-        for table in tables:
-            for method in options.methods:
-                measured.measure(
-                    {"set": table.name, "method": method, "split": split},
-                    functools.partial(score, method, table, split, options.smoke),
-                    settings={"data": table.digest},
-                    seed=split,
-                )
+    measured.measure_all(
+        [
+            Measurement(
+                {"set": table.name, "method": method, "split": split},
+                functools.partial(score, method, table, split, options.smoke),
+                {"data": table.digest},
+                split,
+            )
+            for split in range(1 if options.smoke else options.splits)
+            for table in tables
+            for method in options.methods
+        ],
+        executor,
+    )
 
 
 def _tables(measured: RecordFile, options: argparse.Namespace) -> list[SourceTable]:

@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from device import device_of_processes
 from rich.console import Console
 from rich.progress import track
 
@@ -52,11 +53,12 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """Describes the machine: processor cores, load and libraries."""
+    """Describes the machine: processor cores, load, device and libraries."""
     return {
         "cores": os.cpu_count(),
         "architecture": platform.machine(),
         "load_average_at_start": os.getloadavg()[0],
+        "device": device_of_processes(),
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in _LIBRARIES},
     }

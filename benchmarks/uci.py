@@ -1,6 +1,7 @@
 """Regression tables on standard splits: the defaults, networks and boosted trees.
 
     tfbbb benchmark uci --data DIR [--sets yacht] [--methods default] [--splits 5]
+        [--processes 2]
 
 DIR holds `uci/SET.npz` or `SET.npz` with `data` [rows, columns], the columns
 `index_features` and `index_target`, and the rows `train_idx` and `test_idx` [splits,
@@ -10,18 +11,27 @@ test rows are scored in units of the target.
 """
 
 import argparse
+import functools
 import time
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from environments import Peer
 from network_settings import SETTINGS
-from program import add_table_options, argument_parser, run
-from records import RecordFile, SkippedError
+from program import (
+    add_executor_options,
+    add_table_options,
+    argument_parser,
+    run_tasks,
+)
+from records import Measurement, RecordFile, SkippedError
 from scores import MixtureOfNormals, mixture_scores, prediction_scores
-from standard_splits import Split, find_tables
+from standard_splits import Split, Table, find_tables
 from uci_report import compare, draw, report
+
+from tfbbb.executor import Executor
 
 __all__ = ["compare", "draw", "main", "report"]
 
@@ -53,11 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Scores each method on each split, prints the tables and writes the records."""
     parser = argument_parser(__doc__)
     add_table_options(parser, METHODS)
+    add_executor_options(parser)
     options = parser.parse_args(arguments)
-    run(__file__, options, lambda measured: measure(measured, options), report, draw)
+    run_tasks(__file__, options, measure, report, draw)
 
 
-def measure(measured: RecordFile, options: argparse.Namespace) -> None:
+def measure(
+    measured: RecordFile, options: argparse.Namespace, executor: Executor
+) -> None:
     """Adds one record per set, method and split."""
     tables = find_tables(options.data, options.sets)
     for method in options.methods:
@@ -65,20 +78,32 @@ def measure(measured: RecordFile, options: argparse.Namespace) -> None:
         if reason is not None:
             measured.skip({"method": method}, reason)
             continue
-        for table in tables:
-            splits = range(table.num_splits)
-            for split in splits[: 1 if options.smoke else options.splits]:
-                found = measured.measure(
-                    {"set": table.name, "method": method, "split": split},
-                    lambda m=method, t=table, s=split: score(
-                        m, t.split(s, smoke=options.smoke), seed=s, smoke=options.smoke
-                    ),
-                    settings={**settings(method), "data": table.digest},
-                    seed=split,
-                )
-                if found is None and method in PEERS:
-                    # The other splits would fail alike.
-                    break
+        by_table = [measurements(method, table, options) for table in tables]
+        if method in PEERS:
+            by_table = measured.without_failing(by_table, executor)
+        measured.measure_all(list(chain(*by_table)), executor)
+
+
+def measurements(
+    method: str, table: Table, options: argparse.Namespace
+) -> list[Measurement]:
+    """Returns the measurements of a method on the splits of a table."""
+    splits = range(table.num_splits)[: 1 if options.smoke else options.splits]
+    return [
+        Measurement(
+            {"set": table.name, "method": method, "split": split},
+            functools.partial(
+                score,
+                method,
+                table.split(split, smoke=options.smoke),
+                seed=split,
+                smoke=options.smoke,
+            ),
+            {**settings(method), "data": table.digest},
+            split,
+        )
+        for split in splits
+    ]
 
 
 def find_obstacle(method: str) -> str | None:

@@ -25,6 +25,14 @@ def test_a_measurement_is_read_instead_of_repeated(path):
     assert records.RecordFile(path).runs[first["run_index"]]["python"]
 
 
+def test_a_record_says_which_device_it_used(path, capsys):
+    file = records.RecordFile(path)
+    record = file.measure(KEY, lambda: {"rmse": 1.5})
+    device = file.runs[record["run_index"]]["device"]
+    assert device["kind"] == "CPU"
+    assert f"device: CPU, {device['name']}\n" in capsys.readouterr().out
+
+
 def test_other_settings_replace_a_record(path):
     file = records.RecordFile(path)
     file.measure(KEY, lambda: {"rmse": 1.0}, settings={"epochs": 1})
@@ -91,10 +99,11 @@ def test_the_file_is_json_even_for_infinite_figures(path):
 
 def test_processes_lose_no_record_of_each_other(path):
     program = (
-        "import sys; from pathlib import Path; from records import RecordFile\n"
+        "import sys; from pathlib import Path; import records\n"
+        "records.import_tensorflow = lambda: None  # It takes seconds.\n"
         "for split in range(20):\n"
         "    key = {'method': sys.argv[1], 'split': split}\n"
-        "    RecordFile(Path(sys.argv[2])).measure(key, dict)\n"
+        "    records.RecordFile(Path(sys.argv[2])).measure(key, dict)\n"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", program, name, path], cwd=FOLDER)

@@ -66,6 +66,8 @@ def send(port, path, monkeypatch, capsys, **given):
         "seconds": 1.0,
         "rate": 100.0,
         "deadline": 0.5,
+        "tls": False,
+        "list_requests": False,
     }
     text = io.StringIO(json.dumps(settings | given))
     monkeypatch.setattr("sys.stdin", text)

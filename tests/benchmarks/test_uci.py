@@ -82,6 +82,30 @@ def test_a_second_run_measures_what_is_missing(smoke, data, monkeypatch):
     assert len(again.records) == len(smoke.records) + 1
 
 
+def test_processes_add_the_records_of_this_process(smoke, data):
+    """Apart from order, times and last bits: each process has one thread."""
+    names = ("set", "method", "split", "seed", "settings")
+    options = ("--sets", "diabetes,yacht", "--methods", "map", "--processes", "2")
+    output = smoke.path.with_name("processes.json")
+    records = run_smoke("uci", data, output, *options).records
+    found = sorted(records, key=lambda record: record["set"])
+    assert [record["set"] for record in found] == ["diabetes", "yacht"]
+    options = ("--sets", "diabetes", "--methods", "map")
+    (alone,) = run_smoke("uci", data, output.with_name("alone.json"), *options).records
+    assert {name: found[0][name] for name in names} == {
+        name: alone[name] for name in names
+    }
+    for name in ("rmse", "log_likelihood", "crps", "coverage_90"):
+        assert found[0][name] == pytest.approx(alone[name], rel=1e-2)
+    assert found[0].keys() == alone.keys()
+
+
+def test_processes_and_a_cluster_are_refused_together(capsys):
+    with pytest.raises(SystemExit):
+        uci.main(["--processes", "2", "--ray-address", "local"])
+    assert "not allowed with argument --processes" in capsys.readouterr().err
+
+
 @pytest.fixture
 def empty(tmp_path):
     np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))

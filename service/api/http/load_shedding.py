@@ -131,10 +131,11 @@ class LoadShedding:
             await self._app(scope, receive, send)
             return
         scope.setdefault("arrived", time.monotonic())
-        if not is_prediction(scope["path"]):
-            await self._app(scope, receive, send)
-            return
+        # The protocol sees the URL, whose path may be another one after decoding.
         if not scope.get("entered", False):
+            if not is_prediction(scope["path"]):
+                await self._app(scope, receive, send)
+                return
             if not self._door.is_open():
                 error = self._door.refusal()
                 response = error_response(error.status, str(error), dict(error.headers))

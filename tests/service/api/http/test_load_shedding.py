@@ -162,5 +162,9 @@ def test_accepted_predictions_leave_whatever_becomes_of_them(
         with socket.create_connection((url.host, url.port)) as connection:
             connection.sendall(b"POST http://[:predict HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(1000).startswith(b"HTTP/1.1 400")
-    assert len(doors) >= 2
+        # Its URL ends as that of a prediction, and its path does not.
+        with socket.create_connection((url.host, url.port)) as connection:
+            connection.sendall(b"POST /#:predict HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 4")
+    assert len(doors) >= 3
     assert doors[0].num_accepted == 0

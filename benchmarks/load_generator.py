@@ -15,6 +15,8 @@ from typing import Any
 
 _TICK = 0.002
 _TOGETHER = 100
+# Of the text of a refusal.
+_MOST_TEXT = 80
 
 
 class Client(asyncio.Protocol):
@@ -55,7 +57,10 @@ class Client(asyncio.Protocol):
         self._load.twice += len(body) > int(length) or not self._begin
         self._received.clear()
         self._load.waiting.pop(self, None)
-        self._load.record(self._begin, int(head[9:12]))
+        status = int(head[9:12])
+        self._load.record(self._begin, status)
+        if status != 200:
+            self._load.refusals[bytes(body[:_MOST_TEXT]).decode("latin-1")] += 1
         self._begin = 0.0
         self._load.idle(self)
 
@@ -97,6 +102,8 @@ class Load:
         self.records: list[tuple[float, float, int]] = []
         # When each request that waits was due, the oldest first.
         self.waiting: dict[Client, float] = {}
+        # How often the text of each refusal, or its beginning, was received.
+        self.refusals: Counter[str] = Counter()
         self._port = port
         self._rate = rate
         self._patience = patience
@@ -210,7 +217,8 @@ def send_load(
             it has its answer.
         tls: Whether to use TLS, with any certificate.
         list_requests: Whether the figures have `requests`: when each one was due, by
-            `time.perf_counter`, its seconds, and its status, 0 without a response.
+            `time.perf_counter`, its seconds, and its status, 0 without a response; and
+            `refusals`, how often the text of each refusal was received.
     """
     given = {
         "port": port,
@@ -271,6 +279,7 @@ def main() -> None:
     }
     if given["list_requests"]:
         figures["requests"] = load.records
+        figures["refusals"] = load.refusals
     json.dump(figures, sys.stdout)
 
 

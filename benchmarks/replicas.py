@@ -1,11 +1,11 @@
-"""Two services behind Caddy: one is killed under load; versions and labels reach both.
+"""Two services behind proxies: one is killed; versions and labels reach both.
 
-    apt-get install caddy postgresql
+    apt-get install caddy haproxy postgresql
     python benchmarks/replicas.py
 
 Two services share PostgreSQL and an object store, all on this machine. An open loop
-sends 500 predictions per second through Caddy, with TLS and the rules of
-`deploy/Caddyfile`. In each round all processes of one service are killed (SIGKILL) at
+sends 500 predictions per second through Caddy, with TLS, and HAProxy, with the rules of
+`deploy/`. In each round all processes of one service are killed (SIGKILL) at
 a random moment, and it is started again. Then, under the same load: the seconds from a
 publication, and from the move of a label, to the answers of both services.
 """
@@ -55,7 +55,7 @@ except ModuleNotFoundError as error:
         f"after `make install`. Received: {error}"
     )
 
-_CADDYFILE = Path(__file__).resolve().parents[1] / "deploy" / "Caddyfile"
+_DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 _RATE = 500.0
 _CONNECTIONS = 256
 _DEADLINE = 10.0
@@ -72,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--rounds", type=positive_integer, default=2, help="services killed"
     )
     options = parser.parse_args(arguments)
-    if shutil.which("caddy") is None:
-        sys.exit("Error: Caddy is not installed; run `apt-get install caddy`.")
+    for name in ("caddy", "haproxy"):
+        if shutil.which(name) is None:
+            sys.exit(f"Error: {name} is not installed; run `apt-get install {name}`.")
     seconds, rounds = (5.0, 1) if options.smoke else (options.seconds, options.rounds)
     run(__file__, options, lambda measured: measure(measured, seconds, rounds), report)
 
@@ -88,7 +89,7 @@ def measure(measured: RecordFile, seconds: float, rounds: int) -> None:
         export_network(model)
         for _ in range(2):
             publish_copy(queue, model, "small")
-        port = stack.enter_context(_caddy([r.port for r in replicas], root))
+        port = stack.enter_context(_proxies([r.port for r in replicas], root))
         load = Load(port)
 
         def published() -> float:
@@ -253,6 +254,7 @@ def kill_one(
         # All connections of the client waited.
         "unsent": figures["unsent"],
         "statuses": Counter(str(status) for *_, status in requests),
+        "refusals": figures["refusals"],
         "milliseconds_to_die": 1e3 * (dead_at - killed_at),
         "seconds_to_ready": ready_at - started_at,
         "client_lag_p99_ms": figures["client_lag_p99_ms"],
@@ -287,7 +289,8 @@ def _phase(
 def _cores() -> dict[str, float]:
     """Returns the seconds of processor time of the kinds of processes so far."""
     kinds = {
-        "caddy": "proxy",
+        "caddy": "Caddy",
+        "haproxy": "HAProxy",
         "service.model_process.worker": "model processes",
         "serve": "API processes",
         "load_generator.py": "clients",
@@ -329,12 +332,12 @@ def _services(root: Path) -> Iterator[tuple[list[Replica], Queue]]:
 
 
 @contextmanager
-def _caddy(ports: Sequence[int], root: Path) -> Iterator[int]:
-    """Runs Caddy with the rules of `deploy/Caddyfile`; yields its port."""
-    redirects, port = free_port(), free_port()
+def _proxies(ports: Sequence[int], root: Path) -> Iterator[int]:
+    """Runs Caddy and HAProxy with the rules of `deploy/`; yields the port of Caddy."""
+    redirects, port, balancer = free_port(), free_port(), f"127.0.0.1:{free_port()}"
     path = root / "Caddyfile"
     # Its port 80 may be in use on this machine.
-    text = _CADDYFILE.read_text()
+    text = (_DEPLOY / "Caddyfile").read_text()
     path.write_text(text.replace("admin off", f"admin off\n\thttp_port {redirects}"))
     certificate = f"-keyout {root}/tls.key -out {root}/tls.crt -subj /CN=localhost"
     command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 {certificate}"
@@ -342,26 +345,34 @@ def _caddy(ports: Sequence[int], root: Path) -> Iterator[int]:
     variables = {
         "SITE_ADDRESS": f"localhost:{port}",
         "TLS": f"{root}/tls.crt {root}/tls.key",
-        "REPLICAS": " ".join(f"127.0.0.1:{port}" for port in ports),
+        "BALANCER": balancer,
+        "LISTEN": balancer,
+        "REPLICA_1": f"127.0.0.1:{ports[0]}",
+        "REPLICA_2": f"127.0.0.1:{ports[1]}",
         "XDG_DATA_HOME": str(root),
         "XDG_CONFIG_HOME": str(root),
     }
-    with (root / "caddy.log").open("wb") as log:
-        process = subprocess.Popen(
-            ["caddy", "run", "--config", str(path), "--adapter", "caddyfile"],
-            env=os.environ | variables,
-            stdout=log,
-            stderr=log,
-        )
-    try:
+    with ExitStack() as stack:
+        log = stack.enter_context((root / "proxies.log").open("wb"))
+        processes = []
+        for program, *arguments in (
+            ("haproxy", "-f", str(_DEPLOY / "haproxy.cfg")),
+            ("caddy", "run", "--config", str(path), "--adapter", "caddyfile"),
+        ):
+            process = subprocess.Popen(
+                [program, *arguments],
+                env=os.environ | variables,
+                stdout=log,
+                stderr=log,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            processes.append(process)
         while not _listens(port):
-            if process.poll() is not None:
-                raise SystemExit((root / "caddy.log").read_text())
+            if any(process.poll() is not None for process in processes):
+                raise SystemExit((root / "proxies.log").read_text())
             time.sleep(0.1)
         yield port
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def _listens(port: int) -> bool:

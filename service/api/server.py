@@ -10,6 +10,9 @@ from service.api.http.protocol import JsonErrorProtocol
 from service.shared.settings import Settings
 
 SECONDS_TO_FINISH_REQUESTS = 30
+# Longer than proxies keep idle connections (nginx: 60 s), which may send a request just
+# when this end closes.
+_SECONDS_IDLE = 75
 # Each further one costs a microsecond per new connection.
 _ACCEPTED_PER_TURN = 32
 
@@ -20,6 +23,7 @@ def server(app: FastAPI, settings: Settings) -> uvicorn.Server:
         app,
         http=JsonErrorProtocol,
         access_log=settings.access_log == "text",
+        timeout_keep_alive=_SECONDS_IDLE,
         timeout_graceful_shutdown=SECONDS_TO_FINISH_REQUESTS,
     )
     return uvicorn.Server(config)

@@ -1,7 +1,8 @@
 """A server that a proxy takes for a replica: `python replica.py NAME`.
 
-It prints its port, answers GET with its name and POST with the length of the body. It
-sends one event of `/events`, and the last one when its standard input has a line.
+It prints its port, and answers GET with its name and POST with the length of the body.
+It hangs up on a POST to `/NAME` or `/NAME:predict`. It sends one event of `/events`,
+and the last one when its standard input has a line.
 """
 
 import sys
@@ -19,7 +20,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        self._answer(str(len(self.rfile.read(length))))
+        body = self.rfile.read(length)
+        if self.path.removesuffix(":predict") == f"/{sys.argv[1]}":
+            self.close_connection = True
+        else:
+            self._answer(str(len(body)))
 
     def _answer(self, text: str) -> None:
         self.send_response(200)

@@ -101,7 +101,7 @@ def test_every_named_volume_is_declared_and_used(compose: Any) -> None:
     used = {
         volume.split(":")[0]
         for definition in compose["services"].values()
-        for volume in definition["volumes"]
+        for volume in definition.get("volumes", [])
     }
     assert used == compose["volumes"].keys()
 
@@ -114,9 +114,12 @@ def test_health_check_asks_a_path_of_the_service(services: Any, name: str) -> No
     assert answers_without_key(path)
 
 
-def test_proxy_knows_every_replica(services: Any) -> None:
-    replicas = services["proxy"]["environment"]["REPLICAS"].split()
+def test_balancer_knows_every_replica(services: Any) -> None:
+    given = services["balancer"]["environment"]
+    replicas = [value for name, value in given.items() if name.startswith("REPLICA_")]
     assert replicas == [f"{name}:{PORT}" for name in API]
+    proxy = services["proxy"]["environment"]["BALANCER"]
+    assert proxy == f"balancer{given['LISTEN']}"
 
 
 def test_no_container_runs_as_root(services: Any) -> None:

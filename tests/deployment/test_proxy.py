@@ -1,4 +1,4 @@
-"""Caddy with `deploy/Caddyfile` in front of two replicas on this machine."""
+"""Caddy and HAProxy with the rules of `deploy/` in front of two replicas."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -43,11 +43,6 @@ class Replica:
             process.kill()
 
 
-@pytest.fixture(scope="module")
-def caddy() -> str:
-    return program("caddy", "`apt-get install caddy` installs it")
-
-
 @pytest.fixture
 def replicas() -> Iterator[list[Replica]]:
     replicas = [Replica("one"), Replica("two")]
@@ -70,14 +65,22 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @contextmanager
 def running(
-    caddy: str, folder: Path, certificate: tuple[Path, Path], replicas: list[Replica]
+    folder: Path, certificate: tuple[Path, Path], replicas: list[Replica]
 ) -> Iterator[httpx.Client]:
-    """Runs the proxy until the block ends; yields a client of it."""
-    url = f"https://127.0.0.1:{free_port()}"
+    """Runs the proxies until the block ends; yields a client of them."""
+    caddy = program("caddy", "`apt-get install caddy` installs it")
+    haproxy = program("haproxy", "`apt-get install haproxy` installs it")
+    url, balancer = (
+        f"https://127.0.0.1:{free_port()}",
+        f"127.0.0.1:{free_port()}",
+    )
     environment = os.environ | {
         "SITE_ADDRESS": url,
         "TLS": " ".join(map(str, certificate)),
-        "REPLICAS": " ".join(replica.address for replica in replicas),
+        "BALANCER": balancer,
+        "LISTEN": balancer,
+        "REPLICA_1": replicas[0].address,
+        "REPLICA_2": replicas[1].address,
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
     }
@@ -89,39 +92,41 @@ def running(
         server["automatic_https"] = {"disable_redirects": True}
     file = folder / "caddy.json"
     file.write_text(json.dumps(configuration))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            (caddy, "run", "--config", file), env=environment, stdout=log, stderr=log
-        )
-    try:
+    with ExitStack() as stack:
+        log = stack.enter_context((folder / "log").open("wb"))
+        for command in (
+            (haproxy, "-f", ROOT / "deploy" / "haproxy.cfg"),
+            (caddy, "run", "--config", file),
+        ):
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
         context = ssl.create_default_context(cafile=str(certificate[0]))
         transport = httpx.HTTPTransport(verify=context, retries=10)
-        with httpx.Client(
-            base_url=url, transport=transport, timeout=_PATIENCE
-        ) as client:
-            yield client
-    finally:
-        process.terminate()
-        process.wait()
+        client = httpx.Client(base_url=url, transport=transport, timeout=_PATIENCE)
+        yield stack.enter_context(client)
+
+
+def post(client: httpx.Client, path: str) -> str:
+    """Posts four bytes; returns the answer, or the status of a refusal."""
+    response = client.post(path, content=b"body")
+    return response.text if response.is_success else str(response.status_code)
 
 
 def test_proxy_asks_a_path_of_the_service_for_health() -> None:
-    text = (ROOT / "deploy" / "Caddyfile").read_text()
-    (path,) = (line.split()[1] for line in text.splitlines() if "health_uri" in line)
+    text = (ROOT / "deploy" / "haproxy.cfg").read_text()
+    (path,) = (line.split()[3] for line in text.splitlines() if "httpchk" in line)
     assert answers_without_key(path)
 
 
-def test_proxy_serves_tls_and_outlives_a_replica(
-    caddy: str,
-    tmp_path: Path,
-    certificate: tuple[Path, Path],
-    replicas: list[Replica],
+def test_proxy_serves_tls_and_spreads_requests(
+    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
 ) -> None:
-    with running(caddy, tmp_path, certificate, replicas) as client:
+    with running(tmp_path, certificate, replicas) as client:
         answer = client.get("/")
         assert answer.headers["X-Scheme"] == "https"
         assert {client.get("/").text for _ in range(20)} == {"one", "two"}
-        # Caddy has no limit of its own: the service has one.
+        # The proxies have no limit of their own: the service has one.
         assert client.post("/", content=bytes(40 * 2**20)).text == str(40 * 2**20)
 
         # An event arrives before the next one is sent.
@@ -132,8 +137,26 @@ def test_proxy_serves_tls_and_outlives_a_replica(
                 replica.send_last_event()
             assert "data: last" in list(lines)
 
+
+def test_killed_replica_costs_no_request(
+    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
+) -> None:
+    with running(tmp_path, certificate, replicas) as client:
+        assert {client.get("/").text for _ in range(20)} == {"one", "two"}
         replicas[0].kill()
-        # Caddy repeats GET, if it had a connection that is now broken, and then
-        # every request, because the replica refuses new connections.
+        # No request was on its way to it, whose end would have told that it is dead.
+        assert {post(client, "/") for _ in range(20)} == {"4"}
         assert {client.get("/").text for _ in range(20)} == {"two"}
-        assert {client.post("/", content=b"body").text for _ in range(20)} == {"4"}
+
+
+def test_broken_connection_costs_at_most_its_own_request(
+    tmp_path: Path, certificate: tuple[Path, Path], replicas: list[Replica]
+) -> None:
+    with running(tmp_path, certificate, replicas) as client:
+        # Replica one hangs up on these; the other one predicts as well.
+        assert {post(client, "/one:predict") for _ in range(20)} == {"4"}
+        # Whether to start a job a second time is for the client to decide.
+        assert {post(client, "/one") for _ in range(20)} == {"4", "502"}
+        replicas[0].kill()
+        assert {post(client, "/two") for _ in range(20)} == {"502"}
+        assert {post(client, "/") for _ in range(20)} == {"4"}

@@ -8,7 +8,7 @@ from tfbbb.cli.job_fields import job_fields, leave_out
 NOTHING = dict.fromkeys(
     (
         *("start_from", "task", "text", "hidden", "epochs", "batch_size", "seed"),
-        "partitions",
+        *("partitions", "max_seconds"),
         *("learning_rate", "validation_fraction", "validation_column"),
         *("validation_time", "validation_group", "columns", "devices"),
     )
@@ -19,12 +19,11 @@ def fields(spec=None, **options):
     return job_fields("y", spec, name="name", **(NOTHING | options))
 
 
-def test_partitions_are_a_field_of_the_training():
-    assert fields(partitions=4)["training"] == {"partitions": 4}
-
-
-def test_devices_are_a_field_of_the_training():
-    assert fields(devices="all")["training"] == {"devices": "all"}
+@pytest.mark.parametrize(
+    ("name", "value"), [("partitions", 4), ("devices", "all"), ("max_seconds", 60.0)]
+)
+def test_options_are_fields_of_the_training(name, value):
+    assert fields(**{name: value})["training"] == {name: value}
 
 
 def test_options_of_the_validation_are_fields():

@@ -24,6 +24,7 @@ def job_fields(
     epochs: int | None,
     batch_size: int | None,
     learning_rate: float | None,
+    max_seconds: float | None,
     validation_fraction: float | None,
     validation_column: str | None,
     validation_time: str | None,
@@ -48,6 +49,7 @@ def job_fields(
         epochs: Passes over the rows.
         batch_size: Rows per step.
         learning_rate: Learning rate at the start.
+        max_seconds: Seconds of the training.
         validation_fraction: Fraction of the rows to hold out.
         validation_column: Column that marks the rows to hold out.
         validation_time: Column by which the last rows are held out.
@@ -68,6 +70,7 @@ def job_fields(
         "epochs": epochs,
         "batch_size": batch_size,
         "learning_rate": learning_rate,
+        "max_seconds": max_seconds,
         "partitions": partitions,
         "devices": devices,
         "seed": seed,

@@ -16,6 +16,7 @@ from tfbbb.cli.training_options import (
     Hidden,
     Ignore,
     LearningRate,
+    MaxSeconds,
     Output,
     Partitions,
     Seed,
@@ -48,6 +49,7 @@ def train(
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     learning_rate: LearningRate = None,
+    max_seconds: MaxSeconds = None,
     validation_fraction: ValidationFraction = None,
     validation_column: ValidationColumn = None,
     validation_time: ValidationTime = None,
@@ -79,6 +81,7 @@ def train(
             epochs=epochs,
             batch_size=batch_size,
             learning_rate=learning_rate,
+            max_seconds=max_seconds,
             validation_fraction=validation_fraction,
             validation_column=validation_column,
             validation_time=validation_time,
@@ -132,7 +135,7 @@ def train(
             whole = time.monotonic() - began
             typer.echo(
                 f"it took {whole:.1f} s, of which {loading:.1f} s to load TensorFlow, "
-                "which max_seconds does not count"
+                "which --max-seconds does not count"
             )
 
 

@@ -100,6 +100,16 @@ LearningRate = Annotated[
         show_default="0.01",
     ),
 ]
+MaxSeconds = Annotated[
+    float | None,
+    typer.Option(
+        callback=_check_positive,
+        metavar="SECONDS",
+        help="Seconds of the training with its judgement and export; the model is then "
+        "that of the last step.",
+        show_default="no limit",
+    ),
+]
 ValidationFraction = Annotated[
     float | None,
     typer.Option(

@@ -108,6 +108,7 @@ def tune(
             epochs=epochs,
             batch_size=batch_size,
             learning_rate=learning_rate,
+            max_seconds=None,
             partitions=None,
             devices=None,
             validation_fraction=validation_fraction,

@@ -53,8 +53,10 @@ def upload_with_bar(
             progress.update(task, completed=sent, total=total)
 
         dataset = client.upload([*data], name=name, progress=show)
+    files = f" of {len(data)} files" if len(data) > 1 else ""
     typer.echo(
-        f"{dataset.name}: {dataset.num_rows} rows, {len(dataset.columns)} columns",
+        f"{dataset.name}: {dataset.num_rows} rows{files}, "
+        f"{len(dataset.columns)} columns",
         err=True,
     )
     for problem in dataset.problems:

@@ -1,4 +1,4 @@
-"""Private names of libraries are used in one module, which tests what each means."""
+"""Private names of libraries are used in two modules; here is what each means."""
 
 import ast
 import functools
@@ -16,16 +16,17 @@ import tensorflow as tf
 import tensorflow_probability as tfp
 
 import tfbbb
-from tfbbb import private_apis
+from tfbbb import private_apis, private_tensorflow
 
 ROOT = Path(tfbbb.__file__).parent
 ATTRIBUTE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr")
+PRIVATE = ("private_apis.py", "private_tensorflow.py")
 PRIVATE_MODULES = ("keras.src", "tensorflow.python", "tensorflow_probability.python")
 
 
 @functools.cache
 def modules():
-    paths = [path for path in ROOT.rglob("*.py") if path.name != "private_apis.py"]
+    paths = [path for path in ROOT.rglob("*.py") if path.name not in PRIVATE]
     return {path: ast.parse(path.read_text()) for path in sorted(paths)}
 
 
@@ -557,6 +558,36 @@ def test_a_custom_gradient_is_eager_too():
         tape.watch(x)
         y = cube(x)
     assert (y.numpy(), tape.gradient(y, x).numpy()) == (8.0, 14.0)
+
+
+def test_functions_of_the_runtime():
+    @tf.function(input_signature=[tf.TensorSpec([None])])
+    def twice(x):
+        return 2.0 * x
+
+    definition = twice.get_concrete_function().function_def
+    definition.signature.name = "twice_by_name"
+
+    def call(x):
+        return tf.raw_ops.StatefulPartitionedCall(
+            args=[tf.constant([x])], Tout=[tf.float32], f="twice_by_name"
+        )[0].numpy()
+
+    private_tensorflow.add_function(definition)
+    assert call(3.0) == 6.0
+    private_tensorflow.clear_kernels()
+    assert call(4.0) == 8.0
+    private_tensorflow.remove_function("twice_by_name")
+    private_tensorflow.clear_kernels()
+    with pytest.raises(tf.errors.InternalError, match="Can't find a function"):
+        call(5.0)
+
+
+def test_default_attributes():
+    found = dict(private_tensorflow.default_attributes("ArgMax"))
+    assert found["output_type"].type == tf.int64.as_datatype_enum
+    assert "T" not in found
+    assert private_tensorflow.default_attributes("twice_by_name") == ()
 
 
 def test_dispatch_by_type():

@@ -99,11 +99,11 @@ def test_one_entry_adds_an_answer(added: Any) -> None:
     prediction = live.predictive(X, 100, "local")
     expected = stats.norm(prediction.mean, prediction.stddev)
     tensors = {"inputs": X, "num_samples": 100, "seed": 0}
-    signatures = loaded._saved_model.signatures
+    signature = loaded._signatures["density"]
     for density in (
         prediction.ask("density", values),
         loaded.predictive(X).ask("density", values),
-        signatures["density"](**to_tensors(tensors | {"values": values}))["density"],
+        signature(tensors | {"values": values})["density"],
     ):
         np.testing.assert_allclose(density, expected.pdf(values), rtol=1e-5)
     for upper in (

@@ -35,7 +35,7 @@ class ExportedModel:
     table.
 
     Args:
-        saved_model: The result of `tf.saved_model.load`.
+        saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
         manifest: The manifest beside it.
     """
 

@@ -19,7 +19,7 @@ def load_passes(saved_model: Any, manifest: Manifest, method: str) -> Passes:
     """Returns passes by one method, with the functions of a SavedModel.
 
     Args:
-        saved_model: The result of `tf.saved_model.load`.
+        saved_model: The root of the SavedModel, by `tfbbb.export.saved_functions`.
         manifest: Its manifest, of schema version 2 or 3.
         method: One of its methods.
     """

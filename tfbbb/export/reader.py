@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
 from tfbbb.export.exported_model import ExportedModel
 from tfbbb.export.manifest import Manifest, ManifestError
+from tfbbb.export.saved_functions import load_functions
 from tfbbb.export.versions import newest_version
 
 
@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = True) -> ExportedModel:
     manifest = Manifest.read(directory)
     if verify:
         manifest.verify(directory)
-    return ExportedModel(tf.saved_model.load(str(directory)), manifest)
+    return ExportedModel(load_functions(directory), manifest)
 
 
 def read_signatures(path: str | Path) -> dict[str, Any]:

@@ -1,0 +1,227 @@
+"""The functions of a SavedModel, without graphs of Python objects.
+
+`tf.saved_model.load` makes a Python object of every operation. Calls by `fast_call`
+need none: TensorFlow's runtime has the functions by name.
+"""
+
+import itertools
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+from tfbbb.prediction.compiled import fast_call
+from tfbbb.private_tensorflow import (
+    add_function,
+    clear_kernels,
+    default_attributes,
+    remove_function,
+)
+
+# Functions of two SavedModels may have the same name.
+_loads = itertools.count()
+_ends = itertools.count(1)
+# The kernels of a model that is no more take some 15 MB. To free them costs each other
+# model some 50 ms at its next call.
+_ENDS_TOGETHER = 8
+_BUILT = ("user_object", "bare_concrete_function")
+
+
+class SavedObject:
+    """An object of a SavedModel, whose children are attributes and items."""
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self)[name]
+
+
+class SavedFunction:
+    """A function of a SavedModel: what callers read of TensorFlow's concrete functions.
+
+    Args:
+        signature: Its `OpDef`.
+        saved: Its `SavedConcreteFunction`.
+        captured_inputs: The tensors that follow its arguments.
+        library: What holds it, and the functions that it calls, in the runtime.
+    """
+
+    def __init__(
+        self, signature: Any, saved: Any, captured_inputs: list[Any], library: object
+    ) -> None:
+        self.name = signature.name
+        self.captured_inputs = captured_inputs
+        num_arguments = len(signature.input_arg) - len(captured_inputs)
+        self.inputs = [_spec(given) for given in signature.input_arg[:num_arguments]]
+        self.outputs = [_spec(result) for result in signature.output_arg]
+        arguments = saved.canonicalized_input_signature
+        self.structured_input_signature = _structure(arguments)
+        self.structured_outputs = _structure(saved.output_signature)
+        self._library = library
+
+    def __call__(self, *arguments: Any) -> Any:
+        return fast_call(self)(*arguments)
+
+
+def load_functions(directory: Path) -> Any:
+    """Loads the functions of a SavedModel and the variables that they read.
+
+    Args:
+        directory: Directory of the SavedModel.
+
+    Returns:
+        Its root: what it was saved with are attributes, and `signatures` is a mapping.
+        If functions read other objects than variables and constants, such as lookup
+        tables, it is TensorFlow's own.
+    """
+    file = directory / "saved_model.pb"
+    (graph,) = SavedModel.FromString(file.read_bytes()).meta_graphs
+    nodes = graph.object_graph_def.nodes
+    saved = graph.object_graph_def.concrete_functions
+    read = {place for function in saved.values() for place in function.bound_inputs}
+    kinds = {nodes[place].WhichOneof("kind") for place in read}
+    if not kinds <= {"variable", "constant"}:
+        return tf.saved_model.load(str(directory))
+    variables = _variables(directory, nodes, read)
+    tensors = _constants(graph, read) | {
+        place: variable.handle for place, variable in variables.items()
+    }
+    definitions = graph.graph_def.library.function
+    signatures = {found.signature.name: found.signature for found in definitions}
+    library = _Library(definitions, list(variables.values()))
+    built: dict[int, Any] = {}
+
+    def build(place: int) -> Any:
+        node = nodes[place]
+        if place in built:
+            return built[place]
+        if node.WhichOneof("kind") == "bare_concrete_function":
+            name = node.bare_concrete_function.concrete_function_name
+            captured = [tensors[bound] for bound in saved[name].bound_inputs]
+            built[place] = SavedFunction(
+                signatures[name], saved[name], captured, library
+            )
+            return built[place]
+        is_mapping = node.user_object.identifier == "signature_map"
+        built[place] = {} if is_mapping else SavedObject()
+        children = built[place] if is_mapping else vars(built[place])
+        for child in node.children:
+            if nodes[child.node_id].WhichOneof("kind") in _BUILT:
+                children[child.local_name] = build(child.node_id)
+        return built[place]
+
+    return build(0)
+
+
+class _Library:
+    """The functions of one SavedModel, in TensorFlow's runtime as long as this lives.
+
+    Args:
+        definitions: Their `FunctionDef`s, which get names that are unique in the
+            runtime.
+        variables: The variables that they read.
+    """
+
+    def __init__(self, definitions: Sequence[Any], variables: list[Any]) -> None:
+        self._variables = variables
+        suffix = f"_{next(_loads)}"
+        names = {
+            definition.signature.name: definition.signature.name + suffix
+            for definition in definitions
+        }
+        added: list[str] = []
+        weakref.finalize(self, _remove, added).atexit = False
+        for definition in definitions:
+            definition.signature.name += suffix
+            for node in definition.node_def:
+                _complete(node, names)
+            add_function(definition)
+            added.append(definition.signature.name)
+
+
+def _remove(names: list[str]) -> None:
+    for name in names:
+        remove_function(name)
+    if next(_ends) % _ENDS_TOGETHER == 0:
+        clear_kernels()
+
+
+def _complete(node: Any, names: Mapping[str, str]) -> None:
+    """Renames the functions that a node calls, and sets the attributes that it omits.
+
+    A SavedModel omits attributes that have their default.
+    """
+    defaults = () if node.op in names else default_attributes(node.op)
+    node.op = names.get(node.op, node.op)
+    for value in node.attr.values():
+        if value.HasField("func"):
+            value.func.name = names.get(value.func.name, value.func.name)
+        for function in value.list.func:
+            function.name = names.get(function.name, function.name)
+    for name, value in defaults:
+        if name not in node.attr:
+            node.attr[name].CopyFrom(value)
+
+
+def _constants(graph: Any, read: Iterable[int]) -> dict[int, Any]:
+    """Returns the constants among the nodes that are read, by their places."""
+    nodes = graph.object_graph_def.nodes
+    operations = {node.name: node for node in graph.graph_def.node}
+    return {
+        place: tf.constant(
+            tf.make_ndarray(
+                operations[nodes[place].constant.operation].attr["value"].tensor
+            )
+        )
+        for place in read
+        if nodes[place].WhichOneof("kind") == "constant"
+    }
+
+
+def _variables(directory: Path, nodes: Any, read: Iterable[int]) -> dict[int, Any]:
+    """Returns the variables that are read, by their places."""
+    places = [place for place in read if nodes[place].WhichOneof("kind") == "variable"]
+    if not places:
+        return {}
+    reader = tf.train.load_checkpoint(str(directory / "variables" / "variables"))
+    objects = TrackableObjectGraph.FromString(
+        reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH")
+    ).nodes
+    # The checkpoint numbers the same objects in its own way.
+    same, found = {0: 0}, [0]
+    for place in found:
+        children = {
+            child.local_name: child.node_id for child in objects[same[place]].children
+        }
+        for child in nodes[place].children:
+            if child.node_id not in same and child.local_name in children:
+                same[child.node_id] = children[child.local_name]
+                found.append(child.node_id)
+    variables = {}
+    for place in places:
+        (attribute,) = objects[same[place]].attributes
+        value = reader.get_tensor(attribute.checkpoint_key)
+        dtype = nodes[place].variable.dtype
+        variables[place] = tf.Variable(value, trainable=False, dtype=dtype)
+    return variables
+
+
+def _spec(argument: Any) -> tf.TensorSpec:
+    """Returns the type of an argument or a result of a function."""
+    return tf.TensorSpec(None, argument.type)
+
+
+def _structure(value: Any) -> Any:
+    """Returns the structure that a `StructuredValue` of arguments or results has."""
+    kind = value.WhichOneof("kind")
+    if kind == "dict_value":
+        fields = value.dict_value.fields
+        return {name: _structure(field) for name, field in fields.items()}
+    if kind in ("list_value", "tuple_value"):
+        return [_structure(part) for part in getattr(value, kind).values]
+    if kind == "none_value":
+        return None
+    spec = value.tensor_spec_value
+    return tf.TensorSpec(tf.TensorShape(spec.shape), spec.dtype)

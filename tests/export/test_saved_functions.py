@@ -64,8 +64,8 @@ def test_loads_of_one_file_do_not_share_functions(path: Path) -> None:
     expected = first.predict(tf.constant(X))["total"]
     name = first.predict.name
     assert name != second.predict.name
+    # It ends at once, not when Python next looks for cycles.
     del first
-    gc.collect()
     np.testing.assert_array_equal(second.predict(tf.constant(X))["total"], expected)
     with pytest.raises(tf.errors.InternalError, match="Can't find a function"):
         tf.raw_ops.StatefulPartitionedCall(args=[], Tout=[tf.float32], f=name)

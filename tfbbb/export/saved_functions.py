@@ -28,7 +28,6 @@ _ends = itertools.count(1)
 # The kernels of a model that is no more take some 15 MB. To free them costs each other
 # model some 50 ms at its next call.
 _ENDS_TOGETHER = 8
-_BUILT = ("user_object", "bare_concrete_function")
 
 
 class SavedObject:
@@ -91,28 +90,25 @@ def load_functions(directory: Path) -> Any:
     definitions = graph.graph_def.library.function
     signatures = {found.signature.name: found.signature for found in definitions}
     library = _Library(definitions, list(variables.values()))
-    built: dict[int, Any] = {}
-
-    def build(place: int) -> Any:
-        node = nodes[place]
-        if place in built:
-            return built[place]
-        if node.WhichOneof("kind") == "bare_concrete_function":
+    objects: dict[int, Any] = {}
+    for place, node in enumerate(nodes):
+        kind = node.WhichOneof("kind")
+        if kind == "bare_concrete_function":
             name = node.bare_concrete_function.concrete_function_name
             captured = [tensors[bound] for bound in saved[name].bound_inputs]
-            built[place] = SavedFunction(
+            objects[place] = SavedFunction(
                 signatures[name], saved[name], captured, library
             )
-            return built[place]
-        is_mapping = node.user_object.identifier == "signature_map"
-        built[place] = {} if is_mapping else SavedObject()
-        children = built[place] if is_mapping else vars(built[place])
-        for child in node.children:
-            if nodes[child.node_id].WhichOneof("kind") in _BUILT:
-                children[child.local_name] = build(child.node_id)
-        return built[place]
-
-    return build(0)
+        elif kind == "user_object":
+            is_mapping = node.user_object.identifier == "signature_map"
+            objects[place] = {} if is_mapping else SavedObject()
+    for place, found in objects.items():
+        if not isinstance(found, SavedFunction):
+            children = found if isinstance(found, dict) else vars(found)
+            for child in nodes[place].children:
+                if child.node_id in objects:
+                    children[child.local_name] = objects[child.node_id]
+    return objects[0]
 
 
 class _Library:

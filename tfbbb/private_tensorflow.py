@@ -21,13 +21,13 @@ def add_function(definition: Any) -> None:
 
 
 def remove_function(name: str) -> None:
-    """Removes a function that was added, but not the kernels of its calls."""
+    """Removes a function that was added.
+
+    TensorFlow keeps the kernels of its calls. To free them would begin the random
+    numbers of all other operations of the process anew, and is not safe while other
+    threads compute.
+    """
     context.context().remove_function(name)
-
-
-def clear_kernels() -> None:
-    """Frees the kernels of all calls; the next call of each function makes new ones."""
-    context.context().clear_kernel_cache()
 
 
 @functools.cache

@@ -10,8 +10,8 @@ from service.api.http.protocol import JsonErrorProtocol
 from service.shared.settings import Settings
 
 SECONDS_TO_FINISH_REQUESTS = 30
-# Longer than proxies keep idle connections (nginx: 60 s), which may send a request just
-# when this end closes.
+# Longer than nginx keeps idle connections (60 s): it may send a request just when this
+# end closes one.
 _SECONDS_IDLE = 75
 # Each further one costs a microsecond per new connection.
 _ACCEPTED_PER_TURN = 32

@@ -2,9 +2,11 @@
 
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -70,10 +72,8 @@ def running(
     """Runs the proxies until the block ends; yields a client of them."""
     caddy = program("caddy", "`apt-get install caddy` installs it")
     haproxy = program("haproxy", "`apt-get install haproxy` installs it")
-    url, balancer = (
-        f"https://127.0.0.1:{free_port()}",
-        f"127.0.0.1:{free_port()}",
-    )
+    url, port = f"https://127.0.0.1:{free_port()}", free_port()
+    balancer = f"127.0.0.1:{port}"
     environment = os.environ | {
         "SITE_ADDRESS": url,
         "TLS": " ".join(map(str, certificate)),
@@ -101,15 +101,26 @@ def running(
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
             stack.callback(process.wait)
             stack.callback(process.terminate)
+        wait_until_listening(port)
         context = ssl.create_default_context(cafile=str(certificate[0]))
         transport = httpx.HTTPTransport(verify=context, retries=10)
         client = httpx.Client(base_url=url, transport=transport, timeout=_PATIENCE)
         yield stack.enter_context(client)
 
 
-def post(client: httpx.Client, path: str) -> str:
-    """Posts four bytes; returns the answer, or the status of a refusal."""
-    response = client.post(path, content=b"body")
+def wait_until_listening(port: int) -> None:
+    due = time.monotonic() + _PATIENCE
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert time.monotonic() < due
+        time.sleep(0.05)
+
+
+def post(client: httpx.Client, path: str, content: bytes = b"body") -> str:
+    """Posts a body; returns the answer, or the status of a refusal."""
+    response = client.post(path, content=content)
     return response.text if response.is_success else str(response.status_code)
 
 
@@ -144,7 +155,7 @@ def test_killed_replica_costs_no_request(
     with running(tmp_path, certificate, replicas) as client:
         assert {client.get("/").text for _ in range(20)} == {"one", "two"}
         replicas[0].kill()
-        # No request was on its way to it, whose end would have told that it is dead.
+        # No broken request has told the proxies that it is dead.
         assert {post(client, "/") for _ in range(20)} == {"4"}
         assert {client.get("/").text for _ in range(20)} == {"two"}
 
@@ -155,6 +166,9 @@ def test_broken_connection_costs_at_most_its_own_request(
     with running(tmp_path, certificate, replicas) as client:
         # Replica one hangs up on these; the other one predicts as well.
         assert {post(client, "/one:predict") for _ in range(20)} == {"4"}
+        # More than the buffer of HAProxy holds cannot be repeated.
+        large = {post(client, "/one:predict", bytes(20_000)) for _ in range(20)}
+        assert large == {"20000", "502"}
         # Whether to start a job a second time is for the client to decide.
         assert {post(client, "/one") for _ in range(20)} == {"4", "502"}
         replicas[0].kill()

@@ -1,20 +1,20 @@
 """The functions of a SavedModel, without TensorFlow's loader."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfbbb.export import saved_functions
 from tfbbb.export.saved_functions import SavedFunction, load_functions
 
 X = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], dtype=np.float32)
 
 
 class Table(tf.Module):
-    """A function that reads a constant, and one that calls others in a loop."""
+    """A function that reads a variable and a constant, and calls other functions."""
 
     def __init__(self) -> None:
         self.weights = tf.Variable([[1.0], [2.0], [3.0]])
@@ -27,7 +27,13 @@ class Table(tf.Module):
 
             _, total = tf.while_loop(lambda i, _: i < 3, step, (0, tf.zeros([2, 1])))
             # Its `output_type` is the default, which a SavedModel omits.
-            return {"total": total, "place": tf.argmax(x, axis=1)}
+            place = tf.argmax(x, axis=1)
+            branches = [lambda: tf.constant("none"), lambda: tf.constant("some")]
+            return {
+                "total": total,
+                "place": place,
+                "branch": tf.switch_case(tf.cast(place[1] + 1, tf.int32), branches),
+            }
 
         self.predict = predict.get_concrete_function()
 
@@ -77,21 +83,26 @@ def test_a_function_outlives_the_root(path: Path) -> None:
     assert predict(tf.constant(X))["place"].numpy().tolist() == [2, 0]
 
 
-def test_models_go_on_when_others_end(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cleared = []
-    clear = saved_functions.clear_kernels
-    monkeypatch.setattr(
-        saved_functions, "clear_kernels", lambda: cleared.append(clear())
-    )
+def test_threads_predict_while_other_models_come_and_end(path: Path) -> None:
     kept = load_functions(path)
-    expected = kept.predict(tf.constant(X))["total"]
-    for _ in range(16):
-        load_functions(path).predict(tf.constant(X))
-        gc.collect()
-        np.testing.assert_array_equal(kept.predict(tf.constant(X))["total"], expected)
-    assert len(cleared) == 2
+    expected = kept.predict(tf.constant(X))["total"].numpy()
+
+    def use(_: int) -> bool:
+        other = load_functions(path).predict(tf.constant(X))["total"]
+        found = [kept.predict(tf.constant(X))["total"] for _ in range(20)]
+        return all(np.array_equal(x, expected) for x in (other, *found))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(use, range(40)))
+
+
+def test_a_function_of_several_types_is_loaded_by_tensorflow(tmp_path: Path) -> None:
+    module = tf.Module()
+    module.twice = tf.function(lambda x: x + x)
+    module.twice(tf.constant(1)), module.twice(tf.constant(1.0))
+    tf.saved_model.save(module, tmp_path)
+    twice = load_functions(tmp_path).twice
+    assert (int(twice(tf.constant(2))), float(twice(tf.constant(0.5)))) == (4, 1.0)
 
 
 def test_a_model_with_lookup_tables_is_loaded_by_tensorflow(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def train(
             whole = time.monotonic() - began
             typer.echo(
                 f"it took {whole:.1f} s, of which {loading:.1f} s to load TensorFlow, "
-                "which --max-seconds does not count"
+                "which the time limit does not count"
             )
 
 

@@ -105,8 +105,8 @@ MaxSeconds = Annotated[
     typer.Option(
         callback=_check_positive,
         metavar="SECONDS",
-        help="Seconds of the training with its judgement and export; the model is then "
-        "that of the last step.",
+        help="Most seconds of the training with its judgement and export; if they end "
+        "it, the model is that of the last step.",
         show_default="no limit",
     ),
 ]

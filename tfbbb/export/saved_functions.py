@@ -15,19 +15,10 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from tfbbb.prediction.compiled import fast_call
-from tfbbb.private_tensorflow import (
-    add_function,
-    clear_kernels,
-    default_attributes,
-    remove_function,
-)
+from tfbbb.private_tensorflow import add_function, default_attributes, remove_function
 
 # Functions of two SavedModels may have the same name.
 _loads = itertools.count()
-_ends = itertools.count(1)
-# The kernels of a model that is no more take some 15 MB. To free them costs each other
-# model some 50 ms at its next call.
-_ENDS_TOGETHER = 8
 
 
 class SavedObject:
@@ -71,9 +62,10 @@ def load_functions(directory: Path) -> Any:
         directory: Directory of the SavedModel.
 
     Returns:
-        Its root: what it was saved with are attributes, and `signatures` is a mapping.
-        If functions read other objects than variables and constants, such as lookup
-        tables, it is TensorFlow's own.
+        Its root, whose objects and functions are attributes and whose `signatures` are
+        a mapping. It is that of `tf.saved_model.load` if functions read other objects
+        than variables and constants, such as lookup tables, or are not of one type of
+        arguments each.
     """
     file = directory / "saved_model.pb"
     (graph,) = SavedModel.FromString(file.read_bytes()).meta_graphs
@@ -81,7 +73,8 @@ def load_functions(directory: Path) -> Any:
     saved = graph.object_graph_def.concrete_functions
     read = {place for function in saved.values() for place in function.bound_inputs}
     kinds = {nodes[place].WhichOneof("kind") for place in read}
-    if not kinds <= {"variable", "constant"}:
+    is_polymorphic = any(node.WhichOneof("kind") == "function" for node in nodes)
+    if is_polymorphic or not kinds <= {"variable", "constant"}:
         return tf.saved_model.load(str(directory))
     variables = _variables(directory, nodes, read)
     tensors = _constants(graph, read) | {
@@ -140,8 +133,6 @@ class _Library:
 def _remove(names: list[str]) -> None:
     for name in names:
         remove_function(name)
-    if next(_ends) % _ENDS_TOGETHER == 0:
-        clear_kernels()
 
 
 def _complete(node: Any, names: Mapping[str, str]) -> None:
@@ -219,5 +210,7 @@ def _structure(value: Any) -> Any:
         return [_structure(part) for part in getattr(value, kind).values]
     if kind == "none_value":
         return None
+    if kind != "tensor_spec_value":
+        raise ValueError(f"A function of the file takes or returns a {kind}.")
     spec = value.tensor_spec_value
     return tf.TensorSpec(tf.TensorShape(spec.shape), spec.dtype)

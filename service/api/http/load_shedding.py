@@ -131,7 +131,7 @@ class LoadShedding:
             await self._app(scope, receive, send)
             return
         scope.setdefault("arrived", time.monotonic())
-        # The protocol sees the URL, whose path may be another one after decoding.
+        # The protocol counts what ends as a prediction does, such as `/#:predict`.
         if not scope.get("entered", False):
             if not is_prediction(scope["path"]):
                 await self._app(scope, receive, send)

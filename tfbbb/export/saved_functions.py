@@ -15,7 +15,7 @@ from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from tfbbb.prediction.compiled import fast_call
-from tfbbb.private_tensorflow import add_function, default_attributes, remove_function
+from tfbbb.private_tensorflow import add_function, remove_function
 
 # Functions of two SavedModels may have the same name.
 _loads = itertools.count()
@@ -125,7 +125,7 @@ class _Library:
         for definition in definitions:
             definition.signature.name += suffix
             for node in definition.node_def:
-                _complete(node, names)
+                _rename_called(node, names)
             add_function(definition)
             added.append(definition.signature.name)
 
@@ -135,21 +135,14 @@ def _remove(names: list[str]) -> None:
         remove_function(name)
 
 
-def _complete(node: Any, names: Mapping[str, str]) -> None:
-    """Renames the functions that a node calls, and sets the attributes that it omits.
-
-    A SavedModel omits attributes that have their default.
-    """
-    defaults = () if node.op in names else default_attributes(node.op)
+def _rename_called(node: Any, names: Mapping[str, str]) -> None:
+    """Renames the functions that a node calls."""
     node.op = names.get(node.op, node.op)
     for value in node.attr.values():
         if value.HasField("func"):
             value.func.name = names.get(value.func.name, value.func.name)
         for function in value.list.func:
             function.name = names.get(function.name, function.name)
-    for name, value in defaults:
-        if name not in node.attr:
-            node.attr[name].CopyFrom(value)
 
 
 def _constants(graph: Any, read: Iterable[int]) -> dict[int, Any]:

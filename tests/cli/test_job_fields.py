@@ -5,18 +5,9 @@ import pytest
 from tfbbb.cli.errors import CommandError
 from tfbbb.cli.job_fields import job_fields, leave_out
 
-NOTHING = dict.fromkeys(
-    (
-        *("start_from", "task", "text", "hidden", "epochs", "batch_size", "seed"),
-        *("partitions", "max_seconds"),
-        *("learning_rate", "validation_fraction", "validation_column"),
-        *("validation_time", "validation_group", "columns", "devices"),
-    )
-)
-
 
 def fields(spec=None, **options):
-    return job_fields("y", spec, name="name", **(NOTHING | options))
+    return job_fields("y", spec, name="name", **options)
 
 
 @pytest.mark.parametrize(

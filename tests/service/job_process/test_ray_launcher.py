@@ -84,6 +84,12 @@ def log(queue: Queue, job_id: str) -> str:
     return JobFiles(queue.settings, job_id).log.read_text()
 
 
+def silence(queue: Queue, dispatcher: Dispatcher) -> None:
+    """Lets a dispatcher count as dead."""
+    with queue.database.writing() as session:
+        session.get_one(DispatcherRegistration, dispatcher.id).seen_at = 0.0
+
+
 def test_attempt_becomes_a_ray_job(
     queue: Queue, dispatcher: Dispatcher, api: JobsApi, tmp_path: Path
 ) -> None:
@@ -277,8 +283,7 @@ def test_jobs_of_a_killed_dispatcher_are_taken_over(
 ) -> None:
     (job_id,) = submitted(queue)
     dispatcher.step()
-    with queue.database.writing() as session:
-        session.get_one(DispatcherRegistration, dispatcher.id).seen_at = 0.0
+    silence(queue, dispatcher)
     following = Dispatcher(queue, RayLauncher(settings))
     following.step()
     assert job(queue, job_id).leased_by == following.id
@@ -376,8 +381,7 @@ def test_outage_of_the_cluster_lets_no_lease_expire(
     ended = Dispatcher(queue, RayLauncher(settings))
     ended.step()
     assert job(queue, lost).leased_by == ended.id
-    with queue.database.writing() as session:
-        session.get_one(DispatcherRegistration, ended.id).seen_at = 0.0
+    silence(queue, ended)
 
     def lose(*arguments: Any, **options: Any) -> None:
         raise ConnectionError("Connection refused")
@@ -397,8 +401,7 @@ def test_one_of_two_dispatchers_takes_a_job_over(
 ) -> None:
     (job_id,) = submitted(queue)
     dispatcher.step()
-    with queue.database.writing() as session:
-        session.get_one(DispatcherRegistration, dispatcher.id).seen_at = 0.0
+    silence(queue, dispatcher)
     ((lease, ended),) = queue.without_dispatcher()
     assert (lease, ended) == (Lease(job_id, 1), dispatcher.id)
     queue.take_over(lease, ended, "first")

@@ -13,7 +13,6 @@ publication, and from the move of a label, to the answers of both services.
 import os
 import random
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -40,7 +39,7 @@ from service.shared.queue import Queue
 from service.shared.settings import Settings
 
 try:
-    from tests.free_port import free_port
+    from tests.ports import accepts, free_port
     from tests.service.postgresql import new_database, postgresql_server
     from tests.service.replicas.running import (
         Replica,
@@ -368,16 +367,11 @@ def _proxies(ports: Sequence[int], root: Path) -> Iterator[int]:
             stack.callback(process.wait)
             stack.callback(process.terminate)
             processes.append(process)
-        while not _listens(port):
+        while not accepts(port):
             if any(process.poll() is not None for process in processes):
                 raise SystemExit((root / "proxies.log").read_text())
             time.sleep(0.1)
         yield port
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def during(load: Load, seconds: float, measure: Callable[[], float]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from service.shared.settings import Settings
-from tests.free_port import free_port
+from tests.ports import free_port
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import ssl
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 
 from tests.deployment.containers import ROOT, answers_without_key
 from tests.deployment.programs import program
-from tests.free_port import free_port
+from tests.ports import accepts, free_port
 
 _PATIENCE = 30.0
 
@@ -110,10 +109,7 @@ def running(
 
 def wait_until_listening(port: int) -> None:
     due = time.monotonic() + _PATIENCE
-    while True:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+    while not accepts(port):
         assert time.monotonic() < due
         time.sleep(0.05)
 

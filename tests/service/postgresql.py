@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.free_port import free_port
+from tests.ports import free_port
 
 # The server refuses to run as root.
 _USER = "postgres" if os.geteuid() == 0 else None

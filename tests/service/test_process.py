@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.free_port import free_port
+from tests.ports import accepts, free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN, ask, wait_until_ready
 
 BODY = b'{"instances": [[1, 2, 3]]}'
@@ -42,11 +42,6 @@ def process(
     finally:
         running.kill()
         running.wait()
-
-
-def accepts(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_process_serves_and_finishes_its_requests_before_it_ends(

@@ -13,7 +13,7 @@ import httpx
 import psutil
 
 from service.shared.settings import Settings
-from tests.free_port import free_port
+from tests.ports import free_port
 from tests.service.serving import ADMIN_KEY, AS_ADMIN
 
 STAND_IN = ("tests.service.job_process.stand_in_service",)

@@ -16,7 +16,7 @@ import pytest
 
 from service.job_process.publish import publish, staging_directory
 from service.shared.queue import Queue
-from tests.free_port import free_port
+from tests.ports import free_port
 from tests.service.queued import submitted
 from tests.service.serving import ADMIN_KEY, AS_ADMIN
 

@@ -16,6 +16,7 @@ import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hol
 from tfbbb import kl_schedules, likelihoods
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
+from tfbbb.clones import arguments_of_subclass
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
@@ -31,7 +32,7 @@ from tfbbb.optimizers import Adam
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import is_validation_of_fit, producer
+from tfbbb.private_apis import graph_of, is_validation_of_fit, producer
 from tfbbb.training_rows import TrainingRows, check_weights, training_rows
 from tfbbb.types import ArrayLike, Tensor
 
@@ -74,12 +75,15 @@ class BayesianModel(PredictiveModel):
     ((4, 1), (4, 1))
 
     Args:
-        inputs: Keras inputs, as for `keras.Model`.
+        inputs: Keras inputs, as for `keras.Model`; or a functional or sequential model
+            in place of `inputs` and `outputs`, whose layers the model then shares.
         outputs: One Keras tensor, the parameters of the likelihood: e.g. one unit per
             target for `Normal()`, two for `Normal(heteroscedastic=True)`, one per class
             for `Categorical()`.
         name: Name of the model.
-        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`.
+        likelihood: `"normal"`, `"categorical"` or a `tfbbb.likelihoods.Likelihood`. The
+            likelihood of another model is copied with its shift, scale and learned
+            parameters.
         members: Number K of posteriors; by default the number that the layers were
             made with. Layers that were made with one member get K.
         recalibration: A recalibration of the predictions, as `recalibrate` returns it,
@@ -90,13 +94,15 @@ class BayesianModel(PredictiveModel):
     Raises:
         ValueError: There are several outputs, the outputs do not fit the likelihood
             (probabilities instead of logits), or the layers have different numbers of
-            members, or different numbers of samples above one.
+            members, or different numbers of samples above one; or `inputs` is a model
+            without a graph of Keras tensors.
+        TypeError: An argument is unknown.
     """
 
     def __init__(
         self,
-        inputs: Tensor,
-        outputs: Tensor,
+        inputs: Any,
+        outputs: Any = None,
         name: str | None = None,
         *,
         likelihood: str | Mapping[str, Any] | Likelihood | None = "normal",
@@ -105,7 +111,17 @@ class BayesianModel(PredictiveModel):
         inference: InferenceResult | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ):
+        unknown = kwargs.keys() - {"trainable", "dtype"}
+        if unknown:
+            # Keras would ignore them.
+            raise TypeError(
+                f"`{type(self).__name__}` has no such argument. "
+                f"Received: {', '.join(sorted(unknown))}"
+            )
+        if isinstance(inputs, keras.Model) and outputs is None:
+            inputs, outputs = _graph_of_network(inputs)
         super().__init__(inputs, outputs, name=name, **kwargs)
+        self.check_format_of_config()
         if len(self.outputs) != 1:
             raise ValueError(
                 "A BayesianModel has one output tensor, which its likelihood takes. "
@@ -118,7 +134,11 @@ class BayesianModel(PredictiveModel):
         if self._num_members > 1:
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
-        self.likelihood = likelihoods.get(likelihood)
+        found = likelihoods.get(likelihood)
+        if found is likelihood and found.built:
+            # That of another model, whose variables stay its own.
+            found = found.copy_for(self._num_members, self.outputs[0].shape)
+        self.likelihood = found
         last = producer(self.outputs[0])
         kind = gives_probabilities(last)
         if self.likelihood.task == "classification" and kind:
@@ -139,8 +159,10 @@ class BayesianModel(PredictiveModel):
         self._num_rows = self.add_weight(
             name="num_rows", shape=(), initializer="zeros", trainable=False
         )
-        self._nll_tracker = keras.metrics.Mean(name="nll")
-        self._kl_tracker = keras.metrics.Mean(name="kl")
+        # Sums over many rows exceed half precision.
+        dtype = keras.backend.result_type(keras.config.floatx(), "float32")
+        self._nll_tracker = keras.metrics.Mean(name="nll", dtype=dtype)
+        self._kl_tracker = keras.metrics.Mean(name="kl", dtype=dtype)
 
     @property
     def log_evidence(self) -> float | None:
@@ -306,7 +328,7 @@ class BayesianModel(PredictiveModel):
         recalibration, inference = self._recalibration, self.inference
         layers = self.variational_layers
         try:
-            self._discard_recalibration()
+            self._discard_recalibration("Training discards", stacklevel=6)
             self.inference = None
             self._prepare_for(rows)
             for layer in layers:
@@ -340,16 +362,6 @@ class BayesianModel(PredictiveModel):
             num_rows: Number N of training rows, or the sum of their weights.
         """
         return TrainingTemperature(self.variational_layers, self.kl_schedule, num_rows)
-
-    def _discard_recalibration(self) -> None:
-        if self._recalibration is not None:
-            warnings.warn(
-                f"Training discards the recalibration {self._recalibration!r}, which "
-                "was fitted to the old weights. Predictions are not recalibrated any "
-                "more. Call `recalibrate` after `fit`.",
-                stacklevel=5,
-            )
-            self._recalibration = None
 
     def _warn_about_other_units(self) -> None:
         priors = [
@@ -482,7 +494,8 @@ class BayesianModel(PredictiveModel):
         scores = None
         if training and self._num_samples > 1:
             scores = scores_of(self.variational_layers)
-        penalty = sum(ops.sum(loss) for loss in losses)
+        # The divergence is in single precision, the likelihood may be in double.
+        penalty = sum(tf.reduce_sum(tf.cast(loss, per_row.dtype)) for loss in losses)
         of_batch = tf.reduce_sum(weights, axis=1)
         if training and sample_weight is not None and self._mean_weights is not None:
             expected = self._weights_by_draw(
@@ -493,7 +506,7 @@ class BayesianModel(PredictiveModel):
         nll_by_draw = tf.math.divide_no_nan(summed, total_weight)
         loss = tf.reduce_mean(nll_by_draw) + penalty / replicas
         if scores is not None:
-            log_prob, depending = scores
+            log_prob, depending = (tf.cast(score, per_row.dtype) for score in scores)
             loss += score_function_term(
                 nll_by_draw + depending / replicas, log_prob, self._num_samples
             )
@@ -569,15 +582,36 @@ class BayesianModel(PredictiveModel):
         return tf.transpose(by_draw, [1, 0, *range(2, len(by_draw.shape))])
 
     def get_config(self) -> dict[str, Any]:
-        config = {
-            **super().get_config(),
-            **self.config_of_recalibration(),
+        self.check_format_of_config()
+        config = super().get_config()
+        if "output_layers" not in config:
+            # A subclass that makes its own layers; Keras knows its arguments.
+            return config
+        return {
+            **config,
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
+            **arguments_of_subclass(self, BayesianModel),
         }
-        if self.inference is not None:
-            config["inference"] = self.inference.get_config()
-        return config
+
+
+def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:
+    """Returns inputs and outputs of a model that is passed as a network."""
+    if isinstance(network, PredictiveModel):
+        raise ValueError(
+            "The model has a likelihood already. Copy it by "
+            "`keras.models.clone_model(model)`, or pass `model.inputs, model.outputs` "
+            "to use its layers with another likelihood. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    graph = graph_of(network)
+    if graph is None:
+        raise ValueError(
+            "A network needs a graph of Keras tensors. Begin a `Sequential` model with "
+            "`keras.Input`, and pass `inputs, network(inputs)` for a subclassed model. "
+            f"Received: inputs={network.name!r} of type {type(network).__name__}"
+        )
+    return graph.input, graph.output
 
 
 def gives_probabilities(operation: Any) -> str | None:

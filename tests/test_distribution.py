@@ -129,6 +129,14 @@ def two_devices():
         model.set_weights(one.get_weights())
         found["metrics"] = expected, evaluated(model)
 
+    original = network(2, "flipout", likelihood="student_t")
+    with strategy.scope():
+        clone = keras.models.clone_model(original)
+        clone.set_weights(original.get_weights())
+    replicas = clone.distribute_strategy.num_replicas_in_sync
+    values = [model.evaluate(X, Y, verbose=0)[0] for model in (original, clone)]
+    found["clone"] = type(clone.likelihood).__name__, replicas, values
+
     with strategy.scope():
         model = network(1, "weight", posterior="mean_field_normal")
 

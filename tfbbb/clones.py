@@ -8,6 +8,7 @@ its own, and the class takes the missing arguments from the model that they are 
 
 import inspect
 import weakref
+from collections.abc import Collection
 from typing import Any
 
 import keras
@@ -17,15 +18,19 @@ from tfbbb.private_apis import has_constructor_of_functional, is_recorded
 
 # The config of a functional model; that of a subclass has further arguments.
 _OF_FUNCTIONAL = ("name", "trainable", "layers", "input_layers", "output_layers")
+_OF_GRAPH = ("self", "inputs", "outputs", "name")
 _SIMPLE = (str, int, float, bool, type(None))
+# By model: Keras would save what is in an attribute as a part of the model.
+_given_arguments: weakref.WeakKeyDictionary[Any, dict[str, Any]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 class Clonable(type):
     """The class of model classes whose clones get all arguments of the constructor.
 
     A class defines `arguments_of_clone`, the keyword arguments beside `inputs`,
-    `outputs` and `name`, and `share_state_with`, which is called with a clone. The
-    keyword arguments of a model are its `given_arguments`.
+    `outputs` and `name`, and `share_state_with`, which is called with a clone.
     """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -35,8 +40,7 @@ class Clonable(type):
         if is_clone:
             kwargs = {**source.arguments_of_clone(), **kwargs}
         model = super().__call__(*args, **kwargs)
-        # Keras would take an attribute for a part of the model.
-        vars(model)["given_arguments"] = kwargs
+        _given_arguments[model] = _by_name(cls, args, kwargs)
         if is_clone:
             source.share_state_with(model)
         return model
@@ -74,21 +78,22 @@ def arguments_in_config(config: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in config.items() if k not in _OF_FUNCTIONAL}
 
 
-def arguments_of_subclass(model: keras.Model, base: type) -> dict[str, Any]:
-    """Returns what a model was made with that its base class does not know.
+def given_arguments(model: keras.Model) -> dict[str, Any]:
+    """Returns what a model was made with, by name, but for its layers and its name."""
+    return dict(_given_arguments[model])
+
+
+def arguments_for_config(model: keras.Model, known: Collection[str]) -> dict[str, Any]:
+    """Returns what a model was made with that its config lacks.
+
+    Args:
+        model: The model, whose class has no `get_config` of its own.
+        known: Names of arguments that the config need not have.
 
     Raises:
-        NotImplementedError: An argument is no number, text or None, and the class has
-            no `get_config` that tells it.
+        NotImplementedError: An argument is no number, text or None.
     """
-    known = inspect.signature(base.__init__).parameters  # type: ignore[misc]
-    given = {
-        name: value
-        for name, value in vars(model)["given_arguments"].items()
-        if name not in known and name not in ("trainable", "dtype")
-    }
-    if type(model).get_config is not base.get_config:  # type: ignore[attr-defined]
-        return {}
+    given = {k: v for k, v in _given_arguments[model].items() if k not in known}
     for name, value in given.items():
         if not all(isinstance(part, _SIMPLE) for part in tree.flatten(value)):
             raise NotImplementedError(
@@ -98,6 +103,19 @@ def arguments_of_subclass(model: keras.Model, base: type) -> dict[str, Any]:
                 f"Received: {name}={value!r}"
             )
     return given
+
+
+def _by_name(cls: type, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a constructor by name, without inputs and outputs."""
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    given: dict[str, Any] = {}
+    for name, value in signature.bind(None, *args, **kwargs).arguments.items():
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            given.update(value)
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            given[name] = value
+    return {k: v for k, v in given.items() if k not in _OF_GRAPH}
 
 
 def _reads_config(cls: type) -> bool:

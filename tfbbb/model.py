@@ -16,7 +16,7 @@ import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hol
 from tfbbb import kl_schedules, likelihoods
 from tfbbb.batch_layout import dimensions
 from tfbbb.call_context import call_with, current_call
-from tfbbb.clones import arguments_of_subclass
+from tfbbb.clones import arguments_for_config, given_arguments
 from tfbbb.diverged_training import FiniteLoss
 from tfbbb.estimators.score_function import score_function_term, scores_of
 from tfbbb.finite_inputs import FiniteInputs
@@ -32,7 +32,12 @@ from tfbbb.optimizers import Adam
 from tfbbb.prediction.structure import num_members
 from tfbbb.predictive_model import PredictiveModel
 from tfbbb.priors import FromPosterior
-from tfbbb.private_apis import graph_of, is_validation_of_fit, producer
+from tfbbb.private_apis import (
+    average_loss_in,
+    graph_of,
+    is_validation_of_fit,
+    producer,
+)
 from tfbbb.training_rows import TrainingRows, check_weights, training_rows
 from tfbbb.types import ArrayLike, Tensor
 
@@ -121,6 +126,9 @@ class BayesianModel(PredictiveModel):
         if isinstance(inputs, keras.Model) and outputs is None:
             inputs, outputs = _graph_of_network(inputs)
         super().__init__(inputs, outputs, name=name, **kwargs)
+        if kwargs.get("dtype") is not None:
+            # Keras forgets the policy of a functional model, which scales the loss.
+            self.dtype_policy = keras.dtype_policies.get(kwargs["dtype"])
         self.check_format_of_config()
         if len(self.outputs) != 1:
             raise ValueError(
@@ -226,6 +234,8 @@ class BayesianModel(PredictiveModel):
         if optimizer == "adam":
             optimizer = Adam()
         super().compile(optimizer, *args, **kwargs)
+        if self._nll_tracker.dtype != keras.config.floatx():
+            average_loss_in(self, self._nll_tracker.dtype)
         # `keras.wrappers` refuses a compiled model without a loss.
         self.loss = self.likelihood.negative_log_likelihood
         self.kl_schedule = schedule
@@ -584,15 +594,19 @@ class BayesianModel(PredictiveModel):
     def get_config(self) -> dict[str, Any]:
         self.check_format_of_config()
         config = super().get_config()
-        if "output_layers" not in config:
-            # A subclass that makes its own layers; Keras knows its arguments.
-            return config
-        return {
-            **config,
+        own = {
+            "dtype": keras.saving.serialize_keras_object(self.dtype_policy),
             "likelihood": likelihoods.serialize(self.likelihood),
             "members": self._num_members,
-            **arguments_of_subclass(self, BayesianModel),
         }
+        if "output_layers" not in config:
+            # The constructor of a subclass makes the layers, and knows the others.
+            own = {k: v for k, v in own.items() if k in given_arguments(self)}
+        config.update(own)
+        if type(self).get_config is BayesianModel.get_config:
+            known = {*config, "recalibration", "inference"}
+            config.update(arguments_for_config(self, known))
+        return config
 
 
 def _graph_of_network(network: keras.Model) -> tuple[Any, Any]:

@@ -213,6 +213,12 @@ def is_validation_of_fit(arguments: Mapping[str, Any]) -> bool:
     return bool(arguments.get("kwargs", {}).get("_use_cached_eval_dataset"))
 
 
+def average_loss_in(model: keras.Model, dtype: str) -> None:
+    """Makes a compiled model average the losses that it reports in a dtype."""
+    # Keras does not track this metric either.
+    vars(model)["_loss_tracker"] = keras.metrics.Mean(name="loss", dtype=dtype)
+
+
 def in_stateless_scope() -> bool:
     """Whether a `keras.StatelessScope` is active, in which no variable has a value."""
     from keras.src.backend import in_stateless_scope

@@ -283,7 +283,7 @@ def test_networks_without_a_graph_are_refused(network, message):
 
 
 def test_unknown_arguments_are_refused():
-    with pytest.raises(TypeError, match="no such argument. Received: likelihod"):
+    with pytest.raises(TypeError, match="Received: likelihod"):
         untrained(likelihod="categorical")
 
 
@@ -330,12 +330,14 @@ def test_files_h5_of_plain_models_hold_every_weight(tmp_path):
 # Exports of Keras.
 
 
-def test_keras_exports_the_predictive(fitted, tmp_path):
-    fitted.export(tmp_path / "exported")
+def test_keras_exports_the_predictive(tmp_path):
+    network = keras.Sequential([keras.Input((3,)), DenseVariational(3)])
+    model = tfbbb.BayesianModel(network, likelihood="categorical")
+    model.export(tmp_path / "exported")
     served = tf.saved_model.load(str(tmp_path / "exported")).signatures
-    mean = served["serving_default"](inputs=tf.constant(X))["mean"]
-    expected = tfbbb.predictive(fitted, X).mean
-    np.testing.assert_allclose(mean, expected, rtol=1e-5)
+    found = served["serving_default"](inputs=tf.constant(X))["probabilities"]
+    expected = model.predictive(X).probabilities
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -221,3 +221,10 @@ def test_two_devices_give_the_metrics_of_one(found):
 def test_replicas_draw_noise_of_their_own(found):
     first, second = found["noise"]
     assert np.abs(first - second).min() > 1e-3
+
+
+def test_a_clone_on_two_devices_is_the_same_model(found):
+    likelihood, replicas, (one, two) = found["clone"]
+    assert (likelihood, replicas) == ("StudentT", 2)
+    # The weights are almost points.
+    assert two == pytest.approx(one, rel=1e-4)

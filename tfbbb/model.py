@@ -11,7 +11,7 @@ from typing import Any
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import ops, tree
+from keras import tree
 
 import tfbbb.data.features
 import tfbbb.losses  # noqa: F401  (registers classes that a saved model may hold)

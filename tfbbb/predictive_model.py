@@ -20,10 +20,9 @@ from tfbbb.private_apis import is_h5_of_whole_models, sublayers
 from tfbbb.recalibration import Recalibration
 from tfbbb.types import ArrayLike
 
-
 _NO_H5 = (
-    "Keras' former format `.h5` lacks the likelihood of a model and its shift and scale "
-    "of the targets. Use `.keras` for models, and `.weights.h5` for weights alone."
+    "Keras' former format `.h5` lacks the likelihood of a model, with its shift and "
+    "scale of the targets. Use `.keras` for models, and `.weights.h5` for weights."
 )
 # What a weights file has beside variables, as JSON in bytes.
 _FITTED = "fitted"
@@ -173,9 +172,9 @@ class PredictiveModel(keras.Model, metaclass=Clonable):
         """
         if format not in _FORMATS_OF_KERAS:
             raise ValueError(
-                "The predictive distribution is exported as "
-                f"{', '.join(map(repr, _FORMATS_OF_KERAS))}, or by `export_predictive`. "
-                f"Received: format={format!r}"
+                "Keras' `export` writes the predictive distribution as "
+                f"{', '.join(map(repr, _FORMATS_OF_KERAS))}; `export_predictive` has "
+                f"further formats. Received: format={format!r}"
             )
         if input_signature is not None:
             raise ValueError(

@@ -205,7 +205,11 @@ def assert_gradients(model):
 
 @pytest.mark.parametrize(
     "policy",
-    ["mixed_bfloat16", "float64", pytest.param("mixed_float16", marks=pytest.mark.slow)],
+    [
+        "mixed_bfloat16",
+        "float64",
+        pytest.param("mixed_float16", marks=pytest.mark.slow),
+    ],
 )
 def test_every_policy_trains_every_layer_with_the_divergence_in_float32(policy):
     keras.config.set_dtype_policy(policy)

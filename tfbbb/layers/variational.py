@@ -126,7 +126,7 @@ class VariationalLayer(keras.Layer):
         self._check_strategies()
         # TensorFlow compiles the kernel that makes a variable for each new name.
         self._seed_generator = keras.random.SeedGenerator(seed, name="seed_generator")
-        # TensorFlow saves variables that are attributes, in checkpoints and SavedModels.
+        # TensorFlow saves variables that are attributes: checkpoints, SavedModels.
         self._seed_state = self._seed_generator.state.value
         self._steps: dict[int, _Step] = {}
         self._variational_weights: list[VariationalWeight] = []

@@ -121,7 +121,7 @@ def _by_name(cls: type, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 def _reads_config(cls: type) -> bool:
     """Whether a class of a user has a `from_config` of its own."""
     own = getattr(cls.from_config, "__func__", None)  # type: ignore[attr-defined]
-    return own is not keras.Model.from_config.__func__  # type: ignore[attr-defined]
+    return own is not keras.Model.from_config.__func__
 
 
 def _take_source(outputs: Any) -> Any:

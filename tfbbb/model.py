@@ -155,9 +155,9 @@ class BayesianModel(PredictiveModel):
             check_shared_layers(self)
         self._num_samples = _num_samples(self.variational_layers)
         found = likelihoods.get(likelihood)
-        if found is likelihood and found.built:
+        if isinstance(likelihood, Likelihood) and likelihood.built:
             # That of another model, whose variables stay its own.
-            found = found.copy_for(self._num_members, self.outputs[0].shape)
+            found = likelihood.copy_for(self._num_members, self.outputs[0].shape)
         self.likelihood = found
         last = producer(self.outputs[0])
         kind = gives_probabilities(last)

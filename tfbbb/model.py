@@ -343,11 +343,13 @@ class BayesianModel(PredictiveModel):
         """Puts the weights of classes into the arguments of `keras.Model.fit`."""
         weights = relative_class_weights(class_weight, self.likelihood, rows)
         if self._num_places:
-            names = "x", "y", "sample_weight"
-            data, sample_weight = with_weights_of_places(
-                *map(arguments.get, names), weights, self.likelihood
+            arguments["x"], arguments["sample_weight"] = with_weights_of_places(
+                arguments["x"],
+                arguments.get("y"),
+                arguments.get("sample_weight"),
+                weights,
+                self.likelihood,
             )
-            arguments.update(x=data, sample_weight=sample_weight)
             return rows
         arguments["class_weight"] = weights
         if rows.targets is None:
@@ -403,8 +405,9 @@ class BayesianModel(PredictiveModel):
             self.likelihood.check_targets(rows.targets, rows.counted)
             self.likelihood.adapt(rows.targets, rows.counted)
         # Every layer has its own weight where N is not known.
-        self._num_rows.assign(rows.size or 0.0)
-        if rows.size is not None:
+        known = not math.isnan(rows.size)
+        self._num_rows.assign(rows.size if known else 0.0)
+        if known:
             self.training_temperature(rows.size).assign(1.0)
 
     def training_temperature(self, num_rows: float) -> TrainingTemperature:

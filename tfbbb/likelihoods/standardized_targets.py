@@ -65,10 +65,10 @@ class StandardizedTargets(RegressionFamily, Likelihood):
                 f"Received: shape={np.shape(targets)}"
             )
         assert self.support is not None
-        usable = self.support.contains(values)
+        inside = self.support.contains(values)
         if counted is not None:
-            usable |= ~over_targets(counted, values)
-        usable = usable.reshape(len(values), -1).all(axis=1)
+            inside = inside | ~over_targets(counted, values)
+        usable = inside.reshape(len(values), -1).all(axis=1)
         if not usable.all():
             row = int(np.argmin(usable))
             raise ValueError(

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from tfbbb.families.likelihoods import ClassificationFamily
 from tfbbb.likelihoods.likelihood import Likelihood
+from tfbbb.probability_outputs import check_logits_of_step
+from tfbbb.target_shape import target_width
 from tfbbb.types import ArrayLike, Tensor
 
 
@@ -17,21 +19,21 @@ class Classification(ClassificationFamily, Likelihood):
     one-hot rows, [rows, places..., C]. Mean and variance of the one-hot targets are p
     and p (1 - p), with the class probabilities p.
 
-    Subclasses set `num_classes`, set the number of places of a row in `build`, and
-    compute `log_probabilities`.
+    Subclasses set `num_classes` and compute `log_probabilities`.
     """
-
-    def build(self, output_shape: tuple[int | None, ...]) -> None:
-        self._rank = len(output_shape) - 1
 
     def log_probabilities(self, outputs: Tensor) -> tf.Tensor:
         """Returns the log probability of each class, [..., C], all of them finite."""
         raise NotImplementedError
 
+    @property
+    def target_widths(self) -> tuple[int, ...]:
+        return 1, self.num_classes
+
     def check_targets(self, targets: ArrayLike) -> np.ndarray:
         values = np.asarray(targets)
-        coded = values.ndim == self._rank + 1
-        if coded and values.shape[-1] == self.num_classes:
+        width = target_width(values.shape, self._places, self.target_widths)
+        if width == self.num_classes:
             one_hot = np.isin(values, (0, 1)).all(axis=-1) & (values.sum(axis=-1) == 1)
             if not one_hot.all():
                 first = np.unravel_index(np.argmin(one_hot), one_hot.shape)
@@ -40,14 +42,8 @@ class Classification(ClassificationFamily, Likelihood):
                     f"Received: {values[first].tolist()} in row {int(first[0])}"
                 )
             values = values.argmax(axis=-1)
-        elif coded and values.shape[-1] == 1:
+        elif width == 1:
             values = values[..., 0]
-        if values.ndim != self._rank:
-            raise ValueError(
-                f"The targets must be class indices 0 to {self.num_classes - 1}, or "
-                f"one-hot rows of {self.num_classes}. "
-                f"Received: shape={np.shape(targets)}"
-            )
         try:
             if values.dtype == object:
                 values = values.astype(np.float64)
@@ -67,16 +63,24 @@ class Classification(ClassificationFamily, Likelihood):
 
     def aligned(self, targets: ArrayLike, outputs: tf.Tensor) -> tf.Tensor:
         targets, rows = tf.convert_to_tensor(targets), tf.shape(outputs)[:-1]
-        return tf.cond(
-            tf.size(targets) == tf.reduce_prod(rows),
-            lambda: tf.cast(tf.reshape(targets, rows), tf.int32),
-            # Both branches are traced, so the last dimension must fit either size.
-            lambda: tf.argmax(
-                tf.reshape(targets, tf.concat([rows, [-1]], 0)),
-                axis=-1,
-                output_type=tf.int32,
-            ),
-        )
+        width = self.width_of(targets, outputs)
+
+        def of_indices() -> tf.Tensor:
+            return tf.cast(tf.reshape(targets, rows), tf.int32)
+
+        def of_one_hot() -> tf.Tensor:
+            # Both functions may be traced, so the last axis must fit either size.
+            one_hot = tf.reshape(targets, tf.concat([rows, [-1]], 0))
+            return tf.argmax(one_hot, axis=-1, output_type=tf.int32)
+
+        if targets.shape.rank is None or targets.shape[-1] is None:
+            is_index = tf.size(targets) == tf.reduce_prod(rows)
+            return tf.cond(is_index, of_indices, of_one_hot)
+        return of_one_hot() if width == self.num_classes else of_indices()
+
+    def negative_log_likelihood(self, targets: ArrayLike, outputs: Tensor) -> tf.Tensor:
+        check_logits_of_step(outputs)
+        return super().negative_log_likelihood(targets, outputs)
 
     def tempered(self, outputs: Tensor, temperature: Tensor) -> tf.Tensor:
         """Divides the logits by a temperature and returns the new outputs."""
